@@ -112,7 +112,7 @@ export function assertRepeatable(endpoints: readonly Endpoint[]): void {
   if (wrong.length === 0) return;
   const names = wrong.map(({ operationId }) => operationId).join(', ');
   throw new TypeError(
-    `repeats of ${names} cannot be told: one that streams says idempotency 'afterwards' and drain, and one for keys of a workspace says 'ignored'`,
+    `repeats of ${names} cannot be recognized: an endpoint that streams declares idempotency 'afterwards' and drain, and one for keys of a workspace declares 'ignored'`,
   );
 }
 

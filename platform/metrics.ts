@@ -44,7 +44,7 @@ export function createMetrics() {
     }),
     policiesUnjudged: new Counter({
       name: 'trueup_policy_unjudged_total',
-      help: 'Policies that could not be held against a stored call, by type and what is not known of it.',
+      help: 'Policies that could not be compared with a stored call, by type and unknown field.',
       labelNames: ['policy_type', 'reason'],
       registers: [registry],
     }),

@@ -232,7 +232,7 @@ function checkDays(rows: readonly (string | number | null)[][], at: number, wind
   for (const row of rows) {
     const day = dayOfUsageDate(String(row[at] ?? ''));
     if (day === undefined || day < from || day > to)
-      throw unreadable('a row tells a day that was not asked for');
+      throw unreadable('a row names a day that was not requested');
   }
 }
 

@@ -215,7 +215,7 @@ function nextCursorOf(
     'provider_paging_changed',
     page.next_page
       ? `${name} named the page that was asked for as the next one; the chunk is fetched from its beginning`
-      : `${name} says that there is more and names no next page; the chunk is fetched from its beginning`,
+      : `${name} announces more and names no next page; the chunk is fetched from its beginning`,
   );
 }
 

@@ -154,7 +154,7 @@ function inflateFailure(error: unknown, maxBytes: number): DomainError {
   if (isTooLong(error)) return tooLarge(maxBytes);
   return new DomainError(
     'invalid_encoding',
-    'the body does not inflate as its content-encoding says; compress it again',
+    'the body does not inflate by its content-encoding; compress it again',
   );
 }
 

@@ -160,7 +160,7 @@ function faultSentence(fault: ChainFault): string {
     case 'row_edited':
       return `row ${fault.seq} was edited: its hash is not that of what stands in it.`;
     case 'row_not_following':
-      return `row ${fault.seq} does not follow from row ${fault.seq - 1}: one of the two was written anew.`;
+      return `row ${fault.seq} does not follow from row ${fault.seq - 1}: one of the two was rewritten.`;
     case 'rows_missing':
       return `${rows(fault.fromSeq, fault.toSeq)} missing: deleted from the middle of the chain.`;
     case 'tail_missing':
@@ -172,7 +172,7 @@ function faultSentence(fault: ChainFault): string {
         ? `the head names another hash of row ${fault.seq} than the row has: one of the two was changed.`
         : `the chain ends with row ${fault.seq} and its head names row ${fault.headSeq}: one of the two was changed.`;
     case 'rebuilt':
-      return `the chain was written anew: row ${fault.seq} is another one than its anchor has seen; what was changed lies in rows ${fault.agreedSeq + 1} to ${fault.seq}.`;
+      return `the chain was rewritten: row ${fault.seq} differs from the one that its anchor recorded; the change lies in rows ${fault.agreedSeq + 1} to ${fault.seq}.`;
   }
 }
 
@@ -228,7 +228,7 @@ function reportOne(report: AuditLogReport, organization: VerifiedOrganization, n
   if (checkpoint?.verdict === 'forged')
     find(
       report,
-      `${who}: the checkpoint at row ${checkpoint.checkpoint.seq} was not signed by this service: the rows before it may have been removed by somebody else.`,
+      `${who}: the checkpoint at row ${checkpoint.checkpoint.seq} was not signed by this service: the rows before it may have been removed by another party.`,
     );
   if (checkpoint?.verdict === 'unknown_key')
     note(
@@ -238,7 +238,7 @@ function reportOne(report: AuditLogReport, organization: VerifiedOrganization, n
   if (leftoverSeq !== undefined)
     find(
       report,
-      `${who}: row ${leftoverSeq} is there although the checkpoint at row ${checkpoint?.checkpoint.seq} stands for it.`,
+      `${who}: row ${leftoverSeq} is there although the checkpoint at row ${checkpoint?.checkpoint.seq} replaces it.`,
     );
   for (const restore of anchors?.restores ?? [])
     report.lines.push(
@@ -262,10 +262,7 @@ function reportUnanchored(
   if (isDemo && newest === 0) return;
   const waits = rows(newest + 1, lastSeq);
   if (newest === 0)
-    note(
-      report,
-      `${who}: no anchor was found, so a deleted end and a chain written anew could not be looked for.`,
-    );
+    note(report, `${who}: no anchor was found, so a deleted end and a rewritten chain cannot be detected.`);
   else if ((lastAtMicros ?? 0n) < nowMicros - ANCHOR_PATIENCE_MICROS)
     note(
       report,
@@ -291,7 +288,7 @@ function reportAnchors(report: AuditLogReport, anchors: AnchorsAtHand): void {
     const sentence = `${anchors.place}: the signatures of ${count} anchors could not be checked: the secret key ${keyId} is not at hand`;
     if (anchors.unvouched > 0) note(report, `${sentence}.`);
     // As after each rotation of the key: whoever waits for an end of the note would wait for years.
-    else report.lines.push(`NOTE   ${sentence}; newer ones, which were, stand for the same rows.`);
+    else report.lines.push(`NOTE   ${sentence}; newer ones, which were, cover the same rows.`);
   }
   if (anchors.unreadable > 0)
     note(report, `${anchors.place}: ${anchors.unreadable} lines are broken off and were passed over.`);

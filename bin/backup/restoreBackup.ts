@@ -130,7 +130,7 @@ async function tryCluster(
 ): Promise<Pick<RestoredInstallation, 'books' | 'keyProblem'> & { marks: string[] }> {
   if (!existsSync(join(staging.filesFolder, 'postgres-password')))
     throw new StartError(
-      'The backup holds no postgres-password, so nobody can open its database: it is damaged.',
+      'The backup holds no postgres-password, so its database cannot be opened: it is damaged.',
     );
   const place: ClusterPlace = { directory: staging.clusterFolder, runAs: staging.runAs };
   const server = await startPostgres({ dataDir: staging.filesFolder, cacheDir: config.cacheDir, place });
@@ -177,7 +177,7 @@ export function restoreReport(restored: RestoredInstallation, dataDir: string, u
   const { header, manifest, books, aside, keyProblem } = restored;
   const then = manifest.books;
   const lines = [
-    `Restored ${dataDir} in ${inSeconds(restored.tookMs)}: the backup of ${header.created_at} by Trueup ${header.trueup_version}, every file as its manifest says.`,
+    `Restored ${dataDir} in ${inSeconds(restored.tookMs)}: the backup of ${header.created_at} by Trueup ${header.trueup_version}, every file matches the manifest.`,
     `  books at ${then.at}: ${inWords(then.organizations)}`,
     `  restored:                          ${inWords(books.now)}`,
     ...moreSince(restored),

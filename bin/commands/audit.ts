@@ -68,7 +68,7 @@ export function auditTable(report: AuditReport): string {
         ],
       ).slice(2),
     ],
-    ranges('Days without a bill (not free: nobody knows what they cost)', report.missing),
+    ranges('Days without a bill (not free: their cost is unknown)', report.missing),
     ranges('Days that the provider may still restate', report.provisional),
   ];
   return `${parts
@@ -188,7 +188,7 @@ function notJudged(lines: readonly UnjudgedLine[]): string[] {
   if (lines.length === 0) return [];
   const shown = lines.slice(0, LINES_MAX);
   return [
-    'Not judged: the bill alone does not tell',
+    'Not judged: the bill alone cannot prove it',
     ...textTable(
       [left('line of the bill'), left('class'), left('why'), right('days'), right('billed')],
       shown.map((line) => [

@@ -11,7 +11,7 @@ export function command(terminal: Terminal): Command {
       endOnSignal();
       const { archive, manifest, files } = await takeBackup(terminal.readConfig(), to);
       const keys = files.includes('secret-key')
-        ? 'It holds the keys too (secret-key, admin-key): whoever has it has everything. Keep it elsewhere, under lock.'
+        ? 'It contains the keys too (secret-key, admin-key), which open everything. Keep it elsewhere, under lock.'
         : 'It holds no secret-key: keep TRUEUP_SECRET_KEY apart from it. Whoever has the file has all data: keep it elsewhere, under lock.';
       const lines = [
         archive.path,

@@ -49,6 +49,6 @@ async function removeDemo(terminal: Terminal): Promise<void> {
     terminal,
     removed === undefined
       ? 'There is no demo here.'
-      : `Demo Labs is gone, with ${removed.toLocaleString('en-US')} rows and its key. npm run demo makes it anew.`,
+      : `Demo Labs is gone, with ${removed.toLocaleString('en-US')} rows and its key. npm run demo makes it again.`,
   );
 }

@@ -229,5 +229,5 @@ function presentKey(key: ApiKey) {
 function checkKey(text: string): string {
   const fault = findKeyFault(text);
   if (fault !== undefined) throw new StartError(`This is no key: ${fault}.`);
-  return `The form and the check sum are right. Its id is ${parseKey(text)?.keyId}; whether it holds, ./trueup keys list says.`;
+  return `The form and the check sum are right. Its id is ${parseKey(text)?.keyId}; ./trueup keys list shows whether it is valid.`;
 }

@@ -115,7 +115,7 @@ async function isWanted(
   }
   if (!terminal.isInteractive)
     throw new StartError(
-      'Nothing was stored: nobody can be asked here. Give --yes, or --dry-run to look only.',
+      'Nothing was stored: this terminal cannot ask for confirmation. Use --yes, or --dry-run to look only.',
     );
   const ask = createInterface({ input: terminal.input, output: terminal.output });
   try {
@@ -160,11 +160,11 @@ function describeDifferences(
     ),
     ...section('suspicious in the file', differences.suspicions.map(describeSuspicion)),
     ...section(
-      'priced now and not in the file: stays',
+      'priced now and not in the file: kept',
       differences.missing.map((one) => `${one.provider} ${one.model}`),
       MISSING_MAX,
     ),
-    `\n${taken.length} to import, ${differences.sameModels} as they are, ${differences.weighedRates} rates differ as they did when the shipped list was made and stay.`,
+    `\n${taken.length} to import, ${differences.sameModels} as they are, ${differences.weighedRates} rates differ as they did when the shipped list was made and are kept.`,
   ];
   return lines.join('\n');
 }

@@ -57,10 +57,7 @@ export const makeReconciliation: MakeReport = async (orgDb, range, agreed) => {
 };
 
 export function command(terminal: Terminal): Command {
-  const failOption = new Option(
-    '--fail-on-finding',
-    'exit code 1 where a finding asks somebody to do something',
-  );
+  const failOption = new Option('--fail-on-finding', 'exit code 1 where a finding needs an action');
   return billReportCommand('reconcile', failOption, makeReconciliation, terminal);
 }
 
@@ -217,10 +214,10 @@ function sumsOf(totals: CoverageFigures, sums: FindingSums): string[] {
         ['  no call can show it', billed[2] ?? ''],
         ['  before the first call', billed[3] ?? ''],
         ['charged too much', foundDollars(overchargedPico)],
-        ['  to be asked back: HIGH', over[0] ?? ''],
-        ['  to be asked back: MEDIUM', over[1] ?? ''],
-        ['  to be asked back: LOW and below', over[2] ?? ''],
-        ['  not to be asked back', over[3] ?? ''],
+        ['  to be claimed: HIGH', over[0] ?? ''],
+        ['  to be claimed: MEDIUM', over[1] ?? ''],
+        ['  to be claimed: LOW and below', over[2] ?? ''],
+        ['  not to be claimed', over[3] ?? ''],
         ['charged too little', foundDollars(sums.underchargedPico)],
         ['your own to change', foundDollars(sums.ownPico)],
         ['unexplained, charged too much', foundDollars(sums.unexplainedPico)],

@@ -110,7 +110,7 @@ async function resealUnderSetting(
 }
 
 function resealed(done: number, keys: SecretKeys): string {
-  return `${done} secrets were sealed anew; all are sealed with ${keys.currentId} now.`;
+  return `${done} secrets were sealed again; all are sealed with ${keys.currentId} now.`;
 }
 
 function unfinished(unreadable: SealedCounts): RotationOutcome {

@@ -271,7 +271,7 @@ function explainedSection({ findings, financial }: DemoFindings): string[] {
   const confirmed = money.format(financial.recoverable_confirmed_usd);
   const review = money.format(financial.recoverable_review_usd);
   return section(
-    `Explained: ${confirmed} $ can be asked back, ${review} $ somebody has to look into first`,
+    `Explained: ${confirmed} $ can be claimed, ${review} $ need a review first`,
     textTable([...columnsOf('right $', 'too much $', 'grade'), left('explanation')], rows),
   );
 }
@@ -312,7 +312,7 @@ function unobservedSection({ gaps, differences, suspectKeys }: DemoFindings): st
     lines.push(`${label}: ${money.format(usd)} $; no call can show such a fee`);
   for (const difference of differences)
     lines.push(
-      `${difference.provider} stated ${difference.day} anew: ${money.format(difference.counted_usd)} $ instead of ${money.format(difference.other_usd)} $; the later copy counts`,
+      `${difference.provider} restated ${difference.day}: ${money.format(difference.counted_usd)} $ instead of ${money.format(difference.other_usd)} $; the later copy counts`,
     );
   return section('Not observed', lines);
 }

@@ -109,7 +109,7 @@ function checkPageSums(cell: JsonNode, pages: Pages): number {
   }
   if (isComputed) {
     if (quantity === undefined)
-      throw new Difference(CLAIM, cell.line, 'the rows of the line give no quantity');
+      throw new Difference(CLAIM, cell.line, 'the rows of the line have no quantity');
     assertSame(cell, 'billed_quantity', quantity, 'its rows on the pages count');
     checkRate(cell, amount, quantity, 'billed_rate_usd');
   }

@@ -145,7 +145,7 @@ export function checkCsv(files: ReadonlyMap<string, Buffer>, claim: JsonNode): C
       throw new Difference(
         FILE,
         found?.line,
-        `${FIELDS[Math.max(other, 0)]?.[0]} is ${found?.cells[other]}, and claim.json says ${cells[other]}`,
+        `${FIELDS[Math.max(other, 0)]?.[0]} is ${found?.cells[other]}, and claim.json has ${cells[other]}`,
       );
   });
   const [extra] = lines.slice(expected.length);

@@ -109,13 +109,13 @@ function checkManifest(files: ReadonlyMap<string, Buffer>): Checked[] {
       throw new Difference(
         path,
         undefined,
-        `has ${bytes.length} bytes; manifest.json, line ${size?.line}, says ${text(size)}`,
+        `has ${bytes.length} bytes; manifest.json, line ${size?.line}, states ${text(size)}`,
       );
     if (text(sha256) !== sha256Of(bytes))
       throw new Difference(
         path,
         undefined,
-        `does not have the sha256 that manifest.json says in line ${sha256?.line}`,
+        `does not have the sha256 that manifest.json states in line ${sha256?.line}`,
       );
   }
   const names = listed.map((entry) => text(entry.fields.get('path')));
@@ -155,7 +155,7 @@ function firstOtherLine(a: string, b: string): number {
 function checkHash(claim: JsonNode): Checked[] {
   const own = claim.fields.get('sha256');
   const hash = sha256Of(canonicalText(claim, new Set(['sha256'])));
-  if (own?.text !== hash) throw new Difference('claim.json', own?.line, 'sha256 is not that of what it says');
+  if (own?.text !== hash) throw new Difference('claim.json', own?.line, 'sha256 does not match the content');
   if (claim.fields.get('format')?.text !== FORMAT)
     throw new Difference('claim.json', claim.fields.get('format')?.line, `is not of the form ${FORMAT}`);
   return [{ what: 'sha256 of the evidence itself', count: 1, note: '' }];
@@ -171,7 +171,7 @@ function checkCopies(files: ReadonlyMap<string, Buffer>, claim: JsonNode): Check
     const copy = onlyDocument(files, file);
     const of = claim.fields.get(name);
     const line = of && firstDifference(copy, of);
-    if (!of || line !== undefined) throw new Difference(file, line, `is not what claim.json says as ${name}`);
+    if (!of || line !== undefined) throw new Difference(file, line, `differs from claim.json as ${name}`);
   }
   return [{ what: 'rates.json and undercharges.json against claim.json', count: copies.length, note: '' }];
 }

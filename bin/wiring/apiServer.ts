@@ -197,9 +197,9 @@ export function openChangeFeed(directUrl: string, logger: Logger): ChangeFeed {
     onLost: (error) =>
       logger.warn(
         { err: error },
-        'changes of keys are not told; a revocation holds after five seconds at most',
+        'changes of keys are not received; a revocation takes effect after five seconds at most',
       ),
-    onBack: () => logger.info('changes of keys are told again'),
+    onBack: () => logger.info('changes of keys are received again'),
   });
 }
 

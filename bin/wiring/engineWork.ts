@@ -60,7 +60,7 @@ export async function startEngineWork(options: EngineWorkOptions): Promise<void>
   workers.ended.catch((error: unknown) => {
     logger.fatal(
       { err: error },
-      'a workflow worker cannot go on; the process ends so that it is started anew',
+      'a workflow worker cannot continue; the process ends so that it is restarted',
     );
     process.exit(1);
   });

@@ -15,7 +15,7 @@ import { plainArray, textArray } from '../pgArray.js';
 /** A claim without its evidence and its history. */
 export interface StoredClaim {
   id: string;
-  /** Counts up with every change that somebody asked for. */
+  /** Counts up with every requested change. */
   version: number;
   status: ClaimStatus;
   provider: string;

@@ -357,7 +357,7 @@ export interface ExportedDispute {
   tier: DisputeTier;
   reason: string;
   resolution: string | null;
-  /** Of whoever resolved it; before that, of whoever opened it. */
+  /** From the person who resolved it; before that, from the person who opened it. */
   notes: string | null;
   openedAtMicros: bigint;
   resolvedAtMicros: bigint | null;

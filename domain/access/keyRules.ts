@@ -52,7 +52,7 @@ export function assertGives(giver: KeyGiver, given: readonly Scope[]): void {
   if (beyond === undefined) return;
   throw new DomainError(
     'forbidden',
-    `a key gives no more than it may do itself, and this one lacks the scope ${beyond}: narrow the other key with scopes, or use a key that holds it`,
+    `a key cannot grant more than it holds, and this one lacks the scope ${beyond}: narrow the other key with scopes, or use a key that holds it`,
   );
 }
 

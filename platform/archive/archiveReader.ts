@@ -114,7 +114,7 @@ function compareFiles(
   for (const { path, size_bytes, sha256 } of files) {
     const found = seen.get(path);
     if (found?.sha256 !== sha256 || found.sizeBytes !== size_bytes)
-      throw new TarError(`${path} in it does not have the sha256 that its manifest says`);
+      throw new TarError(`${path} in it does not have the sha256 that its manifest states`);
   }
 }
 

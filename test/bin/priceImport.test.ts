@@ -147,7 +147,7 @@ describe('./trueup prices import', () => {
   });
 
   it('fails without a terminal to prompt on, and prints why', async () => {
-    await expect(run(litellm())).rejects.toThrow(/nobody can be asked here/);
+    await expect(run(litellm())).rejects.toThrow(/cannot ask for confirmation/);
   });
 
   it('keeps a price of an earlier import that a later one does not contain', async () => {

@@ -68,8 +68,8 @@ describe('the table of ./trueup reconcile', () => {
       ],
     );
     expect(centsOf(table, 'charged too much')).toBe(999);
-    const names = ['HIGH', 'MEDIUM', 'LOW and below'].map((grade) => `  to be asked back: ${grade}`);
-    const cents = [...names, '  not to be asked back'].map((name) => centsOf(table, name));
+    const names = ['HIGH', 'MEDIUM', 'LOW and below'].map((grade) => `  to be claimed: ${grade}`);
+    const cents = [...names, '  not to be claimed'].map((name) => centsOf(table, name));
     expect(cents).toEqual([333, 333, 0, 333]);
   });
 

@@ -63,7 +63,7 @@ describe('npm run demo', () => {
       );
       const output = service.stdout();
       expect(output).toMatch(/Flagged: 46 of \d+ model-days/);
-      expect(output).toMatch(/Explained: \d{3}\.\d\d \$ can be asked back/);
+      expect(output).toMatch(/Explained: \d{3}\.\d\d \$ can be claimed/);
       expect(output).toMatch(/HIGH +contract_rate_not_applied/);
       expect(output).toMatch(/Rates that do not fit, from the bill alone: \+332\.52 \$/);
       expect(output).toMatch(/key_Stray7f3a91, which no entry and no call knows/);

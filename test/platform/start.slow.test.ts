@@ -138,7 +138,10 @@ describe('npm start', () => {
     expect(Buffer.from(key, 'base64')).toHaveLength(32);
     expect(service.output()).not.toContain(key);
     const rotated = await runToEnd(['secrets', 'rotate'], place.environment);
-    expect([rotated.exit, rotated.stdout]).toEqual([0, expect.stringMatching(/^0 secrets were sealed anew/)]);
+    expect([rotated.exit, rotated.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^0 secrets were sealed again/),
+    ]);
     const [next = ''] = readFileSync(file, 'utf8').split('\n');
     expect(next).not.toBe(key);
     expect(rotated.output).not.toContain(next);

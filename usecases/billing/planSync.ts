@@ -129,7 +129,7 @@ function errorOfLeftOut(
   const others = leftOut.length > 1 ? ` and ${leftOut.length - 1} more` : '';
   return {
     code: LEFT_OUT.code,
-    message: `the provider's report ${first.report} leaves out ${first.day}${others}, though it has ended; nothing is counted there until it says so, and the next sync asks again`,
+    message: `the provider's report ${first.report} leaves out ${first.day}${others}, though it has ended; nothing is counted there until the report has it, and the next sync repeats the request`,
   };
 }
 

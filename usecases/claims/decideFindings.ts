@@ -229,7 +229,7 @@ function isResolvedSo({ dispute, claimStatus }: HeldDispute, resolution: string)
     if (dispute.resolution === resolution) return true;
     throw new DomainError(
       'already_resolved',
-      `it is resolved as ${dispute.resolution}; what is resolved stays so`,
+      `it is resolved as ${dispute.resolution}; a resolved dispute does not change`,
     );
   }
   if (dispute.claimId !== null) throw inClaim(dispute, dispute.claimId, claimStatus);

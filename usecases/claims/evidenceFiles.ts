@@ -47,7 +47,7 @@ export async function getClaimPdf(
     const kept = await orgDb.transaction((inside) => insertClaimFile(inside, id, evidence.sha256, file));
     if (kept) return kept;
   }
-  throw new DomainError('document_failed', 'the claim is made anew again and again; ask once more');
+  throw new DomainError('document_failed', 'the claim changes too often to read it; repeat the request');
 }
 
 /** All files of a claim's evidence in one archive, the same bytes each time. Errors not_found, document_failed. */

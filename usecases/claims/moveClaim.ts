@@ -213,7 +213,7 @@ async function recordInside(inside: OrgDb, command: ClaimCommand): Promise<Store
   ]);
   if (recorded) return before;
   if (atMicros >= BigInt(command.notAfterMicros))
-    throw new DomainError('command_too_late', 'whoever asked for this move is no longer waiting for it');
+    throw new DomainError('command_too_late', 'the request for this move is no longer waiting');
   assertMovable(before, command);
   const at = atMicros < before.enteredAtMicros ? before.enteredAtMicros : atMicros;
   const after = await moveRow(inside, before, command, { at, days });

@@ -88,7 +88,7 @@ async function snoozeInside(
   const claim = await lockClaim(inside, claimId);
   if (!claim) throw claimNotFound();
   if (isTerminal(claim.status))
-    throw new DomainError('claim_over', `the claim is ${claim.status}: nobody is reminded of it any more`);
+    throw new DomainError('claim_over', `the claim is ${claim.status}: it has no more reminders`);
   const [atMicros, days] = await Promise.all([readClock(inside), readBusinessDays(inside)]);
   const untilMicros = until?.dateOnly ? days.startOfDay(dayOf(until.micros)) : (until?.micros ?? null);
   if (untilMicros !== null && (untilMicros <= atMicros || untilMicros > atMicros + DAYS_MAX * MICROS_PER_DAY))

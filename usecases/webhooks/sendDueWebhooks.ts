@@ -264,7 +264,7 @@ async function reportEndpointGone(inside: OrgDb, endpointId: string): Promise<vo
     key: `webhook_disabled:${subject.id}:${endpoint.disabledAtMicros}`,
     subject,
     severity: 'high',
-    message: `The webhook endpoint at ${hostOf(endpoint)} answered 410 Gone, so it was switched off: it is told of nothing until it is switched on again.`,
+    message: `The webhook endpoint at ${hostOf(endpoint)} answered 410 Gone, so it was switched off: it receives nothing until it is switched on again.`,
     details: { reason: 'gone' },
     provider: null,
   });

@@ -50,7 +50,7 @@ export async function* readTable(
   }
   if (isEmpty)
     throw source.headerFault(
-      `${format.name} without a single charge: the file ends behind its header; export it anew`,
+      `${format.name} without a single charge: the file ends behind its header; export it again`,
     );
   return { format: format.format, leftOut: leftOut.sums, covered: leftOut.covered };
 }
@@ -103,7 +103,7 @@ class RepeatedRecords {
     const identity = this.#format.identityOf?.(one.record);
     if (identity === undefined) return;
     if (this.#seen.has(identity))
-      throw one.faultAt('the same charge is told twice; give each part of a bill once');
+      throw one.faultAt('the same charge occurs twice; give each part of a bill once');
     if (this.#seen.size < REMEMBERED_MAX) this.#seen.add(identity);
   }
 }

@@ -47,7 +47,7 @@ export const auditLogResponse = z.strictObject({
   head: z
     .strictObject({ seq: z.int(), at: z.string(), hash: hashSchema })
     .nullable()
-    .meta({ description: 'The newest record: its hash stands for the whole log. Null while there is none' }),
+    .meta({ description: 'The newest record: its hash covers the whole log. Null while there is none' }),
   ...cursoredPageFields,
 });
 

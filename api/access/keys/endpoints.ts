@@ -46,7 +46,7 @@ routes.post(KEYS_PATH, {
   operationId: 'createKey',
   summary: 'Make a key',
   description:
-    'The answer holds the key itself, this once. A key gives no more than it may do itself: one that is narrowed to keys:admin can make only keys that are narrowed so too.',
+    'The answer contains the key itself, only this once. A key cannot grant more than it holds: a key that is limited to keys:admin can make only keys with the same limit.',
   body: createKeyBody,
   responses: {
     201: {
@@ -72,7 +72,7 @@ routes.post(KEYS_PATH, {
 routes.get(KEYS_PATH, {
   operationId: 'listKeys',
   summary: 'Keys, newest first',
-  description: 'Revoked and expired ones too: calls are told by the ids of the keys that brought them.',
+  description: 'Includes revoked and expired keys, because calls name the key that sent them.',
   query: listKeysQuery,
   responses: { 200: { description: 'A page of keys', schema: listKeysResponse } },
   async handle({ query, orgDb }) {
@@ -103,7 +103,7 @@ routes.patch(`${KEYS_PATH}/{id}`, {
   operationId: 'updateKey',
   summary: 'Rename a key, narrow it, or give it another end',
   description:
-    'What is not named stays. Role and workspace never change: make another key. The change holds on every instance within a second.',
+    'Absent fields keep their values. Role and workspace never change: make another key. The change holds on every instance within a second.',
   params: keyParams,
   body: updateKeyBody,
   responses: { 200: { description: 'The key as it is now', schema: keySchema } },
@@ -121,7 +121,7 @@ routes.delete(`${KEYS_PATH}/{id}`, {
   operationId: 'revokeKey',
   summary: 'Revoke a key',
   description:
-    'At once and for good; on every instance within a second. The key stays in the list, since calls are told by it. The last admin key that is neither narrowed nor expires cannot be revoked.',
+    'At once and for good; on every instance within a second. The key stays in the list, because calls name it. The last admin key that is neither narrowed nor expires cannot be revoked.',
   params: keyParams,
   responses: { 204: { description: 'Revoked' } },
   problems: ['not_found', 'last_admin_key'],
@@ -137,7 +137,7 @@ routes.post(`${KEYS_PATH}/{id}/rotate`, {
   operationId: 'rotateKey',
   summary: 'Give a key another secret',
   description:
-    'The id stays. The secret at hand holds for grace_seconds more, so that clients can be changed one by one; a rotation during the grace ends the oldest secret at once.',
+    'The id does not change. The present secret is valid for grace_seconds more, so that clients can be changed one by one; a rotation during the grace period ends the oldest secret at once.',
   params: keyParams,
   body: rotateKeyBody,
   isBodyOptional: true,

@@ -81,7 +81,7 @@ export const listKeysQuery = z.object({
 });
 
 const keyFields = {
-  id: z.string().meta({ description: 'Never changes; calls are told by it' }),
+  id: z.string().meta({ description: 'Never changes; calls name it' }),
   name: z.string(),
   role: z.enum(ROLES),
   scopes: z.array(z.enum(SCOPES)).nullable().meta({ description: 'null: all that the role holds' }),

@@ -95,7 +95,7 @@ routes.get(`${WORKSPACES_PATH}/{id}`, {
 routes.patch(`${WORKSPACES_PATH}/{id}`, {
   operationId: 'updateWorkspace',
   summary: 'Rename a workspace',
-  description: 'Its project never changes: calls are not labelled anew.',
+  description: 'Its project never changes, because calls keep their labels.',
   params: workspaceParams,
   body: updateWorkspaceBody,
   responses: { 200: { description: 'The workspace as it is now', schema: workspaceSchema } },
@@ -112,7 +112,7 @@ routes.delete(`${WORKSPACES_PATH}/{id}`, {
   operationId: 'archiveWorkspace',
   summary: 'Archive a workspace',
   description:
-    'Its keys are revoked at once and for good. Its calls stay with their label, and another workspace may take the project.',
+    'Its keys are revoked at once and for good. Its calls keep their label, and another workspace may take the project.',
   params: workspaceParams,
   responses: { 204: { description: 'Archived' } },
   problems: ['not_found'],

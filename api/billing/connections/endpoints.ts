@@ -59,7 +59,7 @@ routes.post(CONNECTIONS_PATH, {
   operationId: 'createBillingConnection',
   summary: 'Connect a provider’s bills',
   description:
-    'The credentials are tried and the account is asked of the provider; then 90 days are fetched behind the scenes (`sync`), and from then on every hour. Credentials are sealed and never shown again.',
+    'The credentials are tried and the provider names the account; then 90 days are fetched in the background (`sync`), and from then on every hour. Credentials are sealed and never shown again.',
   body: createConnectionBody,
   idempotency: 'afterwards',
   responses: {
@@ -109,7 +109,7 @@ routes.patch(`${CONNECTIONS_PATH}/{id}`, {
   operationId: 'updateBillingConnection',
   summary: 'Rename, pause, narrow or give other credentials',
   description:
-    'New credentials are tried first and must belong to the same account. Another scope is fetched anew for all of the connection’s days.',
+    'New credentials are tried first and must belong to the same account. If the scope changes, all days of the connection are fetched again.',
   params: connectionParams,
   body: updateConnectionBody,
   idempotency: 'afterwards',
@@ -137,7 +137,7 @@ routes.delete(`${CONNECTIONS_PATH}/{id}`, {
   operationId: 'deleteBillingConnection',
   summary: 'End a connection',
   description:
-    'Its credentials are erased at once and it is asked for no more. The bills that it brought stay.',
+    'Its credentials are erased at once and nothing more is fetched. The bills that it fetched are kept.',
   params: connectionParams,
   responses: { 204: { description: 'Ended' } },
   problems: ['not_found'],
@@ -152,7 +152,8 @@ routes.post(`${CONNECTIONS_PATH}/{id}/test`, {
   operationId: 'testBillingConnection',
   idempotency: 'afterwards',
   summary: 'Try the credentials',
-  description: 'One check for each permission that is needed; a failed one says where it is granted.',
+  description:
+    'One check for each permission that is needed; a failed check names the place where the permission is granted.',
   params: connectionParams,
   responses: { 200: { description: 'What was found', schema: testResponse } },
   problems: ['not_found', 'credentials_missing', 'secret_key_missing', ...PROVIDER_PROBLEMS],

@@ -53,7 +53,7 @@ export const syncRunSchema = z
     trigger: z.enum(SYNC_TRIGGERS),
     status: runStatusSchema,
     progress: progressSchema.meta({
-      description: 'In chunks, each a report over at most one page’s span; stage says what is being done',
+      description: 'In chunks, each a report over at most one page’s span; stage names the present work',
     }),
     waiting: z
       .strictObject({ code: z.string(), message: z.string(), until: z.string() })
@@ -68,7 +68,7 @@ export const syncRunSchema = z
         period_end: z.string().nullable().meta({ description: 'Inclusive' }),
         restated: z
           .array(restatedSchema)
-          .meta({ description: 'Days that the provider had closed and tells otherwise now' }),
+          .meta({ description: 'Days that the provider had closed and states differently now' }),
         restated_count: z.int(),
         missing: z.array(missingSchema).meta({ description: 'What the next sync takes up' }),
         gap_run_id: z.string().nullable().meta({ description: 'The gap run over what changed' }),
@@ -173,7 +173,7 @@ const FX_MONTHS_MAX = 120;
 
 const settings = z.strictObject({
   account: account.optional().meta({
-    description: 'The provider’s own organization or account, where the provider does not tell it',
+    description: 'The provider’s own organization or account, where the provider does not name it',
   }),
   region: z
     .string()

@@ -15,7 +15,7 @@ routes.get('/api/v1/reconciliation/coverage', {
   operationId: 'getCoverage',
   summary: 'Which share of what was billed was observed',
   description:
-    'Of tokens and of dollars, by provider, account, model, provider key or day, of the last 30 days unless from and to say otherwise. Every group sums to the totals. What nobody can know stands beside and lowers no share: charges that no call can show, days before the first event, days that were not compared. By key, bills and calls are compared as they are; the other groups read the latest runs.',
+    'Of tokens and of dollars, by provider, account, model, provider key or day, of the last 30 days, or between from and to. Every group sums to the totals. Unknown amounts are listed apart and lower no share: charges that no call can show, days before the first event, days that were not compared. By key, bills and calls are compared as they are; the other groups read the latest runs.',
   query: coverageQuery,
   responses: {
     200: { description: 'A page of groups, and the totals', schema: coverageResponse },

@@ -61,7 +61,7 @@ const figureFields = {
       'Days that no run has compared since their bill last changed; by key: billed to no key, or where no call names any',
   }),
   uncounted_usd: usd.meta({
-    description: 'Of explained_usd and not_matched_by_calls_usd: those whose tokens nobody counts',
+    description: 'Of explained_usd and not_matched_by_calls_usd: those whose tokens are not counted',
   }),
 };
 

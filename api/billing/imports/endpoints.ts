@@ -41,7 +41,7 @@ const createImport = routes.post(IMPORTS_PATH, {
   operationId: 'createBillingImport',
   summary: 'Import a provider’s bill from a file',
   description:
-    'A provider’s bill in the format in which the provider gives it: saved cost and usage pages of OpenAI, Anthropic, AWS and Azure, AWS Cost and Usage Reports, Azure cost details, Google’s billing export, xAI invoices, Mistral usage, FOCUS, or the plain CSV; CSV, JSON lines, Parquet or JSON, also packed with gzip. The format is told from the content. The file is read behind the scenes, as a whole or not at all. The same file again gives the same import.',
+    'A provider’s bill in the provider’s format: saved cost and usage pages of OpenAI, Anthropic, AWS and Azure, AWS Cost and Usage Reports, Azure cost details, Google’s billing export, xAI invoices, Mistral usage, FOCUS, or the plain CSV; CSV, JSON lines, Parquet or JSON, also packed with gzip. The content shows the format. The file is read in the background, as a whole or not at all. The same file again gives the same import.',
   streams: { 'multipart/form-data': importForm },
   limit: 'billing_import',
   idempotency: 'afterwards',

@@ -74,7 +74,7 @@ export const importSchema = z
       .meta({ description: 'Charges that are kept in their own currency, since there is no rate for it' }),
     restated_buckets: z
       .int()
-      .meta({ description: 'Buckets that a later page of the same file told again; the later counts' }),
+      .meta({ description: 'Buckets that a later page of the same file repeats; the later one counts' }),
     progress: progressSchema.meta({ description: 'In bytes of the file' }),
     result: z.strictObject({ rows: z.int(), amount_usd: z.number() }).nullable(),
     ...runEndFields('The same file was imported before: this is that import'),

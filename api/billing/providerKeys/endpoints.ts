@@ -29,7 +29,7 @@ const routes = endpointGroup({
 
 routes.get(PROVIDER_KEYS_PATH, {
   operationId: 'listProviderKeys',
-  summary: 'The organization’s keys at the providers, and billed keys that nobody knows',
+  summary: 'The organization’s keys at the providers, and unknown keys on bills',
   query: listProviderKeysQuery,
   responses: { 200: { description: 'The keys by provider and id', schema: listProviderKeysResponse } },
   problems: ['invalid_range'],
@@ -57,7 +57,7 @@ routes.put(PROVIDER_KEYS_PATH, {
   operationId: 'putProviderKeys',
   summary: 'Enter or change keys',
   description:
-    'Each item takes the place of the entry with its provider and provider_key_id, or is a new one; entries that are not named stay, so a key that is no longer used is sent with status revoked. The same request again changes nothing. Never send the key itself, only the provider’s id of it.',
+    'Each item replaces the entry with its provider and provider_key_id, or adds one; other entries stay, so send a key that is no longer used with status revoked. The same request again changes nothing. Never send the key itself, only the provider’s id of it.',
   body: putProviderKeysBody,
   responses: {
     200: { description: 'The entries of the request as stored', schema: putProviderKeysResponse },

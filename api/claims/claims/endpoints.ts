@@ -58,7 +58,7 @@ const routes = endpointGroup({ tag: 'Claims', access: { read: CLAIM_READ, write:
 
 const listClaimsEndpoint = routes.get(CLAIMS_PATH, {
   operationId: 'listClaims',
-  summary: 'What was or will be asked back from providers, newest first',
+  summary: 'Claims on providers, newest first',
   description: 'Without evidence and history: GET /api/v1/claims/{id} has both.',
   query: listClaimsQuery,
   responses: { 200: { description: 'A page of claims', schema: listClaimsResponse } },
@@ -97,7 +97,7 @@ const MOVE_PROBLEMS = [
 ] as const;
 const MOVED = { 200: { description: 'The claim as the move has left it', schema: claimSchema } };
 const UNAVAILABLE =
-  'While the workflow engine is away: 503 workflow_engine_unavailable, and the claim is as it was and stays so. A repeat with the same Idempotency-Key is safe.';
+  'While the workflow engine is away: 503 workflow_engine_unavailable, and the claim does not change. A repeat with the same Idempotency-Key is safe.';
 
 type MoveRequest = EndpointRequest<unknown, { id: string }, unknown>;
 
@@ -178,7 +178,7 @@ const mergeClaimsEndpoint = routes.post(MERGE_PATH, {
   operationId: 'mergeClaims',
   summary: 'Make one draft of several',
   description:
-    'This one stays, with the disputes of all of them, netted and frozen anew; the others are gone. All of them are drafts of one account of one provider.',
+    'This claim takes the disputes of all of them, is netted again and gets new evidence; the others are removed. All of them are drafts of one account of one provider.',
   access: CLAIM_WRITE,
   params: claimParams,
   body: mergeClaimsBody,
@@ -223,7 +223,7 @@ function uuidInList(id: string, at: number): string {
 const snoozeClaimEndpoint = routes.post(SNOOZE_PATH, {
   operationId: 'snoozeClaim',
   tag: 'Claims',
-  summary: 'Have nobody be reminded of a claim for a while',
+  summary: 'Snooze claim reminders',
   description:
     'Until then no notice of it is given, and then one, for all that was due by then. A move ends it. Null takes it back.',
   access: { scope: 'claims:write', workspace: 'refused' },
@@ -273,7 +273,7 @@ const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =
     path: `${CLAIMS_PATH}/{id}/ticket-draft`,
     tag: 'Claims',
     summary: 'The text of a support ticket for an escalated claim',
-    description: 'Made anew on every call from what is known now; nothing is stored and nothing is sent.',
+    description: 'Drafted on every request from present data; nothing is stored and nothing is sent.',
     // A POST leaves a row in the audit log, which whoever only reads does not.
     access: method === 'post' ? { scope: 'claims:write', workspace: 'refused' } : CLAIM_READ,
     params: claimParams,

@@ -42,12 +42,12 @@ export const claimParams = z.object({
 const claimFields = {
   id: z.string(),
   org_id: z.string(),
-  version: z.int().meta({ description: 'Counts up with every change that somebody asked for' }),
+  version: z.int().meta({ description: 'Counts up with every requested change' }),
   period_start: z.string(),
   period_end: z.string(),
   provider: z.string(),
   provider_account_id: z.string(),
-  total_recoverable_cents: z.int().meta({ description: 'What is asked back, netted and rounded down' }),
+  total_recoverable_cents: z.int().meta({ description: 'The requested credit, netted and rounded down' }),
   confidence_tier: z.enum(DISPUTE_TIERS),
   status: z.enum(CLAIM_STATUSES),
   next_statuses: z.array(z.enum(CLAIM_STATUSES)).meta({ description: 'Where it may go from here' }),
@@ -62,7 +62,7 @@ const claimFields = {
   evidence_stale_at: z.string().nullable().meta({
     description: 'When the provider restated a day under it, after the evidence was frozen',
   }),
-  next_action: z.string().nullable().meta({ description: 'What somebody will be reminded of next' }),
+  next_action: z.string().nullable().meta({ description: 'The subject of the next reminder' }),
   next_action_at: z.string().nullable(),
   snoozed_until: z.string().nullable(),
   created_at: z.string(),

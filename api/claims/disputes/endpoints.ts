@@ -26,7 +26,7 @@ const routes = endpointGroup({ tag: TAG, access: { scope: 'financial:read', work
 
 const listDisputesEndpoint = routes.get(DISPUTES_PATH, {
   operationId: 'listDisputes',
-  summary: 'What is asked back from providers, newest first',
+  summary: 'Disputes with providers, newest first',
   query: listDisputesQuery,
   responses: { 200: { description: 'A page of disputes', schema: listDisputesResponse } },
   async handle({ query, orgDb }) {

@@ -77,7 +77,7 @@ const disputeFields = {
   period_end: z.string(),
   kind: z.enum(FINDING_KINDS),
   status: z.enum(DISPUTE_STATUSES),
-  amount_cents: z.int().meta({ description: 'What is asked back, rounded down' }),
+  amount_cents: z.int().meta({ description: 'The requested credit, rounded down' }),
   provider_cost_usd: z.number(),
   our_cost_usd: z.number().meta({ description: 'What would have been right' }),
   confidence_tier: z.enum(DISPUTE_TIERS),
@@ -86,7 +86,7 @@ const disputeFields = {
   notes: z
     .string()
     .nullable()
-    .meta({ description: 'Of whoever resolved it; before that, of whoever opened it' }),
+    .meta({ description: 'From the person who resolved it; before that, from the person who opened it' }),
   opened_at: z.string(),
   opened_by: z.string(),
   resolved_at: z.string().nullable(),

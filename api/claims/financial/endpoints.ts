@@ -88,7 +88,7 @@ const dismissItemEndpoint = routes.post(`${REVIEW_PATH}/{id}/dismiss`, {
   operationId: 'dismissReviewItem',
   summary: 'Say that there is nothing in an item: closes it',
   description:
-    'A repeat changes nothing, the first reason stands. It stays dismissed when later runs find it again, and can be confirmed with reopen.',
+    'A repeat changes nothing and keeps the first reason. The finding stays dismissed when later runs find it again, and can be confirmed with reopen.',
   params: reviewParams,
   body: dismissBody,
   responses: { 200: { description: 'The item as it is now', schema: reviewItemSchema } },

@@ -44,7 +44,7 @@ export const reviewQuery = z.object({
   status: withDefault(wordParameter(FINDING_STATUSES), 'open'),
   direction: withDefault(
     wordParameter(DIRECTIONS).meta({
-      description: 'undercharge: what the provider charged too little, which nets what is asked back',
+      description: 'undercharge: an amount that the provider charged too little, which reduces the claim',
     }),
     'overcharge',
   ),
@@ -153,7 +153,7 @@ export function presentReviewItem(finding: StoredFinding): ReviewItem {
 function presentPolicyItem(policy: BrokenPolicy): ReviewItem {
   const alerts = new URLSearchParams({ kind: 'policy', policy_type: policy.policyType, status: 'open' });
   const unknown =
-    policy.alertsWithoutCost === 0 ? '' : `; of ${policy.alertsWithoutCost} of them nobody knows the cost`;
+    policy.alertsWithoutCost === 0 ? '' : `; the cost of ${policy.alertsWithoutCost} of them is unknown`;
   return {
     id: policyItemId(policy),
     kind: 'policy',
@@ -199,7 +199,7 @@ const monthSchema = z
     provider: z.string(),
     provider_account_id: z.string(),
     month: z.string().meta({ example: '2026-10' }),
-    confirmed_usd_exact: exact('Overcharges that are graded HIGH, or that somebody has confirmed'),
+    confirmed_usd_exact: exact('Overcharges that are graded HIGH or confirmed'),
     review_usd_exact: exact('Overcharges of the grades MEDIUM and LOW'),
     undercharged_usd_exact: exact('What the provider charged too little'),
     recoverable_confirmed_usd: cents(
@@ -215,8 +215,8 @@ const monthSchema = z
 
 export const summaryResponse = z
   .strictObject({
-    recoverable_confirmed_usd: cents('Billing errors that are to be asked back'),
-    recoverable_review_usd: cents('Possible billing errors that somebody has to look into'),
+    recoverable_confirmed_usd: cents('Billing errors to claim from the provider'),
+    recoverable_review_usd: cents('Possible billing errors that need a review'),
     prevented_usd: cents('What calls would have cost that enforcement rules have blocked'),
     preventable_modeled_usd: cents(
       'What the rules would have saved by the newest savings run: of 30 days unless from and to are given',
@@ -229,15 +229,13 @@ export const summaryResponse = z
     preventable_modeled_as_of: z
       .string()
       .nullable()
-      .meta({ description: 'When that run began; null: none has been run, and the number says nothing' }),
+      .meta({ description: 'When that run began; null: no run yet, so the number has no meaning' }),
     breakdown: z.array(monthSchema).meta({ description: 'Newest month first' }),
     not_counted: z
       .strictObject({
         provisional_usd_exact: exact('Overcharges of days that the provider may still restate'),
         unverified_usd_exact: exact('Overcharges that cannot be verified'),
-        not_claimable_usd_exact: exact(
-          'Overcharges of kinds that are not asked back unless somebody confirms',
-        ),
+        not_claimable_usd_exact: exact('Overcharges of kinds that are claimed only after confirmation'),
         unexplained_undercharged_usd_exact: exact('Charges too low that nothing explains'),
       })
       .meta({ description: 'What was found and stands in none of the six numbers' }),

@@ -34,7 +34,7 @@ const lineSchema = z.strictObject({
   amount: decimal.meta({ description: 'tokens × rate ÷ 1,000,000 in dollars, unrounded' }),
   basis: z
     .enum(['listed', 'standard_rate', 'multiplier', 'scaled', 'input_rate', 'output_rate', 'half'])
-    .meta({ description: 'Why the class has this rate; docs/pricing.md says what each means' }),
+    .meta({ description: 'Why the class has this rate; docs/pricing.md explains each' }),
   assumed: z.boolean().meta({ description: 'No source gives the rate' }),
   sources: z.array(z.string()).meta({ description: 'Sources that list exactly this rate' }),
   disputed: z.boolean().meta({ description: 'Consistent sources differ on this class' }),

@@ -92,7 +92,7 @@ export const oneEventSchema = eventSchema
         }),
       )
       .optional()
-      .meta({ description: 'Oldest first; only where the event was priced anew' }),
+      .meta({ description: 'Oldest first; only where the event was priced again' }),
   })
   .meta({ id: 'EventDetail' });
 

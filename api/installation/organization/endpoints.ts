@@ -59,7 +59,7 @@ routes.patch(SETTINGS_PATH, {
   operationId: 'updateOrganizationSettings',
   summary: 'Change settings of the organization',
   description:
-    'Fields that are absent stay as they are, null takes a field back to its default, a list is replaced as a whole. Holds on every instance for each event that is sent after the answer; what is stored already stays as it is. The deadlines of open claims are computed anew where the calendar changes.',
+    'Absent fields keep their values, null resets a field to its default, a list is replaced as a whole. The change applies on every instance to each event that is sent after the answer; stored events do not change. Deadlines of open claims are computed again where the calendar changes.',
   body: settingsBody,
   responses: { 200: { description: 'All settings, as they are now', schema: settingsSchema } },
   async handle(request, deps) {

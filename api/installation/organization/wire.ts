@@ -67,7 +67,7 @@ export const settingsBody = z
   .meta({
     id: 'SettingsChanges',
     description:
-      'Fields that are absent stay as they are; null takes a field back to its default; a list is replaced as a whole',
+      'Absent fields keep their values; null resets a field to its default; a list is replaced as a whole',
   });
 
 export const organizationBody = z
@@ -80,7 +80,7 @@ export const settingsSchema = z
       description:
         'Payloads, tool inputs and outputs and the `_service` block are not stored, from the next event on',
     }),
-    holidays: z.array(z.string()).meta({ description: 'Days on which nobody works, ascending' }),
+    holidays: z.array(z.string()).meta({ description: 'Public holidays, ascending' }),
     time_zone: z
       .string()
       .meta({ description: 'For what is shown or scheduled in local time; totals are by UTC' }),

@@ -48,7 +48,7 @@ routes.get(`${ALERTS_PATH}/{id}`, {
   operationId: 'getAlert',
   summary: 'One alert',
   description:
-    'Where two events turned out to be one call, the alert that stands for this one, with its own id.',
+    'Where two events turned out to be one call, the alert that replaces this one, with its own id.',
   params: alertParams,
   responses: { 200: { description: 'The alert', schema: alertSchema } },
   problems: ['not_found'],
@@ -59,7 +59,7 @@ routes.get(`${ALERTS_PATH}/{id}`, {
 
 routes.post(`${ALERTS_PATH}/{id}/acknowledge`, {
   operationId: 'acknowledgeAlert',
-  summary: 'Say that somebody has seen to an alert',
+  summary: 'Acknowledge an alert',
   description: 'A repeat changes nothing: it answers who was the first to acknowledge it, and when.',
   params: alertParams,
   responses: { 200: { description: 'The alert as it is now', schema: alertSchema } },

@@ -86,7 +86,7 @@ routes.patch(`${RULES_PATH}/{id}`, {
   operationId: 'updateEnforcementRule',
   summary: 'Change an enforcement rule, or switch it off or on',
   description:
-    'What is not named stays. The type stays for good, since calls name the rule by its id; so does its place in the order.',
+    'Absent fields keep their values. The type and the place in the order never change, because calls name the rule by its id.',
   params: ruleParams,
   body: updateRuleBody,
   responses: { 200: { description: 'The rule as it is now', schema: ruleSchema } },
@@ -107,7 +107,7 @@ routes.delete(`${RULES_PATH}/{id}`, {
   operationId: 'removeEnforcementRule',
   summary: 'Remove an enforcement rule',
   description:
-    'Wrappers no longer hear of it. The calls that it blocked go on naming it, and under its id it stays readable.',
+    'Wrappers no longer receive it. Calls that it blocked still name it, and it stays readable by its id.',
   params: ruleParams,
   responses: { 204: { description: 'Removed' } },
   problems: ['not_found'],
@@ -132,7 +132,7 @@ routes.get(ENFORCEMENT_CONFIG_PATH, {
     200: {
       description: 'The rules',
       schema: enforcementConfigResponse,
-      headers: { ETag: 'The version, quoted', 'Cache-Control': 'That a copy is to be asked after' },
+      headers: { ETag: 'The version, quoted', 'Cache-Control': 'The copy must be revalidated' },
     },
     304: { description: 'The copy named by If-None-Match is the current one' },
   },

@@ -263,8 +263,7 @@ export const ruleSchema = z
     updated_at: z.string(),
     created_by: z.string().meta({ description: 'The id of the key that made it' }),
     removed_at: z.string().nullable().meta({
-      description:
-        'Set: it is in no list any more and only tells what the calls that it blocked were blocked by',
+      description: 'Set: it is in no list any more and only documents why calls were blocked',
     }),
   })
   .meta({ id: 'EnforcementRule' });

@@ -42,7 +42,7 @@ routes.put(`${POLICIES_PATH}/{policy_type}`, {
   operationId: 'putPolicy',
   summary: 'Make the policy of a type, or replace it',
   description:
-    'Holds on every instance for each event that is sent after the answer; what is stored already is not judged anew. Regular expressions that RE2 does not take, and those that take too long, are stored, passed over, and named in `warnings`. A policy is not deleted: put it with `enabled` false.',
+    'Applies on every instance to each event that is sent after the answer; stored events are not judged again. Regular expressions that RE2 does not take, and those that take too long, are stored, passed over, and named in `warnings`. A policy is not deleted: put it with `enabled` false.',
   params: policyParams,
   body: policyBody,
   responses: { 200: { description: 'The policy as it is now', schema: putPolicyResponse } },

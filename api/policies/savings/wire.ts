@@ -132,7 +132,7 @@ const preventedFields = {
   calls: z.int(),
   calls_without_amount: z
     .int()
-    .meta({ description: 'Of these nobody told what they would have cost: not in the amount, and not free' }),
+    .meta({ description: 'Calls without a stated cost: not in the amount, and not free' }),
   prevented_usd: usd,
   prevented_usd_exact: exact,
 };
@@ -203,7 +203,7 @@ export const savingsResponse = z
         to: z.string(),
         as_of: z.string().meta({ description: 'Whatever was stored before is in it' }),
         price_version: z.string(),
-        calls: z.int().meta({ description: 'Calls that were held against the rules' }),
+        calls: z.int().meta({ description: 'Calls that were compared with the rules' }),
         by_rule: z.array(modeledRuleSchema).meta({
           description: 'As the rules were then, in the order in which they are asked; adds up to the total',
         }),

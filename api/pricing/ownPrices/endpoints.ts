@@ -137,7 +137,7 @@ const createOverride = routes.post(OVERRIDES_PATH, {
   operationId: 'createPriceOverride',
   summary: 'Correct a list price, or enter one that is missing',
   description:
-    'Rates in USD per million tokens in place of listed ones; a class that is not named stays as listed. For a model that no list knows both input and output are needed.',
+    'Rates in USD per million tokens in place of listed ones; a class that is absent keeps its listed rate. A model that is in no list needs both input and output.',
   body: createOverrideBody,
   idempotency: 'afterwards',
   responses: {

@@ -82,9 +82,9 @@ export const repricingEndpoints: readonly Endpoint[] = [
   startRunEndpoint(RESOURCE, {
     operationId: 'startRepricing',
     path: REPRICE_PATH,
-    summary: 'Price stored calls anew by the prices of now',
+    summary: 'Price stored calls again by present prices',
     description:
-      'Asynchronous. Each call’s computed cost is worked out from its stored tokens as when it came in; a reported cost stays. Both prices are kept. One run at a time: while one of the same window and filter is open, it is the answer (existing: true).',
+      'Asynchronous. Each call’s computed cost is computed from its stored tokens as at ingest; a reported cost does not change. Both prices are kept. One run at a time: while one of the same window and filter is open, it is the answer (existing: true).',
     body: repriceBody,
     problems: ['invalid_range', 'reprice_in_progress'],
     prepare({ body, caller }) {
@@ -126,7 +126,7 @@ export const repricingEndpoints: readonly Endpoint[] = [
   }),
   cancelRunEndpoint(RESOURCE, {
     operationId: 'cancelRepricing',
-    summary: 'Stop a re-pricing; what it has priced stays priced',
+    summary: 'Stop a re-pricing; calls that it has priced keep their new prices',
     action: 'repricing.cancelled',
     subjectType: 'repricing',
   }),

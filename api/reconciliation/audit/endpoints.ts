@@ -13,7 +13,7 @@ routes.get('/api/v1/reconciliation/audit', {
   operationId: 'getAudit',
   summary: 'The rates that a provider charged, against list and contract',
   description:
-    'From the bills alone: no call has to be observed. Charges at another than the agreed rate, as one line while the ratio stays the same, charges as agreed, and what the bill does not let one judge. The command ./trueup audit gives the same.',
+    'From the bills alone: no call has to be observed. Charges at another than the agreed rate, as one line while the ratio stays the same, charges as agreed, and charges that the bill alone cannot prove. The command ./trueup audit prints the same.',
   query: auditQuery,
   responses: { 200: { description: 'The audit', schema: auditResponse, otherTypes: { 'text/csv': 'text' } } },
   problems: ['invalid_parameter', 'missing_parameter', 'invalid_range'],

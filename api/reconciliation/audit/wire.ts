@@ -43,7 +43,10 @@ const lineSchema = z
     model: z.string(),
     token_class: z.enum(BILLED_CLASSES),
     service_tier: z.string(),
-    is_batch: z.boolean().nullable().meta({ description: 'Null where the bill does not tell batch apart' }),
+    is_batch: z
+      .boolean()
+      .nullable()
+      .meta({ description: 'Null where the bill does not separate batch calls' }),
     long_context: z.boolean().nullable(),
     region: z.string().nullable(),
     mixture: z.boolean().meta({

@@ -58,7 +58,9 @@ const findingFields = {
     .meta({ description: 'What is wrong: a key of the violation taxonomy, or unexplained' }),
   variant: z.string().meta({ description: 'The way in which it was made; empty where there is but one' }),
   direction: z.enum(DIRECTIONS),
-  blame: z.enum(BLAMES).meta({ description: 'Whose mistake it is; none: nobody’s, or not known' }),
+  blame: z
+    .enum(BLAMES)
+    .meta({ description: 'The party that made the mistake; none: no mistake, or not known' }),
   claimable: z.boolean(),
   provider: z.string(),
   provider_account_id: z.string(),
@@ -90,7 +92,7 @@ const findingFields = {
   reason: z.string(),
   advice: z.array(z.string()),
   status: z.enum(FINDING_STATUSES).meta({
-    description: 'gone: somebody had decided on it, and later runs no longer find it',
+    description: 'gone: it was decided on, and later runs no longer find it',
   }),
   decided_at: z.string().nullable(),
   decided_by: z.string().nullable(),

@@ -46,7 +46,7 @@ export const gapRunEndpoints: readonly Endpoint[] = [
   startRunEndpoint(RESOURCE, {
     operationId: 'startGapRun',
     path: `${EXPLORER_PATH}/run`,
-    summary: 'Compare bills and calls anew',
+    summary: 'Compare bills and calls again',
     description:
       'Asynchronous. While a run of the same period and provider is open, that run is the answer (existing: true). Period and provider come in the query or in the body.',
     query: runQuery,

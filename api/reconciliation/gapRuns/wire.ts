@@ -130,20 +130,20 @@ export const sourceDifferenceSchema = z.strictObject({
   day: z.string(),
   span: z.enum(['day', 'month']).meta({
     description:
-      'month: an invoice that tells no day, beside the sum of the days that count; day is then the month’s first',
+      'month: an invoice that names no day, beside the sum of the days that count; day is then the month’s first',
   }),
   charge_category: z.string(),
   counted_kind: z.enum(['file', 'api']),
   counted_import_id: z.string().meta({
     description:
-      'imp_… of an imported file, src_… of what a connection fetched; of a month’s several the one told last',
+      'imp_… of an imported file, src_… of what a connection fetched; the latest of several for a month',
   }),
   counted_usd: usd.meta({
     description: 'What counts, with what later bills have of the day as far as it counts',
   }),
   other_kind: z.enum(['file', 'api']),
   other_import_id: z.string(),
-  other_usd: usd.meta({ description: 'What the other copy says of the same' }),
+  other_usd: usd.meta({ description: 'The same item in the other copy' }),
   difference_usd: usd.meta({ description: 'other_usd − counted_usd' }),
 });
 
@@ -337,7 +337,7 @@ const gapSchema = z
     reason: z.enum(BUCKET_REASONS).nullable(),
     unobserved_minutes: z.int().nullable(),
     gap_parts: z.strictObject({ rate_usd: usd, volume_usd: usd, own_pricing_usd: usd }).nullable().meta({
-      description: 'provider_cost_usd − our_cost_usd, split exactly; null where the bill gives no quantities',
+      description: 'provider_cost_usd − our_cost_usd, split exactly; null where the bill has no quantities',
     }),
     run_id: z.string(),
   })

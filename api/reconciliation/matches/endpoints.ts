@@ -30,7 +30,7 @@ routes.get('/api/v1/reconciliation/matches', {
   operationId: 'listMatches',
   summary: 'What was billed beside what was observed, day by day',
   description:
-    'One record for each account, model and UTC day of the latest runs: matched, partial and unmatched ones, with the evidence and what explains them. The largest |delta_usd| first. totals are of everything that is asked for; for a month whose days have all been compared they are the summary’s.',
+    'One record for each account, model and UTC day of the latest runs: matched, partial and unmatched ones, with the evidence and what explains them. The largest |delta_usd| first. totals cover the whole selection; for a month whose days have all been compared they are the summary’s.',
   query: matchesQuery,
   responses: { 200: { description: 'A page of records', schema: matchesResponse } },
   problems: ['invalid_parameter', 'invalid_range'],

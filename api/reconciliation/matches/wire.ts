@@ -89,7 +89,7 @@ const matchSchema = z
     gap_parts: z
       .strictObject({ rate_usd: usd, volume_usd: usd, own_pricing_usd: usd })
       .nullable()
-      .meta({ description: 'delta_usd, split exactly; null where the bill gives no quantities' }),
+      .meta({ description: 'delta_usd, split exactly; null where the bill has no quantities' }),
     lines: z.array(lineSchema).meta({ description: 'Class by class' }),
     waterfall: z
       .array(z.strictObject({ signal: z.string(), level: z.string(), bits: z.number() }))
@@ -102,7 +102,7 @@ export const matchesResponse = z.strictObject({
   matches: z.array(matchSchema),
   ...cursoredPageFields,
   totals: z.strictObject({
-    matched_usd: usd.meta({ description: 'Of all that is asked for, not of the page: what calls explain' }),
+    matched_usd: usd.meta({ description: 'For the whole selection, not the page: what calls explain' }),
     unmatched_usd: usd,
   }),
 });

@@ -133,7 +133,7 @@ export const statementResponse = z
       complete: z.boolean().meta({ description: 'Every day that is over has a bill, of every account' }),
       missing: z
         .array(rangeSchema)
-        .meta({ description: 'Days without any bill: not free, nobody knows what they cost' }),
+        .meta({ description: 'Days without any bill: not free, their cost is unknown' }),
       provisional: z.array(rangeSchema).meta({
         description: 'Days that may still be restated, or whose copy was read while they could',
       }),

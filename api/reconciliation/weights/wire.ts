@@ -114,7 +114,7 @@ export const weightsResponse = z
         from: z.enum(DISPUTE_TIERS),
         to: z.enum(DISPUTE_TIERS),
         below_low: z.boolean().meta({
-          description: 'What it is worth now lies below LOW, of which there is no tier: it stays LOW',
+          description: 'Its present value is below LOW; there is no lower tier, so it stays LOW',
         }),
       }),
     ),

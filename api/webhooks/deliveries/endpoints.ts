@@ -26,7 +26,7 @@ routes.post(`${WEBHOOKS_PATH}/{id}/test`, {
   operationId: 'testWebhookEndpoint',
   summary: 'Send a test message',
   description:
-    'Sends webhook.test at once, once, also to an endpoint that is switched off, and says what the receiver answered.',
+    'Sends webhook.test at once, once, also to an endpoint that is switched off, and returns the receiver’s answer.',
   params: webhookParams,
   idempotency: 'afterwards',
   responses: { 200: { description: 'What came of it', schema: testedWebhookSchema } },
@@ -64,7 +64,7 @@ routes.post(`${WEBHOOKS_PATH}/deliveries/{id}/redeliver`, {
   operationId: 'redeliverWebhook',
   summary: 'Send a message again',
   description:
-    'Begins a new series of attempts with the same message id, whatever came of the last one. A delivery that is pending is answered as it is.',
+    'Begins a new series of attempts with the same message id, whatever the result of the last one. A pending delivery is returned unchanged.',
   params: deliveryParams,
   responses: { 202: { description: 'The delivery, pending', schema: deliverySchema } },
   problems: ['not_found', 'webhook_disabled'],

@@ -48,7 +48,7 @@ export const deliverySchema = z
       description:
         'failed: given up after the last attempt; cancelled: its endpoint was switched off or removed before',
     }),
-    attempts_made: z.int().meta({ description: 'Since it was made, or begun anew' }),
+    attempts_made: z.int().meta({ description: 'Since it was made, or started again' }),
     next_attempt_at: z.string().nullable(),
     last_status: z.int().nullable(),
     last_error: z.string().nullable(),

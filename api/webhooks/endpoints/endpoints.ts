@@ -89,7 +89,7 @@ routes.patch(`${WEBHOOKS_PATH}/{id}`, {
   operationId: 'updateWebhookEndpoint',
   summary: 'Give a webhook endpoint another address or other events, switch it off or on',
   description:
-    'What is not named stays. What waits to be sent goes to the new address; switched off, it is cancelled.',
+    'Absent fields keep their values. Pending messages go to the new address; switching the endpoint off cancels them.',
   params: webhookParams,
   body: updateWebhookBody,
   idempotency: 'afterwards',

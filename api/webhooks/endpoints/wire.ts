@@ -82,7 +82,7 @@ export const listWebhooksQuery = z.object(pageParameters);
 
 const endpointFields = {
   id: z.string(),
-  url: z.string().meta({ description: 'As it is asked: what was sent, in the form of the URL standard' }),
+  url: z.string().meta({ description: 'The given address, in the form of the URL standard' }),
   description: z.string(),
   event_types: z.array(z.enum(WEBHOOK_EVENT_TYPES)).meta({ description: 'Empty: every type' }),
   enabled: z.boolean(),

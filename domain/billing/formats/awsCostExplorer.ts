@@ -48,7 +48,7 @@ function checkOnce(place: string, group: PageValue, seen: Set<string>): void {
   if (!isPageObject(group) || !Array.isArray(group.Keys) || seen.size >= SEEN_MAX) return;
   const name = `${place}${JSON.stringify(group.Keys)}`;
   if (seen.has(name))
-    throw fault(`a group of ${place.slice(0, 10)} is told twice; give each page of an answer once`);
+    throw fault(`a group of ${place.slice(0, 10)} occurs twice; give each page of an answer once`);
   seen.add(name);
 }
 

@@ -144,7 +144,7 @@ function placesOf(columns: readonly PageValue[]): Map<ColumnName, number> {
 function checkOnce(cells: PageValue, seen: Set<string>, at: number): void {
   if (!Array.isArray(cells) || seen.size >= SEEN_MAX) return;
   const key = JSON.stringify(cells.map((cell) => (cell instanceof ExactNumber ? cell.text : cell)));
-  if (seen.has(key)) throw fault(at, 'the same charge is told twice; give each page of an answer once');
+  if (seen.has(key)) throw fault(at, 'the same charge occurs twice; give each page of an answer once');
   seen.add(key);
 }
 

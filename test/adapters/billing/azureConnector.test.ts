@@ -288,7 +288,7 @@ describe('an answer of Azure', () => {
   it('that contains a charge twice is refused: pages have been seen to overlap', async () => {
     const { connector } = await start();
     const [page] = await fetchAll(connector);
-    await expect(rowsOf([page as FetchedPage, page as FetchedPage])).rejects.toThrow('told twice');
+    await expect(rowsOf([page as FetchedPage, page as FetchedPage])).rejects.toThrow('occurs twice');
   });
 
   it.each([

@@ -422,7 +422,7 @@ describe('the secret key', () => {
     const { id, secret } = await make();
     const rotated = (await ask('POST', `/${id}/rotate-secret`)).body.secret;
     const { isWhole, sentences } = await rotate(`${NEW},${OLD}`);
-    expect([isWhole, sentences[0]]).toEqual([true, expect.stringMatching(/^\d+ secrets were sealed anew/)]);
+    expect([isWhole, sentences[0]]).toEqual([true, expect.stringMatching(/^\d+ secrets were sealed again/)]);
     await withKeys(NEW, async () => {
       expect((await test(id)).ok).toBe(true);
       const [message] = receiver.received as [ReceivedMessage];

@@ -333,9 +333,7 @@ describe('changing the audit log', () => {
     expect((await check(orgDb)).faults).toEqual([]);
     const { lines, findings } = await verify(orgDb, folder);
     expect(findings).toBe(1);
-    expect(lines[0]).toMatch(
-      /: the chain was written anew: row 20 is another one .* lies in rows 1 to 20\.$/,
-    );
+    expect(lines[0]).toMatch(/: the chain was rewritten: row 20 differs from .* lies in rows 1 to 20\.$/);
   });
 
   it('is narrowed down to the rows between two anchors', async () => {
@@ -368,7 +366,7 @@ describe('anchors', () => {
     const { lines, findings, isPartial } = await verify(orgDb, empty);
     expect({ findings, isPartial }).toEqual({ findings: 0, isPartial: true });
     expect(lines[0]).toMatch(
-      /no anchor was found, so a deleted end and a chain written anew could not be looked for/,
+      /no anchor was found, so a deleted end and a rewritten chain cannot be detected/,
     );
   });
 

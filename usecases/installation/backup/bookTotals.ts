@@ -293,7 +293,7 @@ function compareBilled(said: readonly BookTotals[], found: readonly BookTotals[]
     const now = found.find((totals) => totals.organization_id === organization_id)?.billed_usd;
     if (billed_usd === null || now === null || now === billed_usd) return [];
     return [
-      `organization ${organization_id}: the backup says ${billed_usd} USD billed, its bills add up to ${now} USD`,
+      `organization ${organization_id}: the backup states ${billed_usd} USD billed, its bills add up to ${now} USD`,
     ];
   });
 }

@@ -92,9 +92,7 @@ function refuseUnknownTransactions(tables: readonly CatalogueTable[]): void {
   for (const { name, columns } of tables)
     for (const column of columns)
       if (isTransactionColumn(column) && RENUMBERINGS[name]?.columns[column.name] === undefined)
-        throw new Error(
-          `${name}.${column.name} holds transactions, and nothing says what they become elsewhere`,
-        );
+        throw new Error(`${name}.${column.name} contains transaction numbers, and no rule renumbers them`);
 }
 
 /** Whether a column holds numbers of transactions, which mean nothing in another cluster (docs/decisions/0038). */

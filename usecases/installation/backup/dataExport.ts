@@ -137,7 +137,7 @@ async function exportTable(
   }
   await flush();
   if (copy.tags.at(-1) !== `COPY ${rows}`)
-    throw new Error(`${table.name}: ${rows} rows came, Postgres says ${copy.tags.at(-1)}`);
+    throw new Error(`${table.name}: ${rows} rows arrived, Postgres counts ${copy.tags.at(-1)}`);
   return { name: table.name, rows, bytes, sha256: hash.digest('hex') };
 }
 

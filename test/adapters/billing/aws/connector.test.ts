@@ -239,7 +239,7 @@ describe('a saved answer', () => {
   it('that is uploaded twice is refused, and counts once', async () => {
     const page = answer(['RECORD_TYPE', 'USAGE_TYPE'], { Keys: ['Usage', 'x'], Metrics });
     await expect(read(page, page)).rejects.toThrow(
-      'a group of 2026-09-01 is told twice; give each page of an answer once',
+      'a group of 2026-09-01 occurs twice; give each page of an answer once',
     );
     const other = answer(['RECORD_TYPE', 'USAGE_TYPE'], { Keys: ['Tax', 'x'], Metrics });
     expect(await read(page, other)).toHaveLength(2);

@@ -283,7 +283,7 @@ describe('a CUR 2.0', () => {
     const other = { ...one, identity_line_item_id: 'a2' };
     expect((await read(csv([one, other, LINE, LINE], columns))).rows).toHaveLength(4);
     await expect(read(csv([one, other, one], columns))).rejects.toThrow(
-      'line 4, column 1: the same charge is told twice; give each part of a bill once',
+      'line 4, column 1: the same charge occurs twice; give each part of a bill once',
     );
     // An hour of another period has the id anew.
     const later = { ...one, line_item_usage_start_date: '2026-10-01T07:00:00Z' };
