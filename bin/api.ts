@@ -2,7 +2,7 @@ import { requestContext } from '../api/pipeline/requestContext.js';
 import { openDatabase } from '../db/client.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
-import { runMain, tellSupervisor } from '../platform/processMain.js';
+import { notifySupervisor, runMain } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
 import { requireCurrentSchema } from './service/prepareDatabase.js';
 import { createApiServer, engineStatus, listen, openApiEngine, openChangeFeed } from './wiring/apiServer.js';
@@ -58,7 +58,7 @@ await runMain(async () => {
     allowedHosts: config.allowedHosts,
     corsOrigins: config.corsOrigins,
     hstsMaxAgeSeconds: config.hstsMaxAgeSeconds,
-    kickDispatcher: () => tellSupervisor({ type: 'outbox' }),
+    kickDispatcher: () => notifySupervisor({ type: 'outbox' }),
     engineStatus: engineStatus(engine.address),
     storageStatus: storageStatusOf(database, config.dataDir),
     moveClaim: engine.moveClaim,
@@ -70,5 +70,5 @@ await runMain(async () => {
   await changes.start();
   port = await listen(api.server, config);
   logger.info({ host: config.host, port }, 'listening');
-  tellSupervisor({ type: 'ready', port });
+  notifySupervisor({ type: 'ready', port });
 });

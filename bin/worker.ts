@@ -3,7 +3,7 @@ import { startUsageMaintenance } from '../dispatch/usageMaintenance.js';
 import { microsFromDate } from '../domain/period.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
-import { runMain, tellSupervisor } from '../platform/processMain.js';
+import { notifySupervisor, runMain } from '../platform/processMain.js';
 import { Shutdown } from '../platform/shutdown.js';
 import { PriceBookHolder } from '../usecases/pricing/priceBookHolder.js';
 import { requireCurrentSchema } from './service/prepareDatabase.js';
@@ -44,7 +44,7 @@ await runMain(async () => {
 
   const stopping = new AbortController();
   shutdown.add('engine wait', () => stopping.abort());
-  tellSupervisor({ type: 'waiting', detail: 'waits for the workflow engine' });
+  notifySupervisor({ type: 'waiting', detail: 'waits for the workflow engine' });
   if (!(await waitForEngine(address, stopping.signal))) return;
   await startEngineWork({
     address,
@@ -60,5 +60,5 @@ await runMain(async () => {
     shutdown,
   });
   logger.info({ address, namespace: config.temporalNamespace }, 'taking workflows');
-  tellSupervisor({ type: 'ready' });
+  notifySupervisor({ type: 'ready' });
 });

@@ -3,7 +3,7 @@ import { Misuse, StartError } from './startError.js';
 import type { ChildMessage } from './supervision.js';
 
 /** Tells the supervisor, where there is one. */
-export function tellSupervisor(message: ChildMessage): void {
+export function notifySupervisor(message: ChildMessage): void {
   if (process.connected) process.send?.(message);
 }
 

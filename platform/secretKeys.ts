@@ -163,7 +163,7 @@ export interface SealedCounts {
 }
 
 /** What is sealed, in words: `the credentials of 2 billing connections and the secrets of 1 webhook endpoint`. */
-export function sealedWords({ connection = 0, webhook = 0 }: SealedCounts): string {
+export function describeSealed({ connection = 0, webhook = 0 }: SealedCounts): string {
   const many = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
   const words = [];
   if (connection > 0) words.push(`the credentials of ${many(connection, 'billing connection')}`);
@@ -179,6 +179,6 @@ export function missingKeySentence(
   const missing = [...sealedByKey].filter(([id]) => !keys.ids.has(id));
   if (missing.length === 0) return undefined;
   const sum = (kind: keyof SealedCounts) => missing.reduce((sum, [, counts]) => sum + (counts[kind] ?? 0), 0);
-  const what = sealedWords({ connection: sum('connection'), webhook: sum('webhook') });
+  const what = describeSealed({ connection: sum('connection'), webhook: sum('webhook') });
   return `wrong or missing secret key: ${what} were sealed with ${missing.map(([id]) => id).join(', ')}, and at hand is ${[...keys.ids].join(', ')}: put the missing key behind the current one (in DATA_DIR/secret-key, or in TRUEUP_SECRET_KEY where that is set), or give them up with ./trueup secrets rotate --forget-unreadable.`;
 }

@@ -13,9 +13,9 @@ import {
   type ReportFacts,
 } from './connector.js';
 import { askInPages, readAnthropicEnvelope, readEnvelope } from './pageRows.js';
-import { adminKeyOf, ProviderClient, type ProviderWords, runChecks } from './providerClient.js';
+import { adminKeyOf, ProviderClient, type ProviderTerms, runChecks } from './providerClient.js';
 
-const WORDS: ProviderWords = {
+const WORDS: ProviderTerms = {
   name: 'Anthropic',
   remedy:
     'create an admin key, as a member with the role admin, under the Claude Console → Settings → Admin keys (individual accounts have none)',

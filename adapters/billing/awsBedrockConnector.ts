@@ -17,7 +17,7 @@ import {
   type ReportFacts,
 } from './connector.js';
 import { readEnvelope } from './pageRows.js';
-import { type ProviderAnswer, ProviderClient, type ProviderWords, runChecks } from './providerClient.js';
+import { type ProviderAnswer, ProviderClient, type ProviderTerms, runChecks } from './providerClient.js';
 
 /** Errors of the service, which all come with status 400, as the statuses that say the same. */
 const STATUS_OF_ERROR: Readonly<Record<string, number | 'page'>> = {
@@ -41,7 +41,7 @@ const STATUS_OF_ERROR: Readonly<Record<string, number | 'page'>> = {
   RequestChangedException: 'page',
 };
 
-const WORDS: ProviderWords = {
+const WORDS: ProviderTerms = {
   name: 'AWS',
   subject: 'the access key',
   remedy:

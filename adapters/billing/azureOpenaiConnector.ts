@@ -20,9 +20,9 @@ import {
   type SettingsFault,
 } from './connector.js';
 import { readEnvelope } from './pageRows.js';
-import { ProviderClient, type ProviderWords, runChecks } from './providerClient.js';
+import { ProviderClient, type ProviderTerms, runChecks } from './providerClient.js';
 
-const WORDS: ProviderWords = {
+const WORDS: ProviderTerms = {
   name: 'Azure',
   subject: 'the application',
   remedy:

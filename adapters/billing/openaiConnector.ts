@@ -11,9 +11,9 @@ import {
   type ReportFacts,
 } from './connector.js';
 import { askInPages, readOpenaiEnvelope } from './pageRows.js';
-import { adminKeyOf, ProviderClient, type ProviderWords, runChecks } from './providerClient.js';
+import { adminKeyOf, ProviderClient, type ProviderTerms, runChecks } from './providerClient.js';
 
-const WORDS: ProviderWords = {
+const WORDS: ProviderTerms = {
   name: 'OpenAI',
   remedy:
     'create an admin key that may read usage (api.usage.read), as an owner of the organization, under platform.openai.com → Settings → Organization → Admin keys',

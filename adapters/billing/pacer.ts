@@ -110,7 +110,7 @@ export function spentWindowOf(headers: Headers, nowMicros: bigint): number | und
 const AZURE_RETRY_AFTER = /^x-ms-ratelimit-microsoft\.(?:costmanagement|consumption)[\w.-]*-retry-after$/;
 
 /** Whether an answer says itself how long to wait. */
-export function saysRetryAfter(headers: Headers): boolean {
+export function hasRetryAfter(headers: Headers): boolean {
   return headers.has('retry-after') || longestOfAzure(headers) !== undefined;
 }
 

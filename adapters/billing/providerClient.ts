@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../../domain/errors.js';
 import type { ConnectorCheck, ProviderAccess } from './connector.js';
-import { Pacer, rateLimited, retryAfterOf, saysRetryAfter, spentWindowOf } from './pacer.js';
+import { hasRetryAfter, Pacer, rateLimited, retryAfterOf, spentWindowOf } from './pacer.js';
 import { PageTooLarge } from './pageRows.js';
 
 /** Longest wait for one whole answer. */
@@ -17,7 +17,7 @@ const USER_AGENT = 'Trueup-billing/1 (read-only cost and usage reports)';
 export interface ProviderClientOptions {
   /** Scheme, host and perhaps a path before the provider's own; from the configuration, never from a tenant. */
   baseUrl: string;
-  words: ProviderWords;
+  words: ProviderTerms;
   /**
    * Headers that prove who asks, made for the one request. Error credentials_refused where the credentials cannot be
    * what the provider takes.
@@ -166,7 +166,7 @@ export class ProviderClient {
       hasCursor: request.hasCursor ?? 'page' in request.query,
       adminKey: access.credentials.admin_key,
       retryAfterSeconds,
-      saysRetryAfter: saysRetryAfter(response.headers),
+      hasRetryAfter: hasRetryAfter(response.headers),
       words: this.#options.words,
     });
   }
@@ -179,7 +179,7 @@ function paceKeyOf({ credentials }: ProviderAccess): string {
 }
 
 /** The one key of a provider that takes no more. Error credentials_refused where it is missing or cannot be one. */
-export function adminKeyOf(access: ProviderAccess, words: ProviderWords): string {
+export function adminKeyOf(access: ProviderAccess, words: ProviderTerms): string {
   const adminKey = access.credentials.admin_key ?? '';
   if (KEY.test(adminKey)) return adminKey;
   const fault = adminKey === '' ? 'is missing' : 'holds characters that no key has';
@@ -229,7 +229,7 @@ function unreachable(error: unknown, isLate: boolean, name: string): DomainError
 }
 
 /** How a provider is spoken of. */
-export interface ProviderWords {
+export interface ProviderTerms {
   /** As people write it. */
   name: string;
   /** What the key has to be and where it is made; ends a sentence. */
@@ -258,8 +258,8 @@ export interface Refusal {
   /** Undefined where the credentials are no single key. */
   adminKey: string | undefined;
   retryAfterSeconds: number;
-  saysRetryAfter: boolean;
-  words: ProviderWords;
+  hasRetryAfter: boolean;
+  words: ProviderTerms;
 }
 
 /** After an outage that does not say how long it lasts. */
@@ -293,7 +293,7 @@ export function refusalOf(given: Refusal): DomainError {
   // A report that is documented and gone has been an outage before (2025-11-08), not an end.
   if (status >= 500 || status === 404 || status === 408 || status === 409 || status === 425) {
     return new DomainError('provider_unavailable', `${words.name} answered ${status} for ${report}`, {
-      retryAfterSeconds: refusal.saysRetryAfter ? refusal.retryAfterSeconds : OUTAGE_SECONDS,
+      retryAfterSeconds: refusal.hasRetryAfter ? refusal.retryAfterSeconds : OUTAGE_SECONDS,
     });
   }
   if (status >= 300 && status < 400) {

@@ -18,7 +18,7 @@ interface RepeatableRequest {
   /** The id of the key that calls. */
   callerKeyId: string;
   requestId: string;
-  words: RequestWords;
+  words: RequestTexts;
   incoming: IncomingBody;
   run: Run;
 }
@@ -57,7 +57,7 @@ export async function answerRequest(
   );
 }
 
-function findStreamedFingerprint(words: RequestWords, { contentDigest }: IncomingBody): Buffer | undefined {
+function findStreamedFingerprint(words: RequestTexts, { contentDigest }: IncomingBody): Buffer | undefined {
   return contentDigest === undefined ? undefined : fingerprintOf({ ...words, content: contentDigest });
 }
 
@@ -91,7 +91,7 @@ function answerAgain({ status, headers, type, text }: KeptAnswer): EndpointRespo
 }
 
 /** What a request says, apart from its headers: what makes a repeat the same request. */
-export interface RequestWords {
+export interface RequestTexts {
   method: string;
   /** Of the endpoint, e.g. `/api/v1/events/{id}`. */
   path: string;
@@ -106,7 +106,7 @@ export interface RequestWords {
  * sha256 over what a request says. A JSON body counts by its value, so that a client which writes the same object with
  * its names in another order still repeats itself.
  */
-export function fingerprintOf(words: RequestWords): Buffer {
+export function fingerprintOf(words: RequestTexts): Buffer {
   const { method, path, params, query, mediaType, content } = words;
   return createHash('sha256')
     .update(canonicalJson([method, path, params, query, mediaType, content ?? null]))

@@ -8,7 +8,7 @@ import { readQuery, validate } from '../query.js';
 import { type Authenticator, assertAllowed } from './auth.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
 import { deprecationHeaders } from './deprecation.js';
-import { answerRequest, type RequestWords } from './idempotency.js';
+import { answerRequest, type RequestTexts } from './idempotency.js';
 import { requestContext } from './requestContext.js';
 
 /** One request from its key to its answer: who calls, whether it may, what it says, the handler, the answer. */
@@ -33,9 +33,9 @@ export async function serve(
     await deps.limits.chargeKey(ctx, caller, endpoint);
     assertAllowed(caller, endpoint.access);
   } else deps.limits.chargePublic(ctx);
-  const judge = judgeAnew(ctx, endpoint, authenticator);
+  const judge = judgeAgain(ctx, endpoint, authenticator);
   const hold = (bytes: number) => deps.limits.holdBody(ctx, bytes);
-  const words = await readWords(ctx, endpoint, new IncomingBody(ctx.req, { whenRead: judge, hold }));
+  const words = await readRequest(ctx, endpoint, new IncomingBody(ctx.req, { whenRead: judge, hold }));
   const afterCommit: (() => unknown)[] = [];
   const requestId = String(ctx.state.requestId);
   const begun = caller ? await deps.limits.begin(ctx, caller, endpoint) : undefined;
@@ -99,7 +99,7 @@ const JUDGED_MS = 500;
  * Judges the key again, where a while has passed since it was: who has to wait for a body, or for a provider, must not
  * go by a key that was revoked meanwhile. A sender can make a body last for a minute. Errors: unauthenticated, forbidden.
  */
-function judgeAnew(
+function judgeAgain(
   ctx: RouterContext,
   endpoint: Endpoint,
   authenticator: Authenticator,
@@ -115,16 +115,20 @@ function judgeAnew(
   };
 }
 
-interface ReadWords {
+interface ReadRequest {
   /** As the handler takes them. */
   valid: { query: unknown; params: unknown; body: unknown; incoming: IncomingBody };
   /** As they were sent. */
-  words: RequestWords;
+  words: RequestTexts;
   incoming: IncomingBody;
 }
 
 /** What a request says, held against the endpoint's schemas. A body that the handler streams stays unread. */
-async function readWords(ctx: RouterContext, endpoint: Endpoint, incoming: IncomingBody): Promise<ReadWords> {
+async function readRequest(
+  ctx: RouterContext,
+  endpoint: Endpoint,
+  incoming: IncomingBody,
+): Promise<ReadRequest> {
   // Whoever sends calls may have put anything behind the address: what is not asked for is not looked at there.
   const query = endpoint.query || endpoint.idempotency !== 'ignored' ? readQuery(ctx.querystring) : {};
   // Absent where the address was found without the router: the same request by either way.

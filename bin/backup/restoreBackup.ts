@@ -37,7 +37,7 @@ import {
   unpackBackup,
 } from './archive.js';
 import type { BackupManifest } from './takeBackup.js';
-import { inSeconds, inWords } from './words.js';
+import { describeBooks, inSeconds } from './words.js';
 
 export interface RestoreOptions {
   file: string;
@@ -178,8 +178,8 @@ export function restoreReport(restored: RestoredInstallation, dataDir: string, u
   const then = manifest.books;
   const lines = [
     `Restored ${dataDir} in ${inSeconds(restored.tookMs)}: the backup of ${header.created_at} by Trueup ${header.trueup_version}, every file matches the manifest.`,
-    `  books at ${then.at}: ${inWords(then.organizations)}`,
-    `  restored:                          ${inWords(books.now)}`,
+    `  books at ${then.at}: ${describeBooks(then.organizations)}`,
+    `  restored:                          ${describeBooks(books.now)}`,
     ...moreSince(restored),
   ];
   if (books.differences.length > 0)

@@ -13,7 +13,7 @@ export function inSeconds(milliseconds: number): string {
 }
 
 /** `1,234 calls, cost 12.5 USD, billed 12 USD, 1 organization`. */
-export function inWords(organizations: readonly BookTotals[]): string {
+export function describeBooks(organizations: readonly BookTotals[]): string {
   const { calls, costUsd, billedUsd } = sumBooks(organizations);
   const parts = [`${calls.toLocaleString('en-US')} calls`, `cost ${costUsd} USD`];
   if (billedUsd !== null) parts.push(`billed ${billedUsd} USD`);

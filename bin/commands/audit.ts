@@ -144,14 +144,14 @@ function causes(lines: readonly AuditLine[]): string[] {
 /** What the figures leave out, under its line: which charge it is, and what it looks like. */
 function remarks(line: AuditLine | undefined, hasAccounts: boolean): string[] {
   if (!line) return [];
-  const place = placeWords(line, hasAccounts);
+  const place = placeCells(line, hasAccounts);
   const hint = line.looksLike.length === 0 ? [] : [`looks like ${line.looksLike.join(' or ')}`];
   const doubt = line.disputed ? ['price sources disagree'] : [];
   const words = [...place, ...hint, ...doubt];
   return words.length === 0 ? [] : [`    ${words.join('; ')}`];
 }
 
-function placeWords(line: AuditLine, hasAccounts: boolean): string[] {
+function placeCells(line: AuditLine, hasAccounts: boolean): string[] {
   return [
     ...(hasAccounts ? [`account ${line.accountId}`] : []),
     ...(line.serviceTier === 'standard' ? [] : [`${line.serviceTier} tier`]),
@@ -174,7 +174,7 @@ function asAgreed(lines: readonly AuditLine[]): string[] {
     ...textTable(
       columns,
       shown.map((line) => [
-        ...[fitText(line.label, NAME_CHARS), line.tokenClass, placeWords(line, false).join(', ')],
+        ...[fitText(line.label, NAME_CHARS), line.tokenClass, placeCells(line, false).join(', ')],
         ...[line.firstDay, line.lastDay, String(line.days), mtok(line.quantity)],
         ...[rate(line.billedPico, line.quantity), dollars(line.billedPico)],
       ]),

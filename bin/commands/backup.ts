@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { type TakenBackup, takeBackup } from '../backup/takeBackup.js';
-import { endOnSignal, inBytes, inSeconds, inWords } from '../backup/words.js';
+import { describeBooks, endOnSignal, inBytes, inSeconds } from '../backup/words.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 
 /** Backs an installation with an embedded Postgres up into one file, running or not. */
@@ -16,7 +16,7 @@ export function command(terminal: Terminal): Command {
       const lines = [
         archive.path,
         `  ${inBytes(archive.sizeBytes)} (${inBytes(manifest.content_bytes)} unpacked) in ${inSeconds(manifest.took_ms)}, sha256 ${archive.sha256}`,
-        `  books at ${manifest.books.at}: ${inWords(manifest.books.organizations)}`,
+        `  books at ${manifest.books.at}: ${describeBooks(manifest.books.organizations)}`,
         describeBlobs(manifest.blobs),
         `  ${keys}`,
         `  Back again: ./trueup restore ${archive.path} --into FOLDER`,

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { exportToFile } from '../backup/dataFile.js';
-import { endOnSignal, inBytes, inSeconds, inWords } from '../backup/words.js';
+import { describeBooks, endOnSignal, inBytes, inSeconds } from '../backup/words.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 import { blobStoreOf } from '../wiring/outside.js';
 
@@ -23,7 +23,7 @@ async function exportAll(terminal: Terminal, to: string | undefined): Promise<vo
   const lines = [
     archive.path,
     `  ${inBytes(archive.sizeBytes)}, ${rows.toLocaleString('en-US')} rows of ${outcome.tables.length} tables in ${inSeconds(performance.now() - began)}, sha256 ${archive.sha256}`,
-    `  books at ${outcome.books.at}: ${inWords(outcome.books.organizations)}`,
+    `  books at ${outcome.books.at}: ${describeBooks(outcome.books.organizations)}`,
     blobs === undefined
       ? `  It does not hold uploaded files: they stay in ${blobStoreOf(config).place}, for the new installation to use.`
       : `  ${blobs} uploaded file${blobs === 1 ? '' : 's'}`,

@@ -22,7 +22,7 @@ import {
   type UploadedBill,
 } from '../../usecases/billing/billingUpload.js';
 import { importFromFile } from '../backup/dataFile.js';
-import { endOnSignal, inSeconds, inWords } from '../backup/words.js';
+import { describeBooks, endOnSignal, inSeconds } from '../backup/words.js';
 import { chooseOrganization, withToolDatabase } from '../service/toolDatabase.js';
 import { organizationOption, print, providerOption, type Terminal } from '../terminal/terminal.js';
 
@@ -96,7 +96,7 @@ async function importData(terminal: Terminal, file: string): Promise<void> {
       : 'set TRUEUP_SECRET_KEY to what the old installation had (the text of its secret-key), then start';
   const lines = [
     `Imported ${rows.toLocaleString('en-US')} rows${blobs > 0 ? ` and ${blobs} uploaded files` : ''} in ${inSeconds(performance.now() - began)}, written ${header.created_at} from Postgres ${header.postgres_version}.`,
-    `  books: ${inWords(books)}, as where they came from`,
+    `  books: ${describeBooks(books)}, as where they came from`,
     `  Next: ${keys}.`,
   ];
   print(terminal, lines.join('\n'));

@@ -23,7 +23,7 @@ import {
 import { withToolDatabase } from '../service/toolDatabase.js';
 import { dayOption, print, providerOption, type Terminal } from '../terminal/terminal.js';
 
-interface PriceImportAsked {
+interface PriceImportFlags {
   provider?: Provider;
   effectiveFrom?: string;
   retrieved?: string;
@@ -46,7 +46,7 @@ export function command(terminal: Terminal): Command {
       .option('--yes', 'ask nothing; refused where a rate more than doubles or halves')
       .option('--accept-jumps', 'with --yes: take these too')
       .option('--accept-suspicious', 'take rates that look wrong too; else their models are left out')
-      .action((file: string, asked: PriceImportAsked) =>
+      .action((file: string, asked: PriceImportFlags) =>
         withToolDatabase(terminal.readConfig(), (database) => importPrices(database, file, asked, terminal)),
       ),
   );
@@ -62,7 +62,7 @@ const FILE_BYTES_MAX = 67_108_864;
 async function importPrices(
   database: Database,
   file: string,
-  asked: PriceImportAsked,
+  asked: PriceImportFlags,
   terminal: Terminal,
 ): Promise<void> {
   const options = await readOptions(file, asked, terminal.now());
@@ -81,7 +81,7 @@ async function importPrices(
   say(`Imported. The prices are now ${version}; a running service takes them up within seconds.`);
 }
 
-async function readOptions(file: string, asked: PriceImportAsked, now: Date): Promise<PriceImportOptions> {
+async function readOptions(file: string, asked: PriceImportFlags, now: Date): Promise<PriceImportOptions> {
   const found = await stat(file).catch(() => undefined);
   if (!found?.isFile()) throw new StartError(`${file} is no file that can be read.`);
   if (found.size > FILE_BYTES_MAX) throw new StartError(`${file} is larger than ${FILE_BYTES_MAX} bytes.`);
@@ -101,7 +101,7 @@ async function readOptions(file: string, asked: PriceImportAsked, now: Date): Pr
 }
 
 async function isWanted(
-  asked: PriceImportAsked,
+  asked: PriceImportFlags,
   taken: readonly ModelDifference[],
   terminal: Terminal,
 ): Promise<boolean> {

@@ -18,7 +18,7 @@ import {
   replaceSecretKeys,
 } from '../../platform/embedded/secretKeyFile.js';
 import { makeSecretKey } from '../../platform/secretBox.js';
-import { type SealedCounts, SecretKeys, sealedWords } from '../../platform/secretKeys.js';
+import { describeSealed, type SealedCounts, SecretKeys } from '../../platform/secretKeys.js';
 import { forgetSealed } from '../../usecases/billing/connectionTurns.js';
 import { withToolDatabase } from '../service/toolDatabase.js';
 import { print, type Terminal } from '../terminal/terminal.js';
@@ -114,7 +114,7 @@ function resealed(done: number, keys: SecretKeys): string {
 }
 
 function unfinished(unreadable: SealedCounts): RotationOutcome {
-  const what = sealedWords(unreadable);
+  const what = describeSealed(unreadable);
   return {
     sentences: [
       `${what[0]?.toUpperCase()}${what.slice(1)} open with no key at hand: put the key that sealed them behind the current one, or give them up with ./trueup secrets rotate --forget-unreadable. No key was removed.`,

@@ -59,13 +59,13 @@ export async function prepareDatabase(
   await migrateWithin(directUrl);
   await admitLoginWithin(config, url, directUrl);
   return useToolDatabase(url, async (database) => {
-    tellOvertaken(await seedPrices(database));
+    warnOfOvertaken(await seedPrices(database));
     return createFirstOrganization(config, database);
   });
 }
 
 /** A shipped list that knows more than an import takes its place; that must not go unseen. */
-function tellOvertaken({ overtaken }: SeedResult): void {
+function warnOfOvertaken({ overtaken }: SeedResult): void {
   if (overtaken.length === 0) return;
   process.stderr.write(
     `The shipped price list has changed ${overtaken.length} prices that were imported from older files; the list holds now: ${overtaken.join(', ')}\n`,

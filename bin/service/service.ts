@@ -68,7 +68,7 @@ export async function startService(options: ServiceOptions): Promise<string | un
   if (shutdown.isRunning) return undefined;
 
   const keyEnvironment = secretKeyEnvironment(config);
-  await tellMissingKeys(options, url, keyEnvironment.TRUEUP_SECRET_KEY_FILE);
+  await warnOfSealed(options, url, keyEnvironment.TRUEUP_SECRET_KEY_FILE);
   let port = config.port;
   const environment = (name: 'api' | 'worker'): Environment =>
     processEnvironment({
@@ -116,7 +116,7 @@ async function bringWantedDemo(
 }
 
 /** Credentials that no key at hand opens: told once, at each start; everything else of the service goes on. */
-async function tellMissingKeys(
+async function warnOfSealed(
   { config, screen }: ServiceOptions,
   url: string,
   keyFile: string | undefined,

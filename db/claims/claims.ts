@@ -40,7 +40,7 @@ export interface StoredClaim {
   nextAction: string | null;
   nextActionAtMicros: bigint | null;
   /** The steps of its status that somebody was told of. */
-  stepsTold: readonly string[];
+  notifiedSteps: readonly string[];
   snoozedUntilMicros: bigint | null;
   createdAtMicros: bigint;
   createdBy: string;
@@ -67,7 +67,7 @@ const CLAIM = defineEntity<StoredClaim>('claims', {
   notes: column(),
   nextAction: column(),
   nextActionAtMicros: column(),
-  stepsTold: column(),
+  notifiedSteps: column('steps_told'),
   snoozedUntilMicros: column(),
   createdAtMicros: column(),
   createdBy: column(),

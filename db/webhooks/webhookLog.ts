@@ -147,7 +147,7 @@ async function withHistory(orgDb: OrgDb, deliveries: readonly WebhookDelivery[])
  * workflow; in the caller's transaction. `pending`: it has not ended, and nothing was changed. `disabled`: its receiver is
  * switched off. `missing`: there is no such delivery, or its receiver was removed.
  */
-export async function beginDeliveryAnew(
+export async function restartDelivery(
   inside: OrgDb,
   id: string,
 ): Promise<'begun' | 'pending' | 'disabled' | 'missing'> {

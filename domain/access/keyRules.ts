@@ -47,7 +47,7 @@ export function assertPossibleTerms(terms: KeyTerms): void {
  * Nobody gives what it does not hold itself: otherwise a key narrowed to keys:admin could make itself one that is not.
  * Error forbidden, naming the scope.
  */
-export function assertGives(giver: KeyGiver, given: readonly Scope[]): void {
+export function assertGrants(giver: KeyGiver, given: readonly Scope[]): void {
   const beyond = given.find((scope) => !giver.allows(scope));
   if (beyond === undefined) return;
   throw new DomainError(

@@ -34,7 +34,7 @@ export interface ClaimClock {
   /** The last day that was charged, `YYYY-MM-DD`. */
   periodEnd: string;
   /** The steps of its status that somebody was told of. */
-  stepsTold: readonly string[];
+  notifiedSteps: readonly string[];
   /** Until then somebody wants to hear nothing of it, and then to be told. */
   snoozedUntilMicros: bigint | null;
 }
@@ -70,7 +70,7 @@ export function nextDeadline(claim: ClaimClock, days: BusinessDays): ClaimDeadli
   const { snoozedUntilMicros: until } = claim;
   const left: Step[] = [];
   for (const step of stepsOf(claim, days)) {
-    if (claim.stepsTold.includes(step.name)) continue;
+    if (claim.notifiedSteps.includes(step.name)) continue;
     if (until !== null && step.atMicros > until) break;
     left.push(step);
     if (until === null) break;

@@ -4,7 +4,7 @@ import {
   type BilledLine,
   billedLines,
   CREDIT,
-  firstTelling,
+  firstReport,
   type RateFault,
   webSearchPico,
 } from './billed.js';
@@ -98,7 +98,7 @@ export function answerKeyOf(calls: readonly DemoCall[], calendar: Calendar): Ans
     },
     restated: {
       offset: SCHEDULE.restated.first,
-      addedPico: costOf(openai) - costOf(firstTelling(openai)),
+      addedPico: costOf(openai) - costOf(firstReport(openai)),
     },
     wanted: wantedFindingsOf(calls),
     ofTraffic: {

@@ -122,7 +122,7 @@ export function isDoubled(provider: DemoProvider, offset: number): boolean {
 const LATE_EVERY = 10;
 
 /** The calls of OpenAI's as its first telling of the restated day had them. */
-export function firstTelling(calls: readonly DemoCall[]): DemoCall[] {
+export function firstReport(calls: readonly DemoCall[]): DemoCall[] {
   let number = 0;
   return calls.filter((call) => {
     if (!covers(SCHEDULE.restated, call.offset)) return true;

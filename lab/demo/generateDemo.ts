@@ -3,7 +3,7 @@
  * the answer key that says where. A pure function of seed and last day.
  */
 import { type AnswerKey, answerKeyOf } from './answerKey.js';
-import { firstTelling } from './billed.js';
+import { firstReport } from './billed.js';
 import { Calendar, DAY_COUNT, DAY_SECONDS, HOUR_SECONDS } from './calendar.js';
 import { type DemoCall, makeCalls } from './calls.js';
 import { ACCOUNTS, CONTRACT, KEYS } from './company.js';
@@ -140,7 +140,7 @@ function filesOf(
     ({ startSeconds }) => startSeconds === calendar.startSeconds(SCHEDULE.restated.first),
   );
   return [
-    savedPages('openai', 'openai-costs.json', openaiCosts(firstTelling(openai), calendar)),
+    savedPages('openai', 'openai-costs.json', openaiCosts(firstReport(openai), calendar)),
     savedPages('openai', 'openai-costs-restated.json', restatedDay),
     savedPages('openai', 'openai-usage-completions.json', inBoth(openai, openaiUsage)),
     savedPages('anthropic', 'anthropic-cost-report.json', anthropicCosts(anthropic, calendar)),

@@ -82,7 +82,7 @@ describe('docs/claims.md', () => {
       const clock = { status, enteredAtMicros, periodEnd: '2026-06-01', snoozedUntilMicros: null };
       const found: ClaimDeadline[] = [];
       while (found.length < 2) {
-        const next = nextDeadline({ ...clock, stepsTold: found.flatMap(({ steps }) => steps) }, days);
+        const next = nextDeadline({ ...clock, notifiedSteps: found.flatMap(({ steps }) => steps) }, days);
         if (!next) break;
         found.push(next);
       }

@@ -64,7 +64,7 @@ const MADE: Record<string, string> = {
       recoverableCents: 849_312,
       enteredAtMicros: AT_MICROS - 5n * 86_400_000_000n,
       periodEnd: '2026-05-17',
-      stepsTold: [],
+      notifiedSteps: [],
       snoozedUntilMicros: null,
     },
     action: 'remind',

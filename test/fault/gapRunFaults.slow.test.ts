@@ -5,7 +5,7 @@ import { importBill, pollToEnd, runGaps } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
 import { EXPLORER, GapRunPlace, UNITS } from '../support/gapRunPlace.js';
 import { killTemporal, startOwnTemporal } from '../support/ownTemporal.js';
-import { standStill } from '../support/standStill.js';
+import { pauseWorkers } from '../support/pauseWorkers.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -58,7 +58,7 @@ describe('a gap run, exactly once', () => {
     const run = await place.start(organization, '?period=90d');
     for (let round = 0; round < 2; round += 1) {
       const reached = before + 1 + round * 4;
-      const goOn = await standStill(api.database.superuser, {
+      const goOn = await pauseWorkers(api.database.superuser, {
         write: 'update',
         table: 'gap_run_units',
         condition: `(select count(*) from gap_run_units where status = 'done') >= ${reached}`,

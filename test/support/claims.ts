@@ -98,7 +98,7 @@ async function storeDraft(inside: OrgDb, given: ClaimToStore): Promise<StoredCla
       status: 'draft',
       enteredAtMicros: at,
       periodEnd: '2026-03-10',
-      stepsTold: [],
+      notifiedSteps: [],
       snoozedUntilMicros: null,
     },
     new BusinessDays(DEFAULT_SETTINGS),

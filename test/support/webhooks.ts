@@ -109,7 +109,7 @@ export async function anEndpoint(
 }
 
 /** Tells of so many things, in one transaction; returns the messages' uuids. */
-export async function tellOf({ orgDb }: TestOrganization, count = 1): Promise<string[]> {
+export async function sendMessages({ orgDb }: TestOrganization, count = 1): Promise<string[]> {
   const messages = Array.from({ length: count }, () => {
     const id = randomUUID();
     const body = messageBody('gap_run.completed', '2026-01-01T00:00:00.000000Z', { run_id: `run_${id}` });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { pollToEnd, uploadBill } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
-import { standStill } from '../support/standStill.js';
+import { pauseWorkers } from '../support/pauseWorkers.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -58,7 +58,7 @@ describe('a bill whose reader is killed', () => {
   }, async () => {
     const { body } = await uploadBill(api, aBigBill(), { provider: 'openai' }, { filename: 'big.csv' });
     for (let round = 1; round <= 2; round += 1) {
-      const goOn = await standStill(api.database.superuser, {
+      const goOn = await pauseWorkers(api.database.superuser, {
         write: 'insert',
         table: 'billing_rows',
         condition: `(select count(*) from billing_rows) > ${round * 20_000}`,

@@ -8,7 +8,7 @@ import { pollToEnd } from '../support/bills.js';
 import { until, writeWorkflowBundle } from '../support/engine.js';
 import { BACKFILL_DAYS, CONNECTIONS, daysAgo, expectedDays, FAST } from '../support/fetchedBills.js';
 import { countedDays, type FetchingPlace, startFetchingPlace } from '../support/fetchingPlace.js';
-import { standStill } from '../support/standStill.js';
+import { pauseWorkers } from '../support/pauseWorkers.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -30,7 +30,7 @@ describe('a worker that is killed in the middle of a backfill', () => {
     const pages = () => place.count('sync_pages');
     for (let round = 1; round <= 3; round += 1) {
       const before = await pages();
-      const goOn = await standStill(place.api.database.superuser, {
+      const goOn = await pauseWorkers(place.api.database.superuser, {
         write: 'insert',
         table: 'sync_pages',
         condition: `(select count(*) from sync_pages) >= ${before + 3}`,

@@ -12,9 +12,9 @@ import {
   anEndpoint,
   openOutbound,
   type Receiver,
+  sendMessages,
   startReceiver,
   type TestEndpoint,
-  tellOf,
   testWebhookDelivery,
 } from '../support/webhooks.js';
 
@@ -69,7 +69,7 @@ async function bodiesOf({ receiver, endpoint }: Subscriber, type: WebhookEventTy
 
 /** Waits until the receivers have got a message that was left after all others. */
 async function settle(...subscribers: Subscriber[]): Promise<void> {
-  const [marker = ''] = await tellOf(place.api);
+  const [marker = ''] = await sendMessages(place.api);
   for (const { receiver } of subscribers)
     await until(
       'the marker',

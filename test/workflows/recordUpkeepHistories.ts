@@ -14,7 +14,7 @@ import { until } from '../support/engine.js';
 import { aConnection, CONNECTIONS, FAST } from '../support/fetchedBills.js';
 import { startFetchingPlace } from '../support/fetchingPlace.js';
 import { startWebhookPlace } from '../support/webhookPlace.js';
-import { tellOf } from '../support/webhooks.js';
+import { sendMessages } from '../support/webhooks.js';
 import { connectClient, startRecording } from './recording.js';
 import { saveHistory } from './saveHistory.js';
 
@@ -89,14 +89,14 @@ it('records one history of each way that the delivery of webhooks can go', { tim
   });
   const idOf = ({ org, endpoint }: typeof retried) =>
     webhookDeliveryWorkflowId({ orgId: org.orgId, endpointId: endpoint.id });
-  await tellOf(retried.org);
+  await sendMessages(retried.org);
   await until(
     'a first attempt',
     async () => retried.receiver.received.length,
     (count) => count > 0,
   );
   // Told of something else while it sleeps.
-  await tellOf(retried.org);
+  await sendMessages(retried.org);
   await place.settled(retried.endpoint);
   await saveHistory(client, idOf(retried), 'webhook-delivery-retried');
   await worker.stop();
@@ -109,7 +109,7 @@ it('records one history of each way that the delivery of webhooks can go', { tim
     },
   }));
   const broken = await place.anOrganization();
-  await tellOf(broken.org);
+  await sendMessages(broken.org);
   const handle = client.workflow.getHandle(idOf(broken));
   await until(
     'the pause after a failure',
@@ -117,7 +117,7 @@ it('records one history of each way that the delivery of webhooks can go', { tim
     (events) => events.some(({ timerStartedEventAttributes: timer }) => Boolean(timer)),
   );
   isBroken = false;
-  await tellOf(broken.org);
+  await sendMessages(broken.org);
   await place.settled(broken.endpoint);
   await saveHistory(client, idOf(broken), 'webhook-delivery-effect-failed');
   await failing.stop();

@@ -10,7 +10,7 @@ import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
-import { standStill } from '../support/standStill.js';
+import { pauseWorkers } from '../support/pauseWorkers.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -274,7 +274,7 @@ describe('exactly once', () => {
     await undisturbed.stop();
     const run = await start(organization);
     for (let round = 0; round < 2; round += 1) {
-      const goOn = await standStill(api.database.superuser, {
+      const goOn = await pauseWorkers(api.database.superuser, {
         write: 'insert',
         table: 'event_price_changes',
         condition: `(select count(*) from event_price_changes) >= ${(round + 1) * 8}`,

@@ -11,9 +11,9 @@ import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
+import { pauseWorkers } from '../support/pauseWorkers.js';
 import { type PlainOutcome, type PlainRule, plainFindings, plainReplay } from '../support/plainReplay.js';
 import { MONTH_RULES, type SeededMonth, seedMonth } from '../support/savingsMonth.js';
-import { standStill } from '../support/standStill.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -388,7 +388,7 @@ describe('a savings run', () => {
     const place = await aMonth(17);
     const { organization } = place;
     const { body: run } = await api.post(`${SAVINGS}/runs`, {}, organization.adminKey);
-    const goOn = await standStill(api.database.superuser, {
+    const goOn = await pauseWorkers(api.database.superuser, {
       write: 'update',
       table: 'savings_runs',
       condition: `(select max(calls) from savings_runs where id = '${findUuid('run', run.run_id)}') >= 100`,

@@ -6,7 +6,7 @@ import {
   replaceWebhookSecrets,
   updateWebhookEndpoint,
 } from '../../db/webhooks/webhookEndpoints.js';
-import { beginDeliveryAnew } from '../../db/webhooks/webhookLog.js';
+import { restartDelivery } from '../../db/webhooks/webhookLog.js';
 import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
 import { SecretKeys } from '../../platform/secretKeys.js';
 import { webhookDeliveryWorkflowId } from '../../workflows/contract.js';
@@ -19,9 +19,9 @@ import {
   answering,
   deliveriesOf,
   type Received,
+  sendMessages,
   statusesOf,
   type TestEndpoint,
-  tellOf,
 } from '../support/webhooks.js';
 
 let place: WebhookPlace;
@@ -61,7 +61,7 @@ describe('a message', () => {
     const other = await place.aReceiver();
     const second = await anEndpoint(org, other.url);
     const stranger = await place.anOrganization();
-    const [id] = await tellOf(org);
+    const [id] = await sendMessages(org);
     const [delivery] = await place.settled(endpoint);
     await place.settled(second);
     expect(delivery).toMatchObject({ status: 'delivered', attempts: 1, last_status: 204, last_error: null });
@@ -84,7 +84,7 @@ describe('a message', () => {
     const { org, receiver, endpoint } = await place.anOrganization();
     const told: string[] = [];
     for (let round = 0; round < 25; round += 1) {
-      told.push(...(await tellOf(org)));
+      told.push(...(await sendMessages(org)));
       place.engine.dispatcher.kick();
       // Each pause meets another moment of its end.
       await sleep(round * 8);
@@ -110,7 +110,7 @@ describe('a message', () => {
       underWay -= 1;
       response.writeHead(200).end();
     });
-    const told = await tellOf(org, 120);
+    const told = await sendMessages(org, 120);
     await place.settled(endpoint);
     expect(new Set(receiver.ids())).toEqual(new Set(told.map(shown)));
     expect(receiver.received).toHaveLength(120);
@@ -122,11 +122,11 @@ describe('a message', () => {
   it('whose transaction is rolled back is never sent', async () => {
     const { org, receiver, endpoint } = await place.anOrganization();
     const undone = org.orgDb.transaction(async (inside) => {
-      await tellOf({ ...org, orgDb: inside });
+      await sendMessages({ ...org, orgDb: inside });
       throw new Error('undone');
     });
     await expect(undone).rejects.toThrow('undone');
-    const [id] = await tellOf(org);
+    const [id] = await sendMessages(org);
     await place.settled(endpoint);
     expect(receiver.ids()).toEqual([shown(id)]);
   });
@@ -136,10 +136,10 @@ describe('a secret', () => {
   it('that was replaced signs too until its grace period is over, and then no more', async () => {
     const { org, receiver, endpoint } = await place.anOrganization();
     await rotate(org, endpoint, 60_000);
-    await tellOf(org);
+    await sendMessages(org);
     await place.settled(endpoint);
     await rotate(org, endpoint, -1);
-    await tellOf(org);
+    await sendMessages(org);
     await until(
       'a second message',
       async () => receiver.received.length,
@@ -166,7 +166,7 @@ describe('a secret', () => {
         replaceWebhookSecrets(inside, endpoint.id, () => sealSecrets(keys, org.orgId, endpoint.id, secrets)),
       );
     await sealWith(lostKey);
-    await tellOf(org);
+    await sendMessages(org);
     const [waiting] = await until(
       'a reason to wait',
       () => deliveriesOf(place.database, endpoint),
@@ -202,7 +202,7 @@ describe('an endpoint', () => {
     ],
   ])('that is %s while messages are pending gets no more of them', async (_name, end) => {
     const { org, receiver, endpoint } = await patient.anOrganization(answering(500));
-    await tellOf(org, 3);
+    await sendMessages(org, 3);
     await until(
       'a first attempt at each',
       async () => new Set(receiver.ids()).size,
@@ -226,7 +226,7 @@ describe('an endpoint', () => {
   it('with a new address gets there what is pending', async () => {
     const { org, endpoint } = await patient.anOrganization(answering(500));
     const next = await patient.aReceiver();
-    const [id] = await tellOf(org);
+    const [id] = await sendMessages(org);
     await until(
       'a first attempt',
       () => deliveriesOf(patient.database, endpoint),
@@ -242,7 +242,7 @@ describe('an endpoint', () => {
     const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
       response.writeHead(isWell ? 200 : 500).end();
     });
-    const [id] = await tellOf(org);
+    const [id] = await sendMessages(org);
     expect(await place.settled(endpoint)).toMatchObject([
       { status: 'failed', attempts: 4, last_status: 500 },
     ]);
@@ -251,7 +251,7 @@ describe('an endpoint', () => {
       'select id from webhook_deliveries where endpoint_id = $1',
       [endpoint.id],
     );
-    expect(await org.orgDb.transaction((inside) => beginDeliveryAnew(inside, rows[0].id))).toBe('begun');
+    expect(await org.orgDb.transaction((inside) => restartDelivery(inside, rows[0].id))).toBe('begun');
     const [delivery] = await until(
       'its delivery',
       () => deliveriesOf(place.database, endpoint),

@@ -12,8 +12,8 @@ import {
   answering,
   deliveriesOf,
   type StoredDelivery,
+  sendMessages,
   statusesOf,
-  tellOf,
 } from '../support/webhooks.js';
 
 /** A public name that leads inside from its second look-up on. */
@@ -38,7 +38,7 @@ const errorsOf = ({ tries }: StoredDelivery) => tries.map(({ error }) => error);
 /** One message to a receiver that answers so, until it is given up. */
 async function giveUp(answer: Answer, isSlow = false) {
   const made = await place.anOrganization(answer, isSlow);
-  await tellOf(made.org);
+  await sendMessages(made.org);
   const [delivery] = await place.settled(made.endpoint);
   return { ...made, delivery: delivery as StoredDelivery };
 }
@@ -137,7 +137,7 @@ describe.concurrent('delivery to a receiver that', () => {
     expect(errorsOf(delivery)).toEqual(FOUR('the connection to 127.0.0.1 failed (ECONNRESET)'));
     const gone = await place.anOrganization();
     await gone.receiver.close();
-    await tellOf(gone.org);
+    await sendMessages(gone.org);
     const [refused] = (await place.settled(gone.endpoint)) as [StoredDelivery];
     expect(errorsOf(refused)).toEqual(FOUR('the connection to 127.0.0.1 failed (ECONNREFUSED)'));
   });
@@ -153,7 +153,7 @@ describe.concurrent('delivery to a receiver that', () => {
     place.allowed.add(host);
     const { org } = await place.anOrganization();
     const endpoint = await anEndpoint(org, `https://${host}/hook`);
-    await tellOf(org);
+    await sendMessages(org);
     const [delivery] = (await place.settled(endpoint)) as [StoredDelivery];
     expect(errorsOf(delivery)).toEqual(
       FOUR('the connection to 127.0.0.1 failed (DEPTH_ZERO_SELF_SIGNED_CERT)'),
@@ -167,7 +167,7 @@ describe.concurrent('delivery to a receiver that', () => {
     const url = await place.outbound.assertPublicAddress(`https://${TURNED}/hook`, 'url');
     const { org } = await place.anOrganization();
     const endpoint = await anEndpoint(org, url);
-    await tellOf(org);
+    await sendMessages(org);
     const [delivery] = (await place.settled(endpoint)) as [StoredDelivery];
     expect(errorsOf(delivery)).toEqual(
       FOUR('the address must lead to the public internet, not to this machine or its network'),
@@ -183,13 +183,13 @@ describe.concurrent('a receiver that answers 410', () => {
     });
     const watcher = await place.aReceiver();
     const watching = await anEndpoint(org, watcher.url, []);
-    await tellOf(org, 1);
+    await sendMessages(org, 1);
     await until(
       'a first attempt',
       () => deliveriesOf(place.database, endpoint),
       ([delivery]) => delivery?.last_status === 500,
     );
-    await tellOf(org, 20);
+    await sendMessages(org, 20);
     await place.settled(endpoint);
     const { superuser } = place.database;
     const statuses = await statusesOf(place.database, endpoint);
@@ -215,7 +215,7 @@ describe.concurrent('a receiver that answers 410', () => {
       { data: { kind: 'notice', notice: 'webhook_disabled', ...subject } },
     ]);
     const sent = receiver.received.length;
-    await tellOf(org);
+    await sendMessages(org);
     await place.settled(watching);
     expect(receiver.received.length).toBe(sent);
   });
@@ -224,9 +224,9 @@ describe.concurrent('a receiver that answers 410', () => {
 describe.concurrent('messages that are given up', () => {
   it('produce one notice while the receiver takes none, without its address', async () => {
     const { org, endpoint } = await place.anOrganization(answering(500));
-    await tellOf(org, 3);
+    await sendMessages(org, 3);
     await place.settled(endpoint);
-    await tellOf(org, 2);
+    await sendMessages(org, 2);
     await place.settled(endpoint);
     const notices = await noticesOf(org);
     expect(notices).toMatchObject([
@@ -247,7 +247,7 @@ describe.concurrent('a receiver that answers Retry-After', () => {
       if (count === 1) response.writeHead(429, { 'retry-after': '2' }).end();
       else response.writeHead(204).end();
     });
-    await tellOf(org, 1);
+    await sendMessages(org, 1);
     await until(
       'a first attempt',
       () => deliveriesOf(place.database, endpoint),
@@ -277,7 +277,7 @@ describe.concurrent('one bad receiver', () => {
       await released;
       response.writeHead(204).end();
     });
-    await tellOf(org, 100);
+    await sendMessages(org, 100);
     await until(
       'attempts that hang',
       async () => receiver.received.length,
@@ -286,8 +286,8 @@ describe.concurrent('one bad receiver', () => {
     const neighbour = await place.anOrganization();
     const own = await place.aReceiver();
     const sibling = await anEndpoint(org, own.url);
-    await tellOf(neighbour.org);
-    await tellOf(org);
+    await sendMessages(neighbour.org);
+    await sendMessages(org);
     expect(await place.settled(neighbour.endpoint)).toMatchObject([{ status: 'delivered', attempts: 1 }]);
     expect(await place.settled(sibling)).toMatchObject([{ status: 'delivered', attempts: 1 }]);
     expect((await statusesOf(place.database, hanging)).pending).toBeGreaterThan(50);

@@ -10,7 +10,7 @@ import { forgetAll, killTemporal, startOwnTemporal } from '../support/ownTempora
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { SHORT_PACE, startWebhookPlace, type WebhookPlace } from '../support/webhookPlace.js';
-import { answering, deliveriesOf, statusesOf, tellOf } from '../support/webhooks.js';
+import { answering, deliveriesOf, sendMessages, statusesOf } from '../support/webhooks.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
 
 const SWEEP = { queuedSeconds: 0, silentSeconds: 0 };
@@ -46,7 +46,7 @@ describe('a process that ends', () => {
       bundlePath: await writeWorkflowBundle(folder),
       webhooks: { allowedHosts: [receiver.host], pace: PACE },
     });
-    await tellOf(org);
+    await sendMessages(org);
     await until(
       'an attempt',
       async () => receiver.received.length,
@@ -73,7 +73,7 @@ describe('a process that ends', () => {
       if (!isHanging) response.writeHead(200).end();
     });
     const first = await place.engine.startWorker();
-    await tellOf(org);
+    await sendMessages(org);
     await until(
       'an attempt',
       async () => receiver.received.length,
@@ -93,7 +93,7 @@ describe('a process that ends', () => {
 
   it('at every attempt does not repeat it without end: the message is given up, with a notice', async () => {
     const { org, receiver, endpoint } = await place.anOrganization();
-    await tellOf(org);
+    await sendMessages(org);
     const lease = { limit: 1, leaseSeconds: 0, attemptsMax: 4 };
     for (let attempt = 1; attempt <= 4; attempt += 1)
       expect(
@@ -131,7 +131,7 @@ describe('a database', () => {
       response.writeHead(200).end();
     });
     const worker = await place.engine.startWorker();
-    await tellOf(org, 6);
+    await sendMessages(org, 6);
     await place.settled(endpoint);
     await worker.stop();
     expect(receiver.received).toHaveLength(6);
@@ -160,7 +160,8 @@ describe('two workers and two dispatchers', () => {
       bundlePath: await writeWorkflowBundle(folder),
       webhooks: { allowedHosts: places.map(({ receiver }) => receiver.host), pace: LONG },
     });
-    for (let round = 0; round < 5; round += 1) await Promise.all(places.map(({ org }) => tellOf(org, 10)));
+    for (let round = 0; round < 5; round += 1)
+      await Promise.all(places.map(({ org }) => sendMessages(org, 10)));
     for (const { endpoint } of places) await place.settled(endpoint);
     for (const { receiver } of places) {
       expect(receiver.received).toHaveLength(50);
@@ -185,7 +186,7 @@ describe('the workflow engine', () => {
       response.writeHead(isWell ? 200 : 500).end();
     });
     const worker = await place.engine.startWorker();
-    const before = await tellOf(org, 2);
+    const before = await sendMessages(org, 2);
     await until(
       'a first attempt at each',
       () => deliveriesOf(place.database, endpoint),
@@ -194,7 +195,7 @@ describe('the workflow engine', () => {
     await killTemporal(first);
     isWell = true;
     // Nobody who tells of something notices.
-    const meanwhile = await tellOf(org, 2);
+    const meanwhile = await sendMessages(org, 2);
     const [state] = forgetAll(dataDir);
     const second = await startOwnTemporal(dataDir);
     expect(existsSync(state as string)).toBe(true);
@@ -215,7 +216,7 @@ describe('an overdue delivery', () => {
     const place = await startWebhookPlace(OPTIONS);
     const { org, endpoint } = await place.anOrganization(answering(200));
     // No worker takes anything up.
-    await tellOf(org, 3);
+    await sendMessages(org, 3);
     const waiting = async () => {
       const { rows } = await place.database.superuser.query(
         `select count(*)::int as count from outbox where org_id = $1 and kind = 'webhook.deliver' and dispatched_at is null`,

@@ -21,7 +21,7 @@ import {
   parseKey,
 } from '../../domain/access/keyFormat.js';
 import {
-  assertGives,
+  assertGrants,
   assertPossibleTerms,
   givenByChange,
   isLastingAdmin,
@@ -60,10 +60,10 @@ export async function createKey(orgDb: OrgDb, wanted: WantedKey, by: KeyAuthor):
   const { role, scopes, workspaceId = null, expiresAtMicros = null } = wanted;
   assertPossibleTerms({ role, scopes, workspaceId });
   assertFuture(expiresAtMicros, by.nowMicros);
-  assertGives(by.giver, scopesOf({ role, scopes }));
+  assertGrants(by.giver, scopesOf({ role, scopes }));
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
-    assertGives(await getGiver(inside, by), scopesOf({ role, scopes }));
+    assertGrants(await getGiver(inside, by), scopesOf({ role, scopes }));
     if (workspaceId !== null) await lockOpenWorkspace(inside, workspaceId);
     if ((await countKeys(inside, wanted.id)).unrevoked >= KEYS_MAX)
       throw new DomainError(
@@ -101,7 +101,7 @@ export async function changeKey(orgDb: OrgDb, id: string, change: KeyChange, by:
     assertPossibleTerms(after);
     if (change.expiresAtMicros !== before.expiresAtMicros)
       assertFuture(change.expiresAtMicros ?? null, by.nowMicros);
-    assertGives(giver, givenByChange(before, after));
+    assertGrants(giver, givenByChange(before, after));
     if (!isLastingAdmin(after)) await keepAdmin(inside, before);
     await updateApiKey(inside, after);
     await record(inside, by, 'key.changed', id, { name: after.name, ...termsOf(after) });
@@ -125,7 +125,7 @@ export async function rotateKey(
     const key = await getKey(inside, id);
     if (key.status === 'revoked' || key.status === 'expired') throw notActive(key.status);
     // Whoever rotates a key is shown its secret.
-    assertGives(giver, scopesOf(key));
+    assertGrants(giver, scopesOf(key));
     if (secret.graceSeconds === 0) await keepAdmin(inside, key);
     await replaceKeySecret(inside, id, secret);
     await record(inside, by, 'key.rotated', id, { grace_seconds: secret.graceSeconds });

@@ -276,7 +276,7 @@ export async function insertDraft(
   const atMicros = await readClock(inside);
   const { periodEnd } = draft;
   const next = nextDeadline(
-    { status: 'draft', enteredAtMicros: atMicros, periodEnd, stepsTold: [], snoozedUntilMicros: null },
+    { status: 'draft', enteredAtMicros: atMicros, periodEnd, notifiedSteps: [], snoozedUntilMicros: null },
     await readBusinessDays(inside),
   );
   await insertClaim(inside, { draft, evidence: frozen, next, atMicros, ...said });

@@ -73,7 +73,7 @@ async function restate(inside: OrgDb, restated: RestatedClaim): Promise<void> {
   if (!claim) return;
   if (claim.evidenceStaleAtMicros === null) {
     await markEvidenceStale(inside, claim.id);
-    await tellStale(inside, claim, restated);
+    await noticeStale(inside, claim, restated);
   }
   const known = (await listCreditsOf(inside, [claim.id])).filter(
     ({ source, decidedBy }) => source === 'restatement' && decidedBy !== DECIDED_BY_RUN,
@@ -104,7 +104,7 @@ const daysText = ({ days, firstDay, lastDay }: RestatedClaim): string =>
 
 const picoOf = ({ rows }: StoredCredit): Pico => rows.reduce((sum, { amountPico }) => sum + amountPico, 0n);
 
-async function tellStale(inside: OrgDb, claim: StoredClaim, restated: RestatedClaim): Promise<void> {
+async function noticeStale(inside: OrgDb, claim: StoredClaim, restated: RestatedClaim): Promise<void> {
   const id = publicId('clm', claim.id);
   await recordNotice(inside, {
     code: 'claim_evidence_stale',

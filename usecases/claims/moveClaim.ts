@@ -232,7 +232,7 @@ async function recordInside(inside: OrgDb, command: ClaimCommand): Promise<Store
   if (before.status === 'draft') await claimDisputes(inside, before.id);
   if (isTerminal(command.to)) await endClaim(inside, after, command, at);
   await publishMessages(inside, [claimMovedMessage(newUuid(at), after, before.status, at)]);
-  await tellAudit(inside, before, after, command);
+  await recordMove(inside, before, after, command);
   return after;
 }
 
@@ -245,7 +245,7 @@ async function moveRow(
   const { externalTicketId, creditIssuedCents } = movedFields(before, to, fields);
   const { periodEnd } = before;
   const next = nextDeadline(
-    { status: to, enteredAtMicros: at, periodEnd, stepsTold: [], snoozedUntilMicros: null },
+    { status: to, enteredAtMicros: at, periodEnd, notifiedSteps: [], snoozedUntilMicros: null },
     days,
   );
   await updateStatus(inside, before.id, {
@@ -309,7 +309,7 @@ function kindsOf(disputes: readonly ClaimedDispute[]): ClaimOutcomeKind[] {
   return [...kinds.values()];
 }
 
-function tellAudit(
+function recordMove(
   inside: OrgDb,
   before: StoredClaim,
   after: StoredClaim,

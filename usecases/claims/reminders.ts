@@ -32,9 +32,9 @@ export async function noteClaimDue(orgDb: OrgDb, claimId: string): Promise<Store
     const dueMicros = claim?.nextActionAtMicros ?? null;
     if (!claim || dueMicros === null || dueMicros > atMicros) return claim;
     const due = nextDeadline(claim, days);
-    const stepsTold = [...claim.stepsTold, ...(due?.steps ?? [])];
-    const next = nextDeadline({ ...claim, stepsTold, snoozedUntilMicros: null }, days);
-    await updateNotice(inside, claimId, { next, steps: stepsTold });
+    const notifiedSteps = [...claim.notifiedSteps, ...(due?.steps ?? [])];
+    const next = nextDeadline({ ...claim, notifiedSteps, snoozedUntilMicros: null }, days);
+    await updateNotice(inside, claimId, { next, steps: notifiedSteps });
     const alertId = due && (await recordNotice(inside, dueNotice(claim, due, dueMicros)));
     if (due && alertId !== undefined) {
       const reminder = { claim, action: due.action, dueMicros, alertId, atMicros };

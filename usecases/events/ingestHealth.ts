@@ -16,7 +16,7 @@ import { SCOPE_NOT_COUNTED } from '../../domain/events/clients.js';
 import { decimalFromPico } from '../../domain/money.js';
 import {
   doubleInstrumentation,
-  isWorthTelling,
+  isWorthNotice,
   LOOK_BACK_MICROS,
 } from '../../domain/policies/alerts/doubleInstrumentation.js';
 import { sumSources } from '../usage/usage.js';
@@ -86,7 +86,7 @@ export async function reportDoublesOf(orgDb: OrgDb, nowMicros: bigint): Promise<
 async function recordDouble(orgDb: OrgDb, double: DoubleReport, nowMicros: bigint): Promise<boolean> {
   const pairKey = noticeKeyOf(double);
   const former = await findFormerNotice(orgDb, pairKey);
-  if (!isWorthTelling(former, nowMicros)) return false;
+  if (!isWorthNotice(former, nowMicros)) return false;
   const reported = { ...double, costUsd: decimalFromPico(double.costPico) };
   const notice = doubleInstrumentation(reported, pairKey, former);
   return orgDb.transaction(async (inside) => (await recordNotice(inside, notice)) !== undefined);

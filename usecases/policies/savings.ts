@@ -63,7 +63,7 @@ export async function readSavings(orgDb: OrgDb, period: SavingsPeriod): Promise<
 }
 
 /** Which calls of a result are listed: `runId` and `ruleId` are public ids. */
-interface AskedCalls {
+interface SavingsQuery {
   runId: string | undefined;
   ruleId: string | undefined;
   after: { runId: string; timestampMicros: bigint; id: string } | undefined;
@@ -73,7 +73,7 @@ interface AskedCalls {
 /** A page of the calls behind a result; no run where nothing was modeled yet. Error invalid_parameter. */
 export async function listSavingsCalls(
   orgDb: OrgDb,
-  { runId, ruleId: ruleText, after, limit }: AskedCalls,
+  { runId, ruleId: ruleText, after, limit }: SavingsQuery,
   nowMicros: bigint,
 ): Promise<{ run: SavingsRun | undefined; calls: ModeledCall[] }> {
   const ruleId = ruleText === undefined ? undefined : findUuid('rul', ruleText);

@@ -1,10 +1,10 @@
 import type { DeliverWebhook } from '../../adapters/outbound/deliverWebhook.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
-  beginDeliveryAnew,
   findWebhookDelivery,
   type LoggedDelivery,
   recordSentTest,
+  restartDelivery,
   type SentTest,
 } from '../../db/webhooks/webhookLog.js';
 import { DomainError } from '../../domain/errors.js';
@@ -70,7 +70,7 @@ export async function redeliverMessage(
   author: RequestAuthor,
 ): Promise<LoggedDelivery> {
   return orgDb.transaction(async (inside) => {
-    const outcome = await beginDeliveryAnew(inside, id);
+    const outcome = await restartDelivery(inside, id);
     if (outcome === 'missing') throw deliveryNotFound();
     if (outcome === 'disabled')
       throw new DomainError(

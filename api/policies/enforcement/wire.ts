@@ -193,10 +193,10 @@ export const updateRuleBody = z
   })
   .meta({ id: 'EnforcementRuleChanges' });
 
-type GivenConfig = NonNullable<z.output<typeof updateRuleBody>['config']>;
+type ConfigChange = NonNullable<z.output<typeof updateRuleBody>['config']>;
 
 /** What was given, as the config of a rule of this type. Error invalid_body, naming what is missing and what is of another type. */
-export function configOfType<T extends RuleType>(type: T, given: GivenConfig): RuleConfigs[T] {
+export function configOfType<T extends RuleType>(type: T, given: ConfigChange): RuleConfigs[T] {
   const field = FIELD_OF_TYPE[type];
   const issues: FieldIssue[] = Object.entries(given)
     .filter(([name, value]) => name !== field && value !== undefined)
@@ -206,14 +206,14 @@ export function configOfType<T extends RuleType>(type: T, given: GivenConfig): R
     const detail = issues.map((issue) => `${issue.field}: ${issue.message}`).join('; ');
     throw new DomainError('invalid_body', detail, { issues });
   }
-  return CONFIG_OF_TYPE[type](given as Required<GivenConfig>) as RuleConfigs[T];
+  return CONFIG_OF_TYPE[type](given as Required<ConfigChange>) as RuleConfigs[T];
 }
 
 function issueOf(field: string, message: string): FieldIssue {
   return { in: 'body', field, message };
 }
 
-const CONFIG_OF_TYPE: { [T in RuleType]: (given: Required<GivenConfig>) => RuleConfigs[T] } = {
+const CONFIG_OF_TYPE: { [T in RuleType]: (given: Required<ConfigChange>) => RuleConfigs[T] } = {
   token_ceiling: (given) => ({ maxTokens: given.max_tokens as number }),
   session_budget_usd: (given) => ({ budgetPico: given.budget_usd as Pico }),
   duplicate_window_seconds: (given) => ({ windowSeconds: given.window_seconds as number }),
@@ -246,7 +246,7 @@ const scopeSchema = z.strictObject({
 });
 
 /** What a rule says to whoever keeps to it. */
-export const toldFields = {
+export const ruleFields = {
   id: z.string(),
   name: z.string().nullable(),
   type: z.enum(RULE_TYPES),
@@ -257,7 +257,7 @@ export const toldFields = {
 
 export const ruleSchema = z
   .strictObject({
-    ...toldFields,
+    ...ruleFields,
     enabled: z.boolean(),
     created_at: z.string(),
     updated_at: z.string(),
@@ -274,7 +274,7 @@ export const enforcementConfigResponse = z
   .strictObject({
     version: z.string().meta({ description: 'Of the rest: equal versions are equal rules' }),
     poll_seconds: z.int().meta({ description: 'How long to wait before asking again' }),
-    rules: z.array(z.strictObject(toldFields)).meta({ description: 'In the order in which they are asked' }),
+    rules: z.array(z.strictObject(ruleFields)).meta({ description: 'In the order in which they are asked' }),
   })
   .meta({ id: 'EnforcementConfig' });
 
@@ -293,7 +293,7 @@ function presentConfig(rule: Rule): z.output<typeof configSchema> {
   }
 }
 
-export function presentTold(rule: Rule) {
+export function presentRuleFields(rule: Rule) {
   const { teamId, feature, model } = rule.scope;
   return {
     id: publicId('rul', rule.id),
@@ -307,7 +307,7 @@ export function presentTold(rule: Rule) {
 
 export function presentRule(rule: StoredRule): z.output<typeof ruleSchema> {
   return {
-    ...presentTold(rule),
+    ...presentRuleFields(rule),
     enabled: rule.enabled,
     created_at: isoFromMicros(rule.createdAtMicros),
     updated_at: isoFromMicros(rule.updatedAtMicros),
@@ -318,7 +318,7 @@ export function presentRule(rule: StoredRule): z.output<typeof ruleSchema> {
 
 /** What wrappers are told: the same rules are the same bytes and the same version, on every instance. */
 export function presentEnforcementConfig(rules: readonly Rule[]): z.output<typeof enforcementConfigResponse> {
-  const told = { poll_seconds: POLL_SECONDS, rules: rules.map(presentTold) };
+  const told = { poll_seconds: POLL_SECONDS, rules: rules.map(presentRuleFields) };
   const version = createHash('sha256').update(JSON.stringify(told)).digest('hex').slice(0, 32);
   return { version, ...told };
 }

@@ -19,7 +19,7 @@ import {
   runEndFields,
   runStatusSchema,
 } from '../../runs/runWire.js';
-import { presentTold, toldFields } from '../enforcement/wire.js';
+import { presentRuleFields, ruleFields } from '../enforcement/wire.js';
 
 export const SAVINGS_RUNS_PATH = '/api/v1/enforcement/savings/runs';
 
@@ -143,7 +143,7 @@ const reasonsOf = <T extends string>(reasons: readonly T[]) =>
 const modeledRuleSchema = z
   .strictObject({
     rule_id: z.string(),
-    ...withoutId(toldFields),
+    ...withoutId(ruleFields),
     asked_calls: z.int().meta({ description: 'Calls of its scope that no rule before it had blocked' }),
     blocked_calls: z.int(),
     downgraded_calls: z.int(),
@@ -183,7 +183,7 @@ export const savingsResponse = z
               .nullable()
               .meta({ description: 'As the calls name it; null: they name none' }),
             rule: z
-              .strictObject({ ...toldFields, removed_at: z.string().nullable() })
+              .strictObject({ ...ruleFields, removed_at: z.string().nullable() })
               .nullable()
               .meta({ description: 'The organization’s rule of this id, removed ones too' }),
             ...preventedFields,
@@ -272,7 +272,7 @@ function presentModeledRule(
 ): z.output<typeof modeledRuleSchema> {
   const unpriced = countsOf(findings.unpriced, UNPRICED_REASONS);
   const unjudged = countsOf(findings.unjudged, UNJUDGED_REASONS);
-  const { id, ...told } = presentTold(rule);
+  const { id, ...told } = presentRuleFields(rule);
   return {
     rule_id: id,
     ...told,
@@ -308,7 +308,7 @@ export function presentSavings(
       calls_without_amount: totals.callsWithoutAmount,
       by_rule: rules.map((one, index) => ({
         rule_id: one.ruleText,
-        rule: one.rule && { ...presentTold(one.rule), removed_at: isoOrNull(one.rule.removedAtMicros) },
+        rule: one.rule && { ...presentRuleFields(one.rule), removed_at: isoOrNull(one.rule.removedAtMicros) },
         ...presentPrevented(one, spent.partsPico[index] ?? 0n),
       })),
       by_other_rules: others && presentPrevented(others, spent.partsPico[rules.length] ?? 0n),

@@ -24,7 +24,7 @@ export interface FormerNotice {
 }
 
 /** Whether it is to be told: for the first time, or since it goes on long after somebody has said that it was seen to. */
-export function isWorthTelling(former: FormerNotice | undefined, nowMicros: bigint): boolean {
+export function isWorthNotice(former: FormerNotice | undefined, nowMicros: bigint): boolean {
   if (!former) return true;
   return (
     former.acknowledgedAtMicros !== null && nowMicros - former.acknowledgedAtMicros >= TOLD_AGAIN_AFTER_MICROS

@@ -13,10 +13,10 @@ import { financialOf } from '../support/financial.js';
 import {
   addressOf,
   bodyOf,
-  freshWord,
   markerOf,
   type Operation,
   type OperationRequest,
+  randomName,
   unknownId,
 } from '../support/operations/operation.js';
 import { OPERATIONS } from '../support/operations.js';
@@ -256,7 +256,7 @@ describe('an id in a body', () => {
 
   /** A dispute of theirs in no claim. */
   async function aDispute(who: TestOrganization): Promise<string> {
-    const model = `${markerOf(who)}-${freshWord()}`;
+    const model = `${markerOf(who)}-${randomName()}`;
     const [id = ''] = await storeFindings(who.orgDb, [{ model, accountId: markerOf(who) }]);
     return (await financialOf(place.api).confirm(who, publicId('fnd', id))).body.id;
   }

@@ -97,12 +97,12 @@ async function tell(key: string, who: string, times: readonly string[]): Promise
   await ingest(api, times.map(call), key);
   const refused = anEvent({ timestamp: times[0], cost_usd: -1, _service: { name: `${who}-service` } });
   await api.post('/api/v1/ingest/events', { events: [refused] }, key);
-  const traces = await api.post('/api/v1/ingest/trace', twiceTold(who, times[0] as string), key);
+  const traces = await api.post('/api/v1/ingest/trace', reportedTwice(who, times[0] as string), key);
   expect(traces.body).toMatchObject({ accepted: 13 });
 }
 
 /** Six calls of a service that two scopes report, without an id that would prove it, and one with an outer span. */
-function twiceTold(who: string, time: string) {
+function reportedTwice(who: string, time: string) {
   const start = BigInt(Date.parse(time) - 3_600_000) * 1_000_000n;
   const scopes = [0n, 1_000_000n].map((offset) => ({
     scope: { name: `${who}-scope-${offset}` },

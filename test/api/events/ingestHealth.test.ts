@@ -134,10 +134,10 @@ describe('ingest health', () => {
     ]);
     const { events } = (await api.get('/api/v1/events', org.adminKey)).body;
     expect(events.length).toBe(18);
-    const oneTelling = events
+    const oneReport = events
       .filter((_: unknown, index: number) => index % 3 === 0)
       .reduce((sum: number, event: { cost_usd: number }) => sum + event.cost_usd, 0);
-    expect(instrumented_twice[0].cost_usd).toBeCloseTo(oneTelling, 9);
+    expect(instrumented_twice[0].cost_usd).toBeCloseTo(oneReport, 9);
   });
 
   it('takes a few coincidences for what they are, and shows nothing of another organization', async () => {

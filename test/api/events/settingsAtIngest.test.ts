@@ -3,7 +3,7 @@ import { startTestApi, type TestApi, type TestOrganization } from '../../support
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { anAttribute, anEvent, aSpan, aTrace, send } from '../support/requests.js';
 import {
-  saidByEvent as eventSaying,
+  eventWithText as eventWith,
   tablesWith as tablesHolding,
   WAYS_IN,
   type WayIn,
@@ -39,7 +39,7 @@ async function change(org: TestOrganization, settings: object, api = here): Prom
   expect(answer.status).toBe(200);
 }
 
-const saidByEvent = (overrides: object = {}) => eventSaying(SAID, overrides);
+const eventWithText = (overrides: object = {}) => eventWith(SAID, overrides);
 
 const payloadsOf = async (org: TestOrganization): Promise<unknown[]> =>
   (
@@ -75,7 +75,7 @@ describe('drop_payloads', () => {
         '/api/v1/ingest/events',
         {
           events: [
-            saidByEvent({
+            eventWithText({
               request_id,
               team_id: 'search',
               input_tokens: undefined,

@@ -145,7 +145,7 @@ describe('an alert', () => {
 });
 
 /** Two requests with one span of a call each, which nothing but their trace joins. */
-async function tellTwice(org: TestOrganization): Promise<void> {
+async function reportTwice(org: TestOrganization): Promise<void> {
   const traceId = hex(16);
   const [outer, inner] = [hex(8), hex(8)];
   const spans = [
@@ -178,7 +178,7 @@ describe('two alerts of what turns out to be one call', () => {
   ] as const)('count as acknowledged once a person acknowledged either: %s', async (_, acknowledged) => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
-    await tellTwice(org);
+    await reportTwice(org);
     const [younger, older] = (await listAlerts(here, org.adminKey)) as [ShownAlert, ShownAlert];
     const answers: ShownAlert[] = [];
     for (const place of acknowledged) {
@@ -206,7 +206,7 @@ describe('alerts that are acknowledged while they are put together', () => {
   it('are acknowledged afterwards, whichever comes first', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
-    for (let call = 0; call < 12; call += 1) await tellTwice(org);
+    for (let call = 0; call < 12; call += 1) await reportTwice(org);
     const alerts = await listAlerts(here, org.adminKey);
     expect(alerts).toHaveLength(24);
     // Every other one: the younger of each two.

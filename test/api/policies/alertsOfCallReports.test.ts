@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PolicyToPut, putPolicy } from '../../../db/policies/policies.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
+import { MultiReportCalls, type Told, WORD } from '../support/multiReportCalls.js';
 import { listAlerts } from '../support/policies.js';
 import { anEvent, ingest } from '../support/requests.js';
-import { type Told, ToldCalls, WORD } from '../support/toldCalls.js';
 
 const BANNED: PolicyToPut = {
   type: 'banned_patterns',
@@ -27,10 +27,10 @@ const thresholdOf = (threshold_cents: number): PolicyToPut => ({
 });
 
 let api: TestApi;
-let told: ToldCalls;
+let told: MultiReportCalls;
 beforeAll(async () => {
   api = await startTestApi();
-  told = await ToldCalls.of(api);
+  told = await MultiReportCalls.of(api);
 });
 afterAll(() => api.close());
 

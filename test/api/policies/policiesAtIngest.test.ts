@@ -4,7 +4,7 @@ import { startTestApi, type TestApi, type TestOrganization } from '../../support
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { alertsByEvent, listAlerts, putPolicy, type ShownAlert } from '../support/policies.js';
 import { anEvent, aSpan, aTrace, ingest, send, sendJson } from '../support/requests.js';
-import { saidByEvent, tablesWith, WAYS_IN, type WayIn } from '../support/waysIn.js';
+import { eventWithText, tablesWith, WAYS_IN, type WayIn } from '../support/waysIn.js';
 
 const WORD = 'forbidden-word';
 const ANY_WORD = { regexes: ['(?i)no-such-thing', 'forbidden-(?i:WORD)'] };
@@ -112,7 +112,7 @@ describe('a call that breaks a policy', () => {
   it('has one alert, however often the call is sent, in one request, in several, at several servers', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'banned_patterns', ANY_WORD);
-    const event = saidByEvent(WORD);
+    const event = eventWithText(WORD);
     const sent = await there.post('/api/v1/ingest/events', { events: [event, event] }, org.ingestKey);
     expect(sent.body).toMatchObject({ accepted: 2, duplicates: 1 });
     await Promise.all([here, there, here].map((api) => store(api, org, [event])));
@@ -121,7 +121,7 @@ describe('a call that breaks a policy', () => {
 
   it('has no new alert when it is sent again after the policy has changed: it was stored before', async () => {
     const org = await here.addOrganization();
-    const event = saidByEvent(WORD);
+    const event = eventWithText(WORD);
     await store(here, org, [event]);
     await putPolicy(here, org, 'banned_patterns', ANY_WORD);
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
@@ -249,7 +249,10 @@ describe('a policy that was put at one server', () => {
     let isStopped = false;
     const load = Array.from({ length: 4 }, async (_, lane) => {
       while (!isStopped)
-        await store(lane % 2 === 0 ? here : there, org, [saidByEvent('harmless'), saidByEvent('harmless')]);
+        await store(lane % 2 === 0 ? here : there, org, [
+          eventWithText('harmless'),
+          eventWithText('harmless'),
+        ]);
     });
     const modelOf = (round: number) => `model-of-${round}`;
     for (let round = 0; round < 12; round += 1) {
@@ -259,8 +262,8 @@ describe('a policy that was put at one server', () => {
       await Promise.all(
         [here, there].map((api) =>
           store(api, org, [
-            saidByEvent(`this is round-${round}-only`, { model: modelOf(round) }),
-            saidByEvent(`this is round-${round - 1}-only`, { model: modelOf(round) }),
+            eventWithText(`this is round-${round}-only`, { model: modelOf(round) }),
+            eventWithText(`this is round-${round - 1}-only`, { model: modelOf(round) }),
           ]),
         ),
       );
@@ -276,7 +279,7 @@ describe('a policy that was put at one server', () => {
     const org = await here.addOrganization();
     const { warnings } = await putPolicy(here, org, 'banned_patterns', { regexes: ['(?=x)', '(', WORD] });
     expect(warnings).toHaveLength(2);
-    await store(there, org, [saidByEvent(WORD)]);
+    await store(there, org, [eventWithText(WORD)]);
     expect((await listAlerts(here, org.adminKey)).map(({ details }) => details)).toEqual([
       { pattern_index: 2, match_offset: 0 },
     ]);
@@ -291,7 +294,7 @@ describe('a policy that was put at one server', () => {
       `update policies set config = '{"regexes": ["("]}' where org_id = $1 and policy_type = 'banned_patterns'`,
       [org.orgId],
     );
-    await store(there, org, [saidByEvent(WORD)]);
+    await store(there, org, [eventWithText(WORD)]);
     expect((await listAlerts(here, org.adminKey)).map(({ policy_type }) => policy_type)).toEqual([
       'approved_models',
     ]);

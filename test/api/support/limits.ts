@@ -1,7 +1,7 @@
 import type { LimitRules } from '../../../domain/access/limits/rate.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import type { TestDatabase } from '../../support/database.js';
-import { readRateLimitFields, type ToldPolicy } from './structuredFields.js';
+import { type AppliedPolicy, readRateLimitFields } from './structuredFields.js';
 
 const MINUTE = 60;
 const HOUR = 3_600;
@@ -59,7 +59,7 @@ export async function startLimitedApi(
 /** The policies of an answer, read by the grammar. */
 export function policiesOf(answer: {
   headers: Headers | Record<string, string | string[] | undefined>;
-}): Map<string, ToldPolicy> {
+}): Map<string, AppliedPolicy> {
   const { headers } = answer;
   const read = (name: string) =>
     headers instanceof Headers ? headers.get(name) : (headers[name] as string | undefined);

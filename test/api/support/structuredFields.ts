@@ -93,7 +93,7 @@ class Reader {
 }
 
 /** One policy of an answer, from RateLimit-Policy and RateLimit. */
-export interface ToldPolicy {
+export interface AppliedPolicy {
   quota: number;
   windowSeconds: number | undefined;
   unit: string | undefined;
@@ -114,8 +114,8 @@ const UNITS = new Set(['requests', 'content-bytes', 'concurrent-requests']);
 export function readRateLimitFields(headers: {
   policy: string | undefined | null;
   limit: string | undefined | null;
-}): Map<string, ToldPolicy> {
-  const told = new Map<string, ToldPolicy>();
+}): Map<string, AppliedPolicy> {
+  const told = new Map<string, AppliedPolicy>();
   for (const { value, kind, parameters } of parseList(headers.policy ?? '')) {
     if (kind !== 'string') throw new Error('the name of a policy must be a String');
     if (told.has(String(value))) throw new Error(`the policy ${value} stands twice`);

@@ -8,7 +8,7 @@ export type WayIn = (api: TestApi, key: string, text: string) => Promise<RawAnsw
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-const saidBySpan = (text: string) =>
+const spanWithText = (text: string) =>
   aTrace(
     aSpan(
       { 'gen_ai.input.messages': text, tool_input: text, tool_output: text, 'some.attribute': text },
@@ -16,7 +16,7 @@ const saidBySpan = (text: string) =>
     ),
   );
 
-const saidByObservation = (text: string) => ({
+const observationWithText = (text: string) => ({
   type: 'observation-create',
   body: {
     id: randomUUID(),
@@ -32,7 +32,7 @@ const saidByObservation = (text: string) => ({
 });
 
 /** An event of a wrapper that has the text in every field. */
-export const saidByEvent = (text: string, overrides: object = {}) =>
+export const eventWithText = (text: string, overrides: object = {}) =>
   anEvent({
     payload: { prompt: text, _service: { environment: 'production', note: text } },
     tool_input: text,
@@ -47,13 +47,13 @@ function waysIn(): Record<string, WayIn> {
   const ways: Record<string, WayIn> = {};
   for (const path of ['/v1/traces', '/api/v1/ingest/trace', '/api/public/otel/v1/traces']) {
     ways[`${path} as JSON`] = (api, key, text) =>
-      send(api, { path, key, headers: JSON_TYPE, body: JSON.stringify(saidBySpan(text)) });
+      send(api, { path, key, headers: JSON_TYPE, body: JSON.stringify(spanWithText(text)) });
     ways[`${path} as protobuf`] = (api, key, text) =>
       send(api, {
         path,
         key,
         headers: { 'content-type': 'application/x-protobuf' },
-        body: encodeTraceMessage(saidBySpan(text)),
+        body: encodeTraceMessage(spanWithText(text)),
       });
   }
   ways['the observability webhook'] = (api, key, text) =>
@@ -61,21 +61,21 @@ function waysIn(): Record<string, WayIn> {
       path: '/api/v1/ingest/observability',
       key,
       headers: JSON_TYPE,
-      body: JSON.stringify(saidByObservation(text)),
+      body: JSON.stringify(observationWithText(text)),
     });
   ways['events of a wrapper'] = (api, key, text) =>
     send(api, {
       path: '/api/v1/ingest/events',
       key,
       headers: JSON_TYPE,
-      body: JSON.stringify({ events: [saidByEvent(text)] }),
+      body: JSON.stringify({ events: [eventWithText(text)] }),
     });
   ways['events a line'] = (api, key, text) =>
     send(api, {
       path: '/api/v1/ingest/events',
       key,
       headers: { 'content-type': 'application/x-ndjson' },
-      body: `${JSON.stringify(saidByEvent(text))}\n`,
+      body: `${JSON.stringify(eventWithText(text))}\n`,
     });
   return ways;
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../../support/api.js';
-import { anEndpoint, tellOf } from '../../support/webhooks.js';
+import { anEndpoint, sendMessages } from '../../support/webhooks.js';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ it('show what is still to be delivered, how late it is, and what receivers have 
   expect(await metric('trueup_webhook_deliveries_pending')).toBe(0);
   expect(await metric('trueup_webhook_overdue_seconds')).toBe(0);
   await anEndpoint(api, 'https://hooks.example.com/');
-  await tellOf(api, 3);
+  await sendMessages(api, 3);
   const { superuser } = api.database;
   await superuser.query(`update webhook_deliveries set next_attempt_at = now() - interval '5 minutes'`);
   const attempts: [number | null, string, number | null][] = [

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  assertGives,
+  assertGrants,
   assertPossibleTerms,
   givenByChange,
   isLastingAdmin,
@@ -111,7 +111,7 @@ describe('a caller that makes or changes a key', () => {
         const makes = (maker: typeof first, made: typeof first) => {
           const giver = { allows: (one: never) => allowsScope(maker.role, maker.scopes, one) };
           try {
-            assertGives(giver, scopesOf(made));
+            assertGrants(giver, scopesOf(made));
             return true;
           } catch {
             return false;

@@ -18,18 +18,18 @@ const aClock = (parts: Partial<ClaimClock> = {}): ClaimClock => ({
   status: 'submitted_to_provider',
   enteredAtMicros: ENTERED,
   periodEnd: '2026-11-10',
-  stepsTold: [],
+  notifiedSteps: [],
   snoozedUntilMicros: null,
   ...parts,
 });
-const inWords = (deadline: ClaimDeadline | undefined) =>
+const describeDeadline = (deadline: ClaimDeadline | undefined) =>
   deadline && `${deadline.action} ${isoFromMicros(deadline.atMicros)}`;
 /** The notices of a claim in a status, in order. */
 function allOf(clock: ClaimClock, days = UTC, most = 5): ClaimDeadline[] {
   const told: ClaimDeadline[] = [];
   while (told.length < most) {
-    const stepsTold = [...clock.stepsTold, ...told.flatMap(({ steps }) => steps)];
-    const next = nextDeadline({ ...clock, stepsTold }, days);
+    const notifiedSteps = [...clock.notifiedSteps, ...told.flatMap(({ steps }) => steps)];
+    const next = nextDeadline({ ...clock, notifiedSteps }, days);
     if (!next) break;
     told.push(next);
   }
@@ -38,18 +38,18 @@ function allOf(clock: ClaimClock, days = UTC, most = 5): ClaimDeadline[] {
 
 describe('the deadlines of a claim', () => {
   it('are a reminder and then the time to escalate, in business days', () => {
-    expect(allOf(aClock()).map(inWords)).toEqual([
+    expect(allOf(aClock()).map(describeDeadline)).toEqual([
       'remind 2026-11-24T15:00:00Z',
       'suggest_escalation 2026-11-30T15:00:00Z',
     ]);
   });
 
   it('of a draft are a reminder and the age of its charges, in days of the calendar', () => {
-    expect(allOf(aClock({ status: 'draft', periodEnd: '2026-11-15' })).map(inWords)).toEqual([
+    expect(allOf(aClock({ status: 'draft', periodEnd: '2026-11-15' })).map(describeDeadline)).toEqual([
       'remind 2026-12-09T15:00:00Z',
       'urgent 2026-12-30T00:00:00Z',
     ]);
-    expect(allOf(aClock({ status: 'draft', periodEnd: '2026-10-15' })).map(inWords)).toEqual([
+    expect(allOf(aClock({ status: 'draft', periodEnd: '2026-10-15' })).map(describeDeadline)).toEqual([
       'urgent 2026-11-29T00:00:00Z',
       'remind 2026-12-09T15:00:00Z',
     ]);
@@ -59,14 +59,14 @@ describe('the deadlines of a claim', () => {
     const urgent = (periodEnd: string) =>
       allOf(aClock({ status: 'draft', periodEnd }))
         .filter(({ action }) => action === 'urgent')
-        .map(inWords);
+        .map(describeDeadline);
     expect(urgent('2026-10-01')).toEqual(['urgent 2026-11-19T16:00:00Z']);
     expect(urgent('2026-09-21')).toEqual(['urgent 2026-11-19T16:00:00Z']);
     expect(urgent('2026-09-20')).toEqual([]);
   });
 
   it('of an escalated claim come again and again', () => {
-    expect(allOf(aClock({ status: 'escalated' }), UTC, 3).map(inWords)).toEqual([
+    expect(allOf(aClock({ status: 'escalated' }), UTC, 3).map(describeDeadline)).toEqual([
       'remind 2026-11-30T15:00:00Z',
       'remind 2026-12-09T15:00:00Z',
       'remind 2026-12-18T15:00:00Z',
@@ -93,11 +93,11 @@ describe('the deadlines of a claim', () => {
           const steps: string[] = [];
           for (const calendar of all)
             steps.push(
-              ...(nextDeadline({ ...clock, stepsTold: steps }, new BusinessDays(calendar))?.steps ?? []),
+              ...(nextDeadline({ ...clock, notifiedSteps: steps }, new BusinessDays(calendar))?.steps ?? []),
             );
           expect(new Set(steps).size).toBe(steps.length);
           const last = all.at(-1) ?? { timeZone: 'UTC', holidays: [] };
-          const left = allOf({ ...clock, stepsTold: steps }, new BusinessDays(last), 5);
+          const left = allOf({ ...clock, notifiedSteps: steps }, new BusinessDays(last), 5);
           const names = [...steps, ...left.flatMap((one) => one.steps)];
           if (status === 'escalated') expect(names[0]).toBe('remind:1');
           else if (isTerminal(status)) expect(names).toEqual([]);
@@ -124,7 +124,7 @@ describe('a snooze', () => {
       action: 'remind',
       steps: ['remind:1', 'remind:2', 'remind:3'],
     });
-    const nothingLeft = { stepsTold: ['remind', 'suggest_escalation'] };
+    const nothingLeft = { notifiedSteps: ['remind', 'suggest_escalation'] };
     expect(until('2026-12-25', nothingLeft)).toMatchObject({ action: 'remind', steps: [] });
   });
 
@@ -138,7 +138,7 @@ describe('a snooze', () => {
           const before = allOf(aClock({ status }), UTC, 60);
           const end = nextDeadline(aClock({ status, snoozedUntilMicros }), UTC);
           expect(end?.atMicros).toBe(snoozedUntilMicros);
-          const after = allOf(aClock({ status, stepsTold: end?.steps ?? [] }), UTC, 5);
+          const after = allOf(aClock({ status, notifiedSteps: end?.steps ?? [] }), UTC, 5);
           const later = before.filter(({ atMicros }) => atMicros > snoozedUntilMicros);
           expect(after).toEqual(later.slice(0, after.length));
           expect(end?.steps).toEqual(before.slice(0, before.length - later.length).map(({ name }) => name));

@@ -241,7 +241,7 @@ describe('the pack checker, given a pack with a changed digit', () => {
       fc.property(forgeries, (forgery) => {
         const forged = new Map(files);
         forge(forged, claim, forgery);
-        sealAnew(forged);
+        sealAgain(forged);
         const { differences } = verifyPack(forged);
         expect([forgery, differences.length > 0]).toEqual([forgery, true]);
         // The numbers decide: no hash is wrong.
@@ -259,7 +259,7 @@ describe('the pack checker, given a pack with a changed digit', () => {
       const value = JSON.parse((pack.get('claim.json') ?? '').toString());
       value.cells.forEach(change);
       changed.set('claim.json', Buffer.from(JSON.stringify(value, null, 1)));
-      sealAnew(changed);
+      sealAgain(changed);
       return verifyPack(changed).differences.map(({ message }) => message);
     };
     const another = verified((cell, at) => {
@@ -279,7 +279,7 @@ describe('the pack checker, given a pack with a changed digit', () => {
     const claim = JSON.parse((files.get('claim.json') ?? '').toString()) as ClaimEvidence;
     const forged = new Map(files);
     forge(forged, claim, { of: 'page', at: 0 });
-    sealAnew(forged);
+    sealAgain(forged);
     expect(forged.get(name)?.toString()).not.toBe(page);
     const folder = makeTestFolder('packs');
     try {
@@ -359,7 +359,7 @@ function forge(files: Map<string, Buffer>, claim: ClaimEvidence, forgery: Forger
 }
 
 /** Makes every hash of a forged pack right again. */
-function sealAnew(files: Map<string, Buffer>): void {
+function sealAgain(files: Map<string, Buffer>): void {
   const claim = JSON.parse((files.get('claim.json') ?? '').toString());
   for (const page of claim.source_pages) {
     const bytes = files.get(page.file) ?? Buffer.alloc(0);

@@ -92,7 +92,7 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
       fc.asyncProperty(drawn, async ({ calls, folded, eventDays, payloadDays, ahead }) => {
         const { orgDb, send } = await place.addOrganization();
         const now = NOW + BigInt(ahead) * MICROS_PER_DAY;
-        await send(...calls.map((call, index) => told1(call, index)));
+        await send(...calls.map((call, index) => callOf1(call, index)));
         if (folded) await foldAll(place.test.superuser, orgDb);
         const seconds = calls.flatMap((call, index) => (call.second ? [told2(call, index)] : []));
         if (seconds.length > 0) await send(...seconds);
@@ -105,9 +105,9 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
         await place.remove('events', now, eventDays);
         const after = await timesOf(place.test, orgDb);
         const limit = retentionLimit(now, eventDays);
-        const saidLimit = retentionLimit(now, payloadDays);
+        const payloadLimit = retentionLimit(now, payloadDays);
         for (const table of CALL_TABLES) {
-          const own = table === 'event_payloads' ? saidLimit : limit;
+          const own = table === 'event_payloads' ? payloadLimit : limit;
           expect(after[table], table).toEqual(before[table].filter((at) => at >= own));
         }
         expect(await totalsOf(orgDb)).toEqual(totals);
@@ -128,7 +128,7 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
     payload: boolean;
     blocked: boolean;
   }
-  function told1({ age, payload, blocked }: Told, index: number): CallRecord {
+  function callOf1({ age, payload, blocked }: Told, index: number): CallRecord {
     return aSpokenCall(age, {
       requestId: `resp_${index}`,
       responseId: `resp_${index}`,
@@ -141,7 +141,7 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
   }
   /** A richer report of the same call, which replaces it. */
   function told2(call: Told, index: number): CallRecord {
-    const first = told1(call, index);
+    const first = callOf1(call, index);
     return {
       ...first,
       startMicros: first.startMicros + 1n,

@@ -26,7 +26,8 @@ beforeEach(async () => {
 });
 afterEach(() => place.close());
 
-const aSaid = (requestId: string) => aCall({ startMicros: YESTERDAY, payload: { text: 'said' }, requestId });
+const aCallWithText = (requestId: string) =>
+  aCall({ startMicros: YESTERDAY, payload: { text: 'said' }, requestId });
 
 /** As a run leaves yesterday's month that is killed right after it took it out. */
 async function leaveMonth(orgDb: OrgDb): Promise<string> {
@@ -44,7 +45,7 @@ describe('a month that a killed run has left between its table and what is noted
 
   it('is added up before an export reads the schema', async () => {
     const { orgDb, send } = await place.addOrganization();
-    await send(aSaid('first'), aSaid('second'));
+    await send(aCallWithText('first'), aCallWithText('second'));
     const month = await leaveMonth(orgDb);
     const tables: string[] = [];
     const { books } = await exportData(place.test.url, {
@@ -63,7 +64,7 @@ describe('a month that a killed run has left between its table and what is noted
 
   it('is added up before a restored database is held against the books of its backup', async () => {
     const { orgDb, send } = await place.addOrganization();
-    await send(aSaid('first'), aSaid('second'));
+    await send(aCallWithText('first'), aCallWithText('second'));
     await leaveMonth(orgDb);
     const books = await place.asOwner((client) =>
       inOneSnapshot(client as pg.Client, () => readBooks(client, { billed: false })),
@@ -80,8 +81,8 @@ describe('a month that a killed run has left between its table and what is noted
   it('does not keep a demo from being removed, nor the next run from continuing without it', async () => {
     const { orgDb, send } = await place.addOrganization();
     const other = await place.addOrganization();
-    await send(aSaid('first'));
-    await other.send(aSaid('second'));
+    await send(aCallWithText('first'));
+    await other.send(aCallWithText('second'));
     await foldAll(place.test.superuser, other.orgDb);
     await leaveMonth(orgDb);
     await place.asOwner((client) =>
@@ -99,7 +100,7 @@ describe('removing a demo while its calls are removed by retention', () => {
   it('costs no other organization the audit row that states how many of its calls were removed', async () => {
     const [demo, other] = [await place.addOrganization(), await place.addOrganization()];
     for (const { orgDb, send } of [demo, other]) {
-      await send(aSaid('first'));
+      await send(aCallWithText('first'));
       await foldAll(place.test.superuser, orgDb);
     }
     await place.asOwner((client) =>

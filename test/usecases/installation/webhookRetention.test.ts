@@ -3,7 +3,7 @@ import { microsFromDate } from '../../../domain/period.js';
 import { removeOldWebhookMessages } from '../../../usecases/installation/retention.js';
 import { createTestOrganization } from '../../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
-import { anEndpoint, tellOf } from '../../support/webhooks.js';
+import { anEndpoint, sendMessages } from '../../support/webhooks.js';
 
 let database: TestDatabase;
 
@@ -35,10 +35,10 @@ const left = async (orgId: string) => {
 };
 
 /** An organization with two endpoints, and messages of this age that have ended at both. */
-async function aToldOrganization(count: number, daysAgo: number) {
+async function anOrganizationWithMessages(count: number, daysAgo: number) {
   const org = await createTestOrganization(database.database);
   for (const path of ['a', 'b']) await anEndpoint(org, `https://hooks.example.com/${path}`);
-  const ids = await tellOf(org, count);
+  const ids = await sendMessages(org, count);
   await database.superuser.query(
     `update webhook_messages set created_at = now() - make_interval(days => $2) where org_id = $1`,
     [org.orgId, daysAgo],
@@ -57,9 +57,9 @@ async function aToldOrganization(count: number, daysAgo: number) {
 
 it('messages older than thirty days are removed with their deliveries and attempts in every organization; younger ones stay', async () => {
   const [one, other, young] = [
-    await aToldOrganization(600, 31),
-    await aToldOrganization(3, 40),
-    await aToldOrganization(3, 29),
+    await anOrganizationWithMessages(600, 31),
+    await anOrganizationWithMessages(3, 40),
+    await anOrganizationWithMessages(3, 29),
   ];
   expect(await remove()).toBe(603);
   expect(await left(one.orgId)).toEqual({ messages: 0, deliveries: 0, attempts: 0 });
@@ -69,7 +69,7 @@ it('messages older than thirty days are removed with their deliveries and attemp
 });
 
 it('a message that is still to be delivered to one of its endpoints stays whole, however old it is', async () => {
-  const org = await aToldOrganization(2, 90);
+  const org = await anOrganizationWithMessages(2, 90);
   const pending = org.ids[0] as string;
   await database.superuser.query(
     `update webhook_deliveries set status = 'pending', next_attempt_at = now() + interval '1 day', finished_at = null
@@ -85,7 +85,7 @@ it('a message that is still to be delivered to one of its endpoints stays whole,
 });
 
 it('a message that a person resends at the same moment stays', async () => {
-  const org = await aToldOrganization(1, 90);
+  const org = await anOrganizationWithMessages(1, 90);
   const client = await database.superuser.connect();
   try {
     await client.query('begin');

@@ -1,7 +1,7 @@
 import type { TestOrganization } from '../../../support/api.js';
 import { uploadBill } from '../../../support/bills.js';
 import { ADMIN_KEYS } from '../../../support/fetchedBills.js';
-import { freshWord, make, markerOf, type Operation, type OperationsPlace, unknownId } from './operation.js';
+import { make, markerOf, type Operation, type OperationsPlace, randomName, unknownId } from './operation.js';
 
 const READ = { scope: 'billing:read', workspace: 'refused' } as const;
 const WRITE = { scope: 'billing:write', workspace: 'refused' } as const;
@@ -10,14 +10,14 @@ const CONNECTIONS = '/api/v1/billing-connections';
 const PROVIDER_KEYS = '/api/v1/provider-keys';
 
 const billOf = (owner: TestOrganization) =>
-  `date,model,token_class,quantity,amount_usd\n2026-03-10,${markerOf(owner)},input,${parseInt(freshWord().slice(0, 8), 16)},1\n`;
+  `date,model,token_class,quantity,amount_usd\n2026-03-10,${markerOf(owner)},input,${parseInt(randomName().slice(0, 8), 16)},1\n`;
 
 /** Parts of the one account of the loopback provider: an account can be connected once. */
 const connectionOf = (owner: TestOrganization) => ({
   provider: 'openai',
   name: markerOf(owner),
   credentials: { admin_key: ADMIN_KEYS.openai },
-  settings: { account: 'org-loop', scope: { projects: [`proj_${freshWord()}`] } },
+  settings: { account: 'org-loop', scope: { projects: [`proj_${randomName()}`] } },
 });
 
 const makeImport = async ({ api }: OperationsPlace, owner: TestOrganization): Promise<string> => {
@@ -57,7 +57,7 @@ const keysOf = (owner: TestOrganization) => ({
 });
 
 const multipart = (fields: Record<string, string>, file: string) => {
-  const boundary = `----${freshWord()}`;
+  const boundary = `----${randomName()}`;
   const parts = Object.entries(fields).map(
     ([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   );

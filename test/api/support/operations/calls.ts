@@ -1,5 +1,5 @@
 import { anEvent, aSpan, aTime, aTrace } from '../requests.js';
-import { freshWord, makeEvent, markerOf, type Operation, unknownId } from './operation.js';
+import { makeEvent, markerOf, type Operation, randomName, unknownId } from './operation.js';
 
 const INGEST = { scope: 'ingest', workspace: 'own' } as const;
 const EVENTS = { scope: 'events:read', workspace: 'own' } as const;
@@ -63,7 +63,7 @@ export const CALL_OPERATIONS: Record<string, Operation> = {
       json: {
         type: 'observation-create',
         body: {
-          id: `${markerOf(owner)}-${freshWord()}`,
+          id: `${markerOf(owner)}-${randomName()}`,
           type: 'GENERATION',
           model: 'gpt-4o',
           startTime: aTime(),

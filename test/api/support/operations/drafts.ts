@@ -2,7 +2,7 @@ import { publicId } from '../../../../domain/ids.js';
 import type { TestOrganization } from '../../../support/api.js';
 import { storeFindings } from '../../../support/findings.js';
 import { CLAIMS } from '../claims.js';
-import { freshWord, make, markerOf, type Operation, type OperationsPlace, unknownId } from './operation.js';
+import { make, markerOf, type Operation, type OperationsPlace, randomName, unknownId } from './operation.js';
 
 const DISPUTES = '/api/v1/financial/disputes';
 const READ = { scope: 'financial:read', workspace: 'refused' } as const;
@@ -13,7 +13,7 @@ const WRITE = { scope: 'claims:write', workspace: 'refused' } as const;
 async function makeDispute(place: OperationsPlace, owner: TestOrganization): Promise<string> {
   const marker = markerOf(owner);
   const [id = ''] = await storeFindings(owner.orgDb, [
-    { accountId: marker, model: `${marker}-${freshWord()}`, cause: marker, advice: [marker] },
+    { accountId: marker, model: `${marker}-${randomName()}`, cause: marker, advice: [marker] },
   ]);
   const path = `/api/v1/financial/review-queue/${publicId('fnd', id)}/confirm`;
   return (await make(place, owner, path, { notes: marker })).id;

@@ -1,7 +1,7 @@
 import { publicId } from '../../../../domain/ids.js';
 import type { TestOrganization } from '../../../support/api.js';
 import { storeFindings } from '../../../support/findings.js';
-import { freshWord, make, markerOf, type Operation, unknownId } from './operation.js';
+import { make, markerOf, type Operation, randomName, unknownId } from './operation.js';
 
 const FINANCIAL = '/api/v1/financial';
 const READ = { scope: 'financial:read', workspace: 'refused' } as const;
@@ -11,7 +11,7 @@ const WRITE = { scope: 'financial:write', workspace: 'refused' } as const;
 async function makeFinding(owner: TestOrganization): Promise<string> {
   const marker = markerOf(owner);
   const [id = ''] = await storeFindings(owner.orgDb, [
-    { accountId: marker, model: `${marker}-${freshWord()}`, cause: marker, advice: [marker] },
+    { accountId: marker, model: `${marker}-${randomName()}`, cause: marker, advice: [marker] },
   ]);
   return publicId('fnd', id);
 }

@@ -53,7 +53,7 @@ export const markerOf = (owner: { orgId: string }): string => `owned-by-${owner.
 export const unknownId = (kind: string) => (): string => `${kind}_${randomBytes(16).toString('hex')}`;
 
 /** A word that was not used before. */
-export const freshWord = (): string => randomBytes(6).toString('hex');
+export const randomName = (): string => randomBytes(6).toString('hex');
 
 /** A call with the owner's marker in every label, its payload and its request id; the public id of the event. */
 export async function makeEvent(
@@ -63,13 +63,13 @@ export async function makeEvent(
   overrides: Record<string, unknown> = {},
 ): Promise<string> {
   const marker = markerOf(owner);
-  const session = `${marker}-${freshWord()}`;
+  const session = `${marker}-${randomName()}`;
   const event = anEvent({
     team_id: marker,
     feature: marker,
     user_id: marker,
     session_id: session,
-    request_id: `${marker}-${freshWord()}`,
+    request_id: `${marker}-${randomName()}`,
     payload: { prompt: marker },
     ...(projectId === undefined ? {} : { project_id: projectId }),
     ...overrides,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TestOrganization } from '../../../support/api.js';
-import { freshWord, make, markerOf, type Operation, type OperationsPlace, unknownId } from './operation.js';
+import { make, markerOf, type Operation, type OperationsPlace, randomName, unknownId } from './operation.js';
 
 const KEYS = '/api/v1/keys';
 const WORKSPACES = '/api/v1/workspaces';
@@ -19,7 +19,7 @@ const keyOf = (owner: TestOrganization) => ({
 });
 const workspaceOf = (owner: TestOrganization) => ({
   name: markerOf(owner),
-  project_id: `${markerOf(owner)}-${freshWord()}`,
+  project_id: `${markerOf(owner)}-${randomName()}`,
 });
 const unknownKeyId = () => `key_${randomBytes(5).toString('hex')}`;
 

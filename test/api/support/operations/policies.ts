@@ -1,12 +1,12 @@
 import type { TestOrganization } from '../../../support/api.js';
 import { send } from '../requests.js';
 import {
-  freshWord,
   makeEvent,
   markerOf,
   type Operation,
   type OperationRequest,
   type OperationsPlace,
+  randomName,
 } from './operation.js';
 
 const POLICIES = '/api/v1/policies';
@@ -15,7 +15,7 @@ const ADMIN = { scope: 'policies:write', workspace: 'refused' } as const;
 /** Puts the owner's approved models: its marker among them, and never twice the same. */
 const modelsOf = (owner: TestOrganization): OperationRequest => ({
   params: { policy_type: 'approved_models' },
-  json: { config: { models: [markerOf(owner), freshWord()] } },
+  json: { config: { models: [markerOf(owner), randomName()] } },
 });
 
 async function putModels({ api }: OperationsPlace, owner: TestOrganization): Promise<void> {

@@ -1,6 +1,6 @@
 import type { TestOrganization } from '../../../support/api.js';
 import { NOWHERE } from '../../../support/outbound.js';
-import { freshWord, make, markerOf, type Operation, type OperationsPlace, unknownId } from './operation.js';
+import { make, markerOf, type Operation, type OperationsPlace, randomName, unknownId } from './operation.js';
 
 const WEBHOOKS = '/api/v1/webhook-endpoints';
 const ADMIN = { scope: 'webhooks:admin', workspace: 'refused' } as const;
@@ -9,7 +9,7 @@ const KEPT_MAX = 40;
 const REMOVED_AT_ONCE = 10;
 
 const endpointOf = (owner: TestOrganization) => ({
-  url: `${NOWHERE}/${markerOf(owner)}/${freshWord()}`,
+  url: `${NOWHERE}/${markerOf(owner)}/${randomName()}`,
   description: markerOf(owner),
 });
 
@@ -75,7 +75,7 @@ export const WEBHOOK_OPERATIONS: Record<string, Operation> = {
   },
   getWebhookEndpoint: ofEndpoint('GET', '', 200),
   updateWebhookEndpoint: ofEndpoint('PATCH', '', 200, (owner) => ({
-    description: `${markerOf(owner)} ${freshWord()}`,
+    description: `${markerOf(owner)} ${randomName()}`,
   })),
   deleteWebhookEndpoint: ofEndpoint('DELETE', '', 204),
   rotateWebhookSecret: ofEndpoint('POST', '/rotate-secret', 200, () => ({ grace_seconds: 60 })),

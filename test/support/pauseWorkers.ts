@@ -1,16 +1,16 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
 
-/** Of the lock that those who stand still wait for. */
+/** Number of the lock that paused workers wait for. */
 const HELD = 20_261_121;
 
 /**
- * Has workers of processes of their own (test/support/workerProcess.ts) stand still before they write into a table, as long
- * as a condition holds: so they are killed in the middle of their work, however late that is.
+ * Pauses the workers of other processes (test/support/workerProcess.ts) before they write into a table while a condition
+ * holds, so that a test can kill them in the middle of their work at any later time.
  * @param condition SQL about what is stored, as the worker sees it
- * @returns ends what is left of them, once they are killed, and lets others go on
+ * @returns a function that ends killed workers' sessions and removes the pause
  */
-export async function standStill(
+export async function pauseWorkers(
   superuser: pg.Pool,
   { write, table, condition }: { write: 'insert' | 'update'; table: string; condition: string },
 ): Promise<() => Promise<void>> {

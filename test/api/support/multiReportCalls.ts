@@ -77,7 +77,7 @@ export interface Message {
 }
 
 /** Calls that are reported to a server in spans, and the resulting events and alerts. */
-export class ToldCalls {
+export class MultiReportCalls {
   readonly #api: TestApi;
   readonly #prices: PriceBook;
 
@@ -86,8 +86,8 @@ export class ToldCalls {
     this.#prices = prices;
   }
 
-  static async of(api: TestApi): Promise<ToldCalls> {
-    return new ToldCalls(api, await loadPriceBook(api.database.database));
+  static async of(api: TestApi): Promise<MultiReportCalls> {
+    return new MultiReportCalls(api, await loadPriceBook(api.database.database));
   }
 
   /** One request. */
