@@ -10,6 +10,7 @@ import type {
 } from './invoiceReading.js';
 import { findProduct, productOf, statedUnitsOf } from './productOf.js';
 import { INCLUSIVE_TAX } from './reading/labels.js';
+import { hasOtherDigits } from './reading/mendedNumbers.js';
 import {
   currenciesIn,
   halfUnit,
@@ -41,6 +42,7 @@ export function checkInvoice(reading: InvoiceReading): InvoiceCheck[] {
     checkTotal(reading),
     checkDue(reading),
     checkNotation(reading),
+    checkDigits(reading),
   ].filter((check) => check !== undefined);
   return [...checks, totalEvidence(reading, checks)];
 }
@@ -322,4 +324,30 @@ function checkNotation(reading: InvoiceReading): InvoiceCheck | undefined {
     false,
     'No number shows whether a mark before three digits ends the thousands or the whole.',
   );
+}
+
+/**
+ * Recognition confuses digits, and documents have wrong ones: where the sums need other digits than were read, only a
+ * person can see which of the two it is.
+ */
+function checkDigits(reading: InvoiceReading): InvoiceCheck | undefined {
+  const haveSigns = moneyFields(reading).some((field) => currenciesIn(field.text).length > 0);
+  const factors = reading.lines.flatMap(({ quantity, unitPrice }) => [quantity, unitPrice]);
+  const fields = [...moneyFields(reading), ...factors].filter((field) => field !== null);
+  const other = fields.find(
+    (field) =>
+      field.engine !== 'text' &&
+      field.box !== null &&
+      field.confidence < 1 &&
+      hasOtherDigits(field.text, field.value, haveSigns),
+  );
+  if (!other) return undefined;
+  return {
+    ...statement(
+      'digits',
+      false,
+      `${other.text} was read where the other figures need ${amountText(other.value)}.`,
+    ),
+    expected: other.value,
+  };
 }

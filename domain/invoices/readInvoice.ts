@@ -6,6 +6,7 @@ import { classifyLine } from './lineClass.js';
 import type { InvoiceExtraction } from './pageWords.js';
 import { type DocumentFields, readFields } from './reading/documentFields.js';
 import { type AmountChoice, type DraftLine, linesOf } from './reading/draftLines.js';
+import { type EntityReading, readEntities } from './reading/entityReading.js';
 import { type InvoiceSums, type PlacedSum, readSums } from './reading/invoiceSums.js';
 import { findIssuer, type Layout, layoutOf } from './reading/layouts.js';
 import { type Notation, type TableRegion, tablesOf } from './reading/lineTable.js';
@@ -29,8 +30,7 @@ export function readInvoice(
   { provider }: { provider: Provider },
 ): InvoiceReading | undefined {
   const rows = rowsOf(extraction.pages);
-  const candidates = rows.length === 0 ? [] : readingsOf(rows, provider);
-  return best(candidates);
+  return best(readingsOf(rows, extraction.entities, provider));
 }
 
 /** A reading and the decimal mark of its numbers. */
@@ -62,11 +62,16 @@ function best(candidates: readonly Candidate[]): InvoiceReading | undefined {
 }
 
 /** Every way to read the rows: which amounts are the lines', which tables count, which sums are meant. */
-function readingsOf(rows: readonly Row[], provider: Provider): Candidate[] {
+function readingsOf(
+  rows: readonly Row[],
+  entities: InvoiceExtraction['entities'],
+  provider: Provider,
+): Candidate[] {
   const layout = layoutOf(rows, provider);
   const texts = rows.map((row) => row.text);
   const order = dateOrderOf(texts) ?? layout.dateOrder;
-  const fields = readFields(rows, order);
+  const stated = readEntities(entities, decimalMarkOf(texts));
+  const fields = withStated(readFields(rows, order), stated);
   const day = fields.periodEnd ?? fields.issueDate;
   const notation: Notation = {
     mark: decimalMarkOf(texts),
@@ -79,15 +84,62 @@ function readingsOf(rows: readonly Row[], provider: Provider): Candidate[] {
     found: readSums(sums, rows, notation.mark),
     layout,
     provider,
-    issuer: findIssuer(rows, provider),
+    issuer: findIssuer(rows, provider) ?? stated?.fields.issuer ?? null,
     codes: rows.flatMap((row) => currencyCodesIn(row.text).map((code) => ({ code, row }))),
   };
   const readings: InvoiceReading[] = [];
   for (const choice of CHOICES) {
     for (const lines of lineSets(tables, choice)) readings.push(...withSums({ ...draft, lines }));
-    if (readings.some((reading) => checkInvoice(reading).every((check) => check.ok))) break;
+    // Other columns are tried only while the sums disagree: a line's own product is no reason.
+    if (readings.some(hasFootingSums)) break;
   }
+  if (stated) readings.push(fromEntities(draft, stated));
   return readings.map((reading) => ({ reading, mark: notation.mark }));
+}
+
+function hasFootingSums(reading: InvoiceReading): boolean {
+  return checkInvoice(reading).every(
+    (check) => check.ok || check.line !== null || !SUM_CHECKS.has(check.check),
+  );
+}
+
+const SUM_CHECKS: ReadonlySet<string> = new Set([
+  'required_fields',
+  'lines_sum',
+  'total',
+  'amount_due',
+  'total_evidence',
+]);
+
+/** What the words do not show is taken from the engine's own fields. */
+function withStated(fields: DocumentFields, stated: EntityReading | undefined): DocumentFields {
+  return {
+    ...fields,
+    number: fields.number ?? stated?.fields.number ?? null,
+    issueDate: fields.issueDate ?? stated?.fields.issueDate ?? null,
+    dueDate: fields.dueDate ?? stated?.fields.dueDate ?? null,
+  };
+}
+
+/** The engine's own lines and sums, with what only the words show. */
+function fromEntities(
+  { fields, issuer, provider, codes, found }: Draft,
+  stated: EntityReading,
+): InvoiceReading {
+  const lines = stated.lines.map((line, at) => classified(line, at + 1, provider));
+  const { total, subtotal } = stated.sums;
+  return {
+    ...fields,
+    ...periodOf(fields, lines),
+    ...stated.sums,
+    layout: 'document_ai',
+    issuer,
+    currency: stated.fields.currency ?? currencyOf(codes, [total, subtotal]),
+    lines,
+    discounts: [],
+    credits: [],
+    amountDue: found.dues.at(-1)?.field ?? null,
+  };
 }
 
 /** The lines of all tables, and of some of them: others may repeat in detail what one sums up. */

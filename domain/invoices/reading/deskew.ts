@@ -25,7 +25,7 @@ const GAIN_MIN = 1.02;
 
 /** The words of a page, split at spaces and turned so that rows are level. */
 export function straighten(page: PageWords): Token[] {
-  const tokens = page.words.flatMap((word) => split(page, word));
+  const tokens = withLineHeights(page.words.flatMap((word) => split(page, word)));
   const slope = slopeOf(tokens);
   if (slope === 0) return tokens;
   const cosine = 1 / Math.hypot(1, slope);
@@ -36,6 +36,18 @@ export function straighten(page: PageWords): Token[] {
     const half = (token.right - token.left) / 2;
     return { ...token, left: x - half, right: x + half, middle: token.middle * cosine - center * sine };
   });
+}
+
+/** Recognition boxes the ink; letters without descenders reach about this share of what a font's line takes. */
+const INK_SHARE = 0.8;
+
+/** Recognised words with the height of their line: a dash has none of its own, and a word of small letters too little. */
+function withLineHeights(tokens: readonly Token[]): Token[] {
+  const heights = tokens.map((token) => token.height).sort((a, b) => a - b);
+  const median = heights[heights.length >> 1] ?? 0;
+  return tokens.map((token) =>
+    token.engine === 'text' ? token : { ...token, height: Math.max(token.height, median) / INK_SHARE },
+  );
 }
 
 type RawWord = PageWords['words'][number];

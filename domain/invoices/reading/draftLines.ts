@@ -247,6 +247,9 @@ function numberField(span: NumberSpan | undefined): Maybe<Scaled> {
 }
 
 export function amountField(span: NumberSpan): ReadField<Scaled> {
-  const field = fieldFrom(span.value, span.tokens, span.text);
+  // How sure recognition is of a currency's sign says nothing of the digits.
+  const digits = span.tokens.filter((token) => /\d/.test(token.text));
+  const confidence = Math.min(1, ...digits.map((token) => token.confidence));
+  const field = { ...fieldFrom(span.value, span.tokens, span.text), confidence };
   return span.isMended ? { ...field, confidence: Math.min(field.confidence, MENDED_CONFIDENCE) } : field;
 }

@@ -105,8 +105,11 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
   if (/\d/.test(row.text.replace(/\(.*?\)|(?:\/|per) ?[\d.,]+\w*|\b1[km]\b/gi, ''))) return undefined;
   const columns = taken
     .map(({ role, start, end }) => {
-      const tokens = tokensAt(row.tokens, start, end);
-      return { role, left: tokens[0]?.left ?? 0, right: tokens.at(-1)?.right ?? 0 };
+      const named = tokensAt(row.tokens, start, end);
+      const others = taken
+        .filter((one) => one.start !== start)
+        .flatMap((one) => tokensAt(row.tokens, one.start, one.end));
+      return { role, ...reachOf(named, row, others) };
     })
     .sort((a, b) => a.left - b.left);
   return columns.map((column, at) => {
@@ -121,6 +124,20 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
         );
     return isGross ? { ...column, role: 'gross' } : column;
   });
+}
+
+/** From where to where a column's name reaches, with the words beside it that name no other column. */
+function reachOf(named: Row['tokens'], row: Row, others: Row['tokens']): { left: number; right: number } {
+  let from = row.tokens.indexOf(named[0] as Token);
+  let to = row.tokens.indexOf(named.at(-1) as Token);
+  const isOwn = (inner: number, outer: number) => {
+    const [one, other] = [row.tokens[inner], row.tokens[outer]];
+    if (!one || !other || others.includes(other)) return false;
+    return Math.max(one.left, other.left) - Math.min(one.right, other.right) < row.height * CELL_GAP;
+  };
+  while (isOwn(to, to + 1)) to += 1;
+  while (isOwn(from, from - 1)) from -= 1;
+  return { left: row.tokens[from]?.left ?? 0, right: row.tokens[to]?.right ?? 0 };
 }
 
 const HEADER_CHARS_MAX = 160;

@@ -43,13 +43,13 @@ const DIGITS: Readonly<Record<string, string>> = {
   '6': '508',
   '7': '12',
   '8': '3056',
-  '9': '4',
+  '9': '48',
 };
 /** Above it recognition is taken at its word as to digits. */
 const CERTAIN = 0.9;
 const CANDIDATES_MAX = 60;
 
-const MENDABLE = /^[($€£+-]{0,3}[\dOoQDlIi|![\]SsBZzgqbGTA.,:;'$€£-]{3,}[)%]?$/;
+const MENDABLE = /^[($€£+-]{0,3}(?:kr|CHF|[A-Z]{1,2}\$)?[\dOoQDlIi|![\]SsBZzgqbGTA.,:;'$€£)-]{3,}[)%]?$/;
 
 /** Numbers that recognition spelled with letters: only whole words that end as an amount does. */
 export function mendedNumbersIn(tokens: readonly Token[], mark: DecimalMark | undefined): NumberSpan[] {
@@ -76,14 +76,19 @@ export function mendedNumbersIn(tokens: readonly Token[], mark: DecimalMark | un
 }
 
 function mendLetters(text: string): string {
+  // Only the letters of a currency.
+  if (parseNumber(text.trim())) return text;
   // A leading S before digits is a dollar sign.
   const dollar = /^([(-]?)S(?=\d|[OolI])/.exec(text);
-  const from = dollar ? dollar[0].length : 0;
+  const named = /^[(-]?(?:kr|CHF|[A-Z]{1,2}\$)/.exec(text)?.[0] ?? '';
+  const from = dollar ? dollar[0].length : named.length;
   const rest = text
     .slice(from)
+    .replace(/(?<=^[^\d]{0,4})0?\)(?=[.,]\d)/, '0')
     .replace(/[;:](?=\d\d$)/, '.')
+    .replace(/[.,]{2,}/g, (marks) => marks.at(-1) as string)
     .replace(/[A-Za-z|![\]]/g, (letter) => LETTERS[letter] ?? letter);
-  return `${dollar ? `${dollar[1]}$` : ''}${rest}`;
+  return `${dollar ? `${dollar[1]}$` : named}${rest}`;
 }
 
 /** Another reading of a printed number. */
@@ -111,8 +116,8 @@ export function alternativesOf(
   if (engine !== 'text') {
     const letters = mendLetters(text);
     add(letters, 1);
-    // `$` read as 8 or 5 in front.
-    if (/^[85S]\d/.test(text)) add(`$${text.slice(1)}`, 1);
+    // A currency's sign read as a digit in front: $ as 8 or 5, € as 6.
+    if (/^[856S]\d/.test(text)) add(text.slice(1), 1);
     // A decimal mark that was lost, or read as the other one.
     if (/^\D*\d{3,}\D*$/.test(text)) add(text.replace(/(\d)(\d\d)(\D*)$/, '$1.$2$3'), 2);
     if (/\d[.,]\d\d\D*$/.test(text))
@@ -126,4 +131,17 @@ export function alternativesOf(
           add(`${letters.slice(0, at)}${other}${letters.slice(at + 1)}`, 2);
   }
   return [...found.values()].sort((a, b) => a.cost - b.cost).slice(0, CANDIDATES_MAX);
+}
+
+/**
+ * Whether a value has other digits than its print, letters read as digits aside. Where amounts have signs, one that begins
+ * with a digit in place of its sign does not count.
+ */
+export function hasOtherDigits(text: string, value: bigint, amountsHaveSigns: boolean): boolean {
+  const plain = (digits: string) => digits.replace(/\D/g, '').replace(/^0+|0+$/g, '');
+  const printed = plain(mendLetters(text));
+  const own = plain(String(value));
+  const withoutSign =
+    amountsHaveSigns && /^[856]\d/.test(text.trim()) ? plain(text.trim().slice(1)) : printed;
+  return own !== printed && own !== withoutSign;
 }

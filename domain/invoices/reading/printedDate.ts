@@ -104,8 +104,10 @@ function form(source: string): RegExp {
 
 /** The first date or range of a text; the longer form where several begin in it. `year`: of ranges without one. */
 export function findDate(text: string, order: DateOrder, year?: number): PrintedDate | undefined {
+  // Recognition takes a lone 1 for a letter.
+  const mended = text.replace(/(?<=\p{L}{3}\.?\s+)[Il|](?=[\s,-])/gu, '1');
   for (const [pattern, daysOf] of FORMS) {
-    const match = pattern.exec(text);
+    const match = pattern.exec(mended);
     const days = match && daysOf(match.groups ?? {}, order, year);
     if (!match || !days) continue;
     const [first, last] = days;

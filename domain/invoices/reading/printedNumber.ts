@@ -91,9 +91,9 @@ const SYMBOL = Object.keys(SYMBOLS)
   .join('|');
 const CODE = `(?:${CODES.join('|')})(?![A-Za-z])`;
 const CORE =
-  "\\d{1,3}(?:[ '\u2019]\\d{3})+(?:[.,]\\d+)?|\\d{1,3}(?:,\\d{2,3})*,\\d{3}\\.\\d+|\\d{1,3}(?:\\.\\d{3})+,\\d+|\\d{1,3}(?:[,.]\\d{3}){2,}|\\d+[.,]\\d+|\\d+|[.,]\\d+";
+  "\\d{1,3}(?:[ '\u2019]\\d{3})+(?:[.,]\\d+)?|\\d{1,3}(?:,\\d{2,3})*,\\d{3}\\.\\d+|\\d{1,3}(?:\\.\\d{3})+,\\d+|\\d{1,3}(?:[,.]\\d{3})+[,.]\\d{1,2}(?!\\d)|\\d{1,3}(?:[,.]\\d{3}){2,}|\\d+[.,]\\d+|\\d+|[.,]\\d+";
 const NUMBER = new RegExp(
-  `(?<![\\p{L}\\d.,:/#_@\\[${'\\\\'}-])(?<open>\\(\\s?)?(?<sign>${SIGN}\\s?(?!\\s))?(?<before>(?:${CODE}\\s?)?(?:${SYMBOL})|${CODE})?\\s{0,2}(?<inner>${SIGN}\\s?)?(?<core>${CORE})(?<trail>\\s?${SIGN}(?![\\d\\p{L}\\s]))?(?<percent>\\s?%)?(?<after>\\s?(?:${CODE}|${SYMBOL}))?(?<close>\\s?\\))?(?<cr>\\s?CR\\b)?(?![\\p{L}\\d_])`,
+  `(?<![\\p{L}\\d.,:/#_@\\[${'\\\\'}-])(?<open>\\(\\s?)?(?<sign>${SIGN}\\s?(?!\\s))?(?<before>(?:${CODE}\\s?)?(?:${SYMBOL})|${CODE})?\\s{0,2}(?<inner>${SIGN}\\s?)?(?<core>${CORE})(?<trail>\\s?${SIGN}(?![\\d\\p{L}\\s]))?(?<percent>\\s?%)?(?<after>\\s?(?:${CODE}|${SYMBOL}))?(?<close>\\s?\\))?(?<cr>\\s?CR\\b)?(?![\\p{L}\\d_]|[.,:;)]{1,2}\\d)`,
   'gu',
 );
 
@@ -167,7 +167,8 @@ function plainOf(
     return { text: `${text.slice(0, at).replace(/[.,]/g, '')}.${text.slice(at + 1)}`, isAmbiguous };
   };
   if (new Set(marks).size === 2 || grouped) return broken();
-  if (marks.length > 1) return whole();
+  // Recognition reads commas as points; fewer than three digits behind the last mark are decimals.
+  if (marks.length > 1) return /[.,]\d{1,2}$/.test(text) ? broken() : whole();
   const [before = '', after = ''] = text.split(last);
   if (last === grouping && after.length === 3) return whole();
   if (after.length !== 3 || before.length > 3 || before === '' || before.startsWith('0')) return broken();

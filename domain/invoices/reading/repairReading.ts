@@ -3,7 +3,7 @@ import type { InvoiceLineReading, InvoiceReading, ReadField, Scaled } from '../i
 import { findProduct, statedUnitsOf } from '../productOf.js';
 import { CONCLUDED_CONFIDENCE } from './documentFields.js';
 import { type Alternative, alternativesOf } from './mendedNumbers.js';
-import { type DecimalMark, printedDecimals } from './printedNumber.js';
+import { type DecimalMark, ONE, printedDecimals } from './printedNumber.js';
 
 /** Words of lines that take away, so that an amount without a sign has lost it. */
 const TAKES_AWAY =
@@ -60,7 +60,10 @@ function repairProducts(reading: InvoiceReading, mark: DecimalMark | undefined):
       if (name === 'amount' && areAmountsProven) return [];
       const field = line[name] as Field;
       const signs = name === 'unitPrice' && amount.value < 0n ? [{ value: -field.value, cost: 0 }] : [];
-      return [...signs, ...alternativesOf(field.text, field, mark)].flatMap(({ value, cost }) => {
+      // A single digit is easily confused; where price and amount are one, it is a 1.
+      const single = name === 'quantity' && field.engine !== 'text' && unitPrice.value === amount.value;
+      const ones = single && /^\D*\d\D*$/.test(field.text) ? [{ value: ONE, cost: 1 }] : [];
+      return [...signs, ...ones, ...alternativesOf(field.text, field, mark)].flatMap(({ value, cost }) => {
         const fixed = { ...line, [name]: concluded(field, value) };
         return hasProduct(fixed) ? [{ fixed, cost, isAmount: name === 'amount' }] : [];
       });
@@ -122,18 +125,16 @@ function surplusOf(reading: InvoiceReading): Scaled | undefined {
 }
 
 /**
- * Lines whose minus sign was lost: their amounts make half of what the lines exceed the subtotal by. Words that take
- * away are enough beside one sum; without them subtotal and total have to agree, and only one line may fit.
+ * Lines whose minus sign was lost: their amounts make half of what the lines exceed the printed sum by. Only words that
+ * take away or a gap in the print tell of a lost sign; the sum alone may be wrong by as much.
  */
 function repairSigns(reading: InvoiceReading): InvoiceReading {
   const surplus = surplusOf(reading);
   if (surplus === undefined || surplus <= 0n) return reading;
-  const positive = reading.lines.filter((line) => line.amount.value > 0n);
-  const worded = positive.filter((line) => TAKES_AWAY.test(line.description.value) || hasGap(line.amount));
-  const fromWords = subsetFor(worded.slice(0, SIGNS_MAX), surplus);
-  const single = positive.filter((line) => 2n * line.amount.value === surplus);
-  const flipped =
-    fromWords ?? (single.length === 1 && reading.subtotal && isOk(reading, 'total') ? single : undefined);
+  const unsigned = reading.lines.filter(
+    (line) => line.amount.value > 0n && (TAKES_AWAY.test(line.description.value) || hasGap(line.amount)),
+  );
+  const flipped = subsetFor(unsigned.slice(0, SIGNS_MAX), surplus);
   if (!flipped) return reading;
   return withLines(reading, (line) => {
     if (!flipped.includes(line)) return line;
