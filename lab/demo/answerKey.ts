@@ -93,8 +93,8 @@ export function answerKeyOf(calls: readonly DemoCall[], calendar: Calendar): Ans
     strayKey: { keyId: STRAY_KEY.id, pico: costOf(calls.filter(({ isStray }) => isStray)) },
     credit: { offset: CREDIT.offset, pico: CREDIT.pico },
     toolFees: {
-      openai: sum(calendar.offsets().map(webSearchPico)),
-      anthropic: sum(calendar.offsets().map((offset) => webSearchPico(offset - 7))),
+      openai: sum(calendar.offsets().map((offset) => webSearchPico('openai', offset))),
+      anthropic: sum(calendar.offsets().map((offset) => webSearchPico('anthropic', offset))),
     },
     restated: {
       offset: SCHEDULE.restated.first,

@@ -101,9 +101,10 @@ export interface Fee {
 
 const PICO_PER_CENT = 10_000_000_000n;
 
-/** What a day's web searches cost at either provider. */
-export function webSearchPico(offset: number): bigint {
-  return BigInt(60 + (((offset + 100) * 37) % 140)) * PICO_PER_CENT;
+/** What a day's web searches cost. */
+export function webSearchPico(provider: DemoProvider, offset: number): bigint {
+  const place = provider === 'openai' ? offset : offset - 7;
+  return BigInt(60 + (((place + 100) * 37) % 140)) * PICO_PER_CENT;
 }
 
 /** What OpenAI gave back, once. */

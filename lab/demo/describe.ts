@@ -5,6 +5,7 @@ import { CONTRACT, TRAFFIC } from './company.js';
 import { explanationCommands, explanationLines } from './describeFindings.js';
 import { exact, type Fault } from './describeWords.js';
 import { DEMO_SEED, type Demo } from './generateDemo.js';
+import type { InvoiceFault } from './invoices.js';
 import { MISSING_HOURS, SCHEDULE } from './schedule.js';
 import { BUDGET_USD, DEAR_CENTS } from './wanted.js';
 
@@ -151,6 +152,19 @@ function policyLines(key: AnswerKey): string[] {
   ];
 }
 
+const INVOICE_FAULTS: Record<InvoiceFault, string> = {
+  line_twice: 'A line twice: the web searches of the month are charged in two lines',
+  wrong_tax: 'A wrong tax: more than 8.25 % of the subtotal, so that the invoice contradicts itself',
+  month_twice: 'A month billed twice: the days of the first invoice under another number',
+};
+
+function invoiceLines({ invoices }: Demo): string[] {
+  return invoices.map(
+    ({ provider, number, days, fault, faultPico }) =>
+      `| ${provider === 'openai' ? 'OpenAI' : 'Anthropic'} ${number} | ${daysText(days)} | ${INVOICE_FAULTS[fault]} | ${faultPico === null ? 'the whole invoice' : exact(faultPico)} |`,
+  );
+}
+
 /** The document; the same for every last day. */
 export function describeDemo(demo: Demo): string {
   const { answerKey: key } = demo;
@@ -197,6 +211,14 @@ ${explanationLines(key, faults).join('\n')}
 | what | days | dollars | where |
 |---|---|---|---|
 ${otherThings(key, demo).join('\n')}
+
+## Invoices
+
+Three invoices, set as PDF, charge what the bills contain, to the cent. Each has a fault that no bill shows.
+
+| invoice | days | fault | dollars |
+|---|---|---|---|
+${invoiceLines(demo).join('\n')}
 
 ## Policies and rules
 

@@ -9,6 +9,7 @@ import { type DemoCall, makeCalls } from './calls.js';
 import { ACCOUNTS, CONTRACT, KEYS } from './company.js';
 import { eventOf, isReported } from './events.js';
 import { type DemoFile, savedPages } from './files.js';
+import { type DemoInvoice, demoInvoices } from './invoices.js';
 import type { DemoProvider } from './prices.js';
 import { anthropicCosts, anthropicUsage, openaiCosts, openaiUsage, type ProviderTruth } from './reports.js';
 import { SCHEDULE } from './schedule.js';
@@ -50,6 +51,8 @@ export interface Demo {
   truth: Record<DemoProvider, ProviderTruth>;
   /** The same as saved pages, in the order of their saving: OpenAI stated one day anew. */
   files: DemoFile[];
+  /** What the providers sent as PDF, in the order of its sending. */
+  invoices: DemoInvoice[];
   contractRates: DemoContractRate[];
   providerKeys: DemoProviderKey[];
   policies: readonly DemoPolicy[];
@@ -89,6 +92,7 @@ export function generateDemo(options: { seed: number; endDay: string }): Demo {
       },
     },
     files: filesOf(openai, anthropic, calendar),
+    invoices: demoInvoices(calls, calendar),
     contractRates: [contractRate(calendar)],
     providerKeys: Object.values(KEYS).map((key) => ({
       provider: key.provider,

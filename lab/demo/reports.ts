@@ -33,7 +33,7 @@ export function openaiCosts(calls: readonly DemoCall[], calendar: Calendar): Buc
     );
     const results = [...lines.values()].map(openaiCostLine);
     if (isDoubled('openai', offset)) results.push(...results);
-    results.push(openaiFee('web search tool calls', webSearchPico(offset), 'proj_DemoSearch'));
+    results.push(openaiFee('web search tool calls', webSearchPico('openai', offset), 'proj_DemoSearch'));
     if (offset === CREDIT.offset) results.push(openaiFee(CREDIT.label, CREDIT.pico, null));
     return results;
   });
@@ -87,7 +87,7 @@ function usageBuckets(
   }));
 }
 
-const ANTHROPIC_WORDS: Record<TokenClass, string> = {
+export const ANTHROPIC_WORDS: Record<TokenClass, string> = {
   input: 'Input Tokens',
   cache_read: 'Input Tokens, Cache Read',
   cache_write_5m: 'Input Tokens, Cache Write 5m',
@@ -102,7 +102,7 @@ export function anthropicCosts(calls: readonly DemoCall[], calendar: Calendar): 
     const lines = groupBy(byDay.get(offset) ?? [], (line) =>
       [line.model, line.isBatch, line.key.project, line.tokenClass].join('|'),
     );
-    const fee = result.anthropicSearchFee(result.centsText(webSearchPico(offset - 7)));
+    const fee = result.anthropicSearchFee(result.centsText(webSearchPico('anthropic', offset)));
     return [...[...lines.values()].map(anthropicCostLine), fee];
   });
 }
