@@ -171,9 +171,9 @@ function isTransient({ $metadata: { httpStatusCode: status } = {} }: S3Failure):
   return status === undefined || status === 429 || status >= 500;
 }
 
-/** The object is missing; a missing bucket is a wrong setting. */
-function isMissing({ name, $metadata }: S3Failure): boolean {
-  return $metadata?.httpStatusCode === 404 && name !== 'NoSuchBucket';
+/** The object is missing; any other 404, such as of a missing bucket, is a wrong setting. HEAD has no code: NotFound. */
+function isMissing({ name }: S3Failure): boolean {
+  return name === 'NoSuchKey' || name === 'NotFound';
 }
 
 function rethrowAsUnavailable(error: S3Failure, place: string): never {

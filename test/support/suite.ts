@@ -5,6 +5,7 @@ import { recordWalks } from '../lab/walks/recordWalks.js';
 import { LongestFirst } from './longestFirst.js';
 import { findPgBouncer, HOW_TO_INSTALL } from './pooler.js';
 import { canMountDisks, HOW_TO_MOUNT } from './smallDisk.js';
+import { HOW_TO_GET_VERSITY, isVersityGatewayThere } from './versityGateway.js';
 
 /**
  * Part of the suite. `gate` is what `npm test` runs. `slow` is every file named `*.slow.test.ts`: faults, backups,
@@ -36,6 +37,11 @@ const NEEDING = [
     file: 'test/db/pooler.slow.test.ts',
     isThere: findPgBouncer() !== undefined,
     remedy: HOW_TO_INSTALL,
+  },
+  {
+    file: 'test/adapters/blobs/s3Server.slow.test.ts',
+    isThere: isVersityGatewayThere(),
+    remedy: HOW_TO_GET_VERSITY,
   },
   // Fills a file system; test/api/installation/storage.test.ts has Postgres answer as if one were full.
   { file: 'test/fault/fullDisk.slow.test.ts', isThere: canMountDisks(), remedy: HOW_TO_MOUNT },

@@ -27,10 +27,10 @@ async function listAll(store: BlobStore, folder: string): Promise<Blob[]> {
 }
 
 /** The tests that every store passes; `open` returns an empty one. */
-export function behavesAsBlobStore(name: string, open: () => BlobStore): void {
+export function behavesAsBlobStore(name: string, open: () => BlobStore | Promise<BlobStore>): void {
   describe(`${name} as a blob store`, () => {
     it('returns the bytes that were stored, and their size and SHA-256', async () => {
-      const store = open();
+      const store = await open();
       const bytes = randomBytes(300_000);
       const halves = [bytes.subarray(0, 100_001), bytes.subarray(100_001)];
       expect(await store.put(KEY, pieces(...halves), { bytesMax: bytes.length })).toEqual({
@@ -44,14 +44,14 @@ export function behavesAsBlobStore(name: string, open: () => BlobStore): void {
     });
 
     it('stores an empty file', async () => {
-      const store = open();
+      const store = await open();
       expect(await store.put(KEY, pieces(), { bytesMax: 0 })).toMatchObject({ sizeBytes: 0 });
       expect(await readText(store, KEY)).toBe('');
       expect(await listAll(store, '')).toEqual([{ key: KEY, sizeBytes: 0 }]);
     });
 
     it('refuses a file beyond its limit as soon as it is passed, and keeps nothing of it', async () => {
-      const store = open();
+      const store = await open();
       let taken = 0;
       const endless = async function* () {
         for (; taken < 100; taken += 1) yield Buffer.alloc(1_000);
@@ -65,7 +65,7 @@ export function behavesAsBlobStore(name: string, open: () => BlobStore): void {
     });
 
     it('keeps nothing of a source that breaks off, and passes its error on', async () => {
-      const store = open();
+      const store = await open();
       const broken = async function* () {
         yield Buffer.from('half');
         throw new DomainError('body_too_slow', 'The body came too slowly.');
@@ -77,7 +77,7 @@ export function behavesAsBlobStore(name: string, open: () => BlobStore): void {
     });
 
     it('shows a file only when it is whole', async () => {
-      const store = open();
+      const store = await open();
       const slow = async function* () {
         yield Buffer.from('first ');
         expect(await store.exists(KEY)).toBe(false);
@@ -89,7 +89,7 @@ export function behavesAsBlobStore(name: string, open: () => BlobStore): void {
     });
 
     it('has one whole file after the same key was stored repeatedly and at once', async () => {
-      const store = open();
+      const store = await open();
       await putText(store, KEY, 'the same');
       await Promise.all(Array.from({ length: 8 }, () => putText(store, KEY, 'the same')));
       expect(await readText(store, KEY)).toBe('the same');
@@ -99,7 +99,7 @@ export function behavesAsBlobStore(name: string, open: () => BlobStore): void {
     });
 
     it('reports a missing file as not_found, and deletes it without an error', async () => {
-      const store = open();
+      const store = await open();
       await expect(store.get(KEY)).rejects.toMatchObject({ code: 'not_found' });
       expect(await store.exists(KEY)).toBe(false);
       await store.delete(KEY);
@@ -110,7 +110,7 @@ export function behavesAsBlobStore(name: string, open: () => BlobStore): void {
     });
 
     it('lists the files below a folder by key, however many there are', async () => {
-      const store = open();
+      const store = await open();
       const keys = [
         'invoices/a/1.pdf',
         'invoices/a/1/page-1.png',
@@ -145,7 +145,7 @@ export function behavesAsBlobStore(name: string, open: () => BlobStore): void {
       `invoices/${'a'.repeat(81)}.pdf`,
       `${'invoices/'.repeat(22)}a.pdf`,
     ])('refuses %j as a key', async (key) => {
-      const store = open();
+      const store = await open();
       await expect(store.put(key, pieces('x'), { bytesMax: 1 })).rejects.toThrow(RangeError);
       await expect(store.get(key)).rejects.toThrow(RangeError);
       await expect(store.exists(key)).rejects.toThrow(RangeError);
@@ -155,12 +155,12 @@ export function behavesAsBlobStore(name: string, open: () => BlobStore): void {
     it.each(['..', '../', 'invoices', '/invoices/', 'invoices/../', 'invoices/.drafts/'])(
       'refuses %j as a folder',
       async (folder) => {
-        await expect(listAll(open(), folder)).rejects.toThrow(RangeError);
+        await expect(listAll(await open(), folder)).rejects.toThrow(RangeError);
       },
     );
 
     it('finds itself able to store and read files, and leaves nothing of the attempt', async () => {
-      const store = open();
+      const store = await open();
       await store.check();
       expect(await listAll(store, '')).toEqual([]);
     });
