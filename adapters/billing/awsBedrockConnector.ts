@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { z } from 'zod';
 import { CHARGE_CATEGORIES, type ChargeCategory } from '../../domain/billing/billedRow.js';
 import { AWS_RECORD_TYPES } from '../../domain/billing/formats/awsCur.js';
@@ -323,7 +323,11 @@ function credentialsOf({ credentials }: ProviderAccess): AwsCredentials {
     const fault = value === '' ? 'is missing' : 'is not one of AWS’s';
     throw new DomainError('credentials_refused', `the credential ${name} ${fault}; ${WORDS.remedy}`);
   }
-  return { accessKeyId: id, secretAccessKey: secret, sessionToken: token };
+  return {
+    accessKeyId: id,
+    secretAccessKey: secret,
+    ...(token === undefined ? {} : { sessionToken: token }),
+  };
 }
 
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
@@ -358,7 +362,7 @@ export function readDimensionValues(body: Buffer): string[] {
 export interface AwsCredentials {
   accessKeyId: string;
   secretAccessKey: string;
-  sessionToken?: string | undefined;
+  sessionToken?: string;
 }
 
 export interface RequestToSign {
@@ -369,65 +373,56 @@ export interface RequestToSign {
   body: string;
 }
 
-const ALGORITHM = 'AWS4-HMAC-SHA256';
-
 /**
- * The headers that prove who asks, by AWS Signature Version 4 (IAM User Guide, "Create a signed AWS API request"):
- * `authorization`, `x-amz-date` and, with temporary credentials, `x-amz-security-token`.
+ * The headers that prove who asks, by AWS Signature Version 4: `authorization`, `x-amz-date` and, with temporary
+ * credentials, `x-amz-security-token`.
  */
-export function signAws(
-  request: RequestToSign,
+export async function signAws(
+  { method, url, headers, body }: RequestToSign,
   credentials: AwsCredentials,
   of: { region: string; service: string },
   nowMicros: bigint,
-): Record<string, string> {
-  const time = `${new Date(Number(nowMicros / 1_000n)).toISOString().replace(/[-:]|\.\d{3}/g, '')}`;
-  const added: Record<string, string> = {
-    'x-amz-date': time,
-    ...(credentials.sessionToken === undefined ? {} : { 'x-amz-security-token': credentials.sessionToken }),
-  };
-  const headers = { ...request.headers, host: request.url.host, ...added };
-  const names = Object.keys(headers).sort();
-  const canonical = [
-    request.method,
-    request.url.pathname || '/',
-    canonicalQuery(request.url),
-    ...names.map(
-      (name) => `${name}:${(headers[name as keyof typeof headers] ?? '').trim().replace(/ +/g, ' ')}`,
-    ),
-    '',
-    names.join(';'),
-    sha256(request.body),
-  ].join('\n');
-  const scope = `${time.slice(0, 8)}/${of.region}/${of.service}/aws4_request`;
-  const text = [ALGORITHM, time, scope, sha256(canonical)].join('\n');
-  const key = [time.slice(0, 8), of.region, of.service, 'aws4_request'].reduce<string | Buffer>(
-    (secret, part) => createHmac('sha256', secret).update(part).digest(),
-    `AWS4${credentials.secretAccessKey}`,
+): Promise<Record<string, string>> {
+  // Loaded by those who fetch from AWS alone.
+  const { SignatureV4 } = await import('@smithy/signature-v4');
+  const signer = new SignatureV4({ ...of, credentials, sha256: Sha256, applyChecksum: false });
+  const signed = await signer.sign(
+    {
+      method,
+      protocol: url.protocol,
+      hostname: url.hostname,
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      headers: { ...headers, host: url.host },
+      body,
+    },
+    {
+      signingDate: new Date(Number(nowMicros / 1_000n)),
+      // The signer leaves some out otherwise, such as user-agent.
+      signableHeaders: new Set(Object.keys(headers)),
+    },
   );
-  const signature = createHmac('sha256', key).update(text).digest('hex');
-  return {
-    ...added,
-    authorization: `${ALGORITHM} Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`,
-  };
+  return Object.fromEntries(Object.entries(signed.headers).filter(([name]) => PROOF_HEADERS.has(name)));
 }
 
-function canonicalQuery(url: URL): string {
-  return [...url.searchParams]
-    .map(([name, value]): [string, string] => [encode(name), encode(value)])
-    .sort(([a, x], [b, y]) => (a < b || (a === b && x < y) ? -1 : 1))
-    .map(([name, value]) => `${name}=${value}`)
-    .join('&');
-}
+const PROOF_HEADERS = new Set(['authorization', 'x-amz-date', 'x-amz-security-token']);
 
-/** As encodeURIComponent, with the four characters that AWS encodes too. */
-function encode(text: string): string {
-  return encodeURIComponent(text).replace(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-}
+/** SHA-256, or its HMAC where there is a secret, as the signer wants it. */
+class Sha256 {
+  readonly #hash: Hash | Hmac;
 
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
+    this.#hash =
+      secret === undefined
+        ? createHash('sha256')
+        : createHmac('sha256', secret as string | NodeJS.ArrayBufferView);
+  }
+
+  update(data: Uint8Array): void {
+    this.#hash.update(data);
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest();
+  }
 }
