@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
+import { Places } from '../domain/places.js';
 import { orgDbOf } from '../usecases/useCaseDeps.js';
-import { Gate } from '../usecases/webhooks/gate.js';
 import { sendDueWebhooks } from '../usecases/webhooks/sendDueWebhooks.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
@@ -16,7 +16,7 @@ const TRANSACTIONS_MAX = 4;
 
 /** The effects of the delivery of webhooks. */
 export function createWebhookActivities(deps: ActivityDeps) {
-  const sending = { ...deps, gate: new Gate(TRANSACTIONS_MAX) };
+  const sending = { ...deps, places: new Places(TRANSACTIONS_MAX) };
   return {
     /** Sends what is due at an endpoint for a while; returns in how many milliseconds the next attempt is due. */
     sendDueWebhooks: ({ orgId, endpointId }: EndpointRef): Promise<{ nextInMs: number | null }> =>

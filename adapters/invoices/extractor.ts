@@ -9,6 +9,7 @@ import type {
   PageTurn,
   PageWords,
 } from '../../domain/invoices/pageWords.js';
+import { Places } from '../../domain/places.js';
 import {
   createDocumentAi,
   type DocumentAiAnswer,
@@ -21,7 +22,6 @@ import type { ExtractJob, ExtractMessage } from './extractProgram.js';
 import { type ChildLimits, runLimited } from './limitedChild.js';
 import type { OcrProgram } from './localOcr.js';
 import type { PdfSource } from './pdf.js';
-import { Places } from './places.js';
 
 export interface InvoiceExtractorSettings {
   /** What reads a page, in this order: each page by the first that can. */
@@ -76,7 +76,7 @@ const IMAGE_DPI_MAX = 300;
 
 export function createInvoiceExtractor(settings: InvoiceExtractorSettings): InvoiceExtractor {
   const documentAi = settings.documentAi && createDocumentAi(settings.documentAi);
-  const extractions = new Places(settings.extractionsAtOnce ?? 2, Number.POSITIVE_INFINITY);
+  const extractions = new Places(settings.extractionsAtOnce ?? 2);
   const images = new Places(settings.imagesAtOnce ?? 2, settings.imagesWaitingMax ?? 16);
   const run = (
     job: ExtractJob,

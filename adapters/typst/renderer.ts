@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DomainError } from '../../domain/errors.js';
+import { Places } from '../../domain/places.js';
 import type { RenderAnswer, RenderJob } from './renderProgram.js';
 
 /** What is set, and the time that it says of its making. */
@@ -37,18 +38,21 @@ export const RENDERER_LIMITS: RendererLimits = {
  */
 export class Renderer {
   readonly #limits: RendererLimits;
-  readonly #waiting: (() => void)[] = [];
-  #underWay = 0;
+  readonly #places: Places;
 
   constructor(limits: RendererLimits = RENDERER_LIMITS) {
     this.#limits = limits;
+    this.#places = new Places(limits.atOnce);
   }
 
   async render({ template, data, createdSeconds }: Document): Promise<Buffer> {
     const text = JSON.stringify(data);
     if (Buffer.byteLength(text) > this.#limits.dataBytesMax)
       throw failed(`its data is larger than ${this.#limits.dataBytesMax} bytes`);
-    await this.#takeTurn();
+    return this.#places.use(undefined, () => this.#renderText(template, text, createdSeconds));
+  }
+
+  async #renderText(template: string, text: string, createdSeconds: number): Promise<Buffer> {
     const workspace = mkdtempSync(join(tmpdir(), 'trueup-document-'));
     try {
       const job = { template, data: text, createdSeconds, workspace, fontPaths: fontPaths() };
@@ -59,23 +63,7 @@ export class Renderer {
       return Buffer.from(answer.pdf);
     } finally {
       rmSync(workspace, { recursive: true, force: true });
-      this.#endTurn();
     }
-  }
-
-  async #takeTurn(): Promise<void> {
-    if (this.#underWay >= this.#limits.atOnce)
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    else this.#underWay += 1;
-  }
-
-  /** The place goes on to whoever waits longest. */
-  #endTurn(): void {
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#underWay -= 1;
   }
 }
 

@@ -23,6 +23,7 @@ import {
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { dayOf } from '../../domain/period.js';
+import type { Places } from '../../domain/places.js';
 import type { AttemptOutcome } from '../../domain/webhooks/attempt.js';
 import {
   attemptsMax,
@@ -32,7 +33,6 @@ import {
 } from '../../domain/webhooks/retrySchedule.js';
 import { openSecrets, signingSecrets } from '../../domain/webhooks/secret.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
-import type { Gate } from './gate.js';
 
 /** How messages go out. Shorter in tests. */
 export interface WebhookPace {
@@ -65,7 +65,7 @@ const ROUND_PAUSE_MS = 1_000;
 
 interface SendingDeps {
   /** Bounds the transactions of webhooks in a process. */
-  gate: Gate;
+  places: Places;
   deliverWebhook: DeliverWebhook;
   webhookPace?: WebhookPace;
   secretKeys: SecretKeys;
@@ -172,7 +172,7 @@ class SendingPass {
   async #turnPatiently(free: number): Promise<Round> {
     for (let tries = 1; ; tries += 1) {
       try {
-        return await this.#deps.gate.pass(() => this.#turn(free));
+        return await this.#deps.places.use(undefined, () => this.#turn(free));
       } catch (error) {
         const isAway = error instanceof DomainError && error.code === 'service_unavailable';
         if (!isAway || tries === ROUND_TRIES || this.#signal.aborted) throw error;

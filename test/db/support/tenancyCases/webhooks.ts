@@ -6,11 +6,11 @@ import * as delivery from '../../../../db/webhooks/webhookDeliveries.js';
 import * as endpoints from '../../../../db/webhooks/webhookEndpoints.js';
 import * as log from '../../../../db/webhooks/webhookLog.js';
 import { publishMessages } from '../../../../db/webhooks/webhookMessages.js';
+import { Places } from '../../../../domain/places.js';
 import type { AttemptOutcome } from '../../../../domain/webhooks/attempt.js';
 import type { SecretKeys } from '../../../../platform/secretKeys.js';
 import { recordTest, redeliverMessage, sendTest } from '../../../../usecases/webhooks/deliveries.js';
 import * as webhooks from '../../../../usecases/webhooks/endpoints.js';
-import { Gate } from '../../../../usecases/webhooks/gate.js';
 import { sendDueWebhooks } from '../../../../usecases/webhooks/sendDueWebhooks.js';
 import type { Owned } from '../ownedThings.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
@@ -95,7 +95,7 @@ export const WEBHOOK_CASES: Record<string, TenancyCase> = {
       db,
       webhookId,
       {
-        ...{ ...SECRETS, gate: new Gate(1), deliverWebhook: async () => OUTCOME },
+        ...{ ...SECRETS, places: new Places(1), deliverWebhook: async () => OUTCOME },
         logger: pino({ level: 'silent' }),
       },
       new AbortController().signal,
