@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Environment } from './config.js';
 import { STOP_MESSAGE } from './shutdown.js';
@@ -213,7 +214,7 @@ export class KeptServer<S extends RunningServer> {
         { part: this.#options.name, how, pauseMs },
         'a server died; starting it again',
       );
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      await sleep(pauseMs);
       if (this.#isStopping) return;
       try {
         await this.start();

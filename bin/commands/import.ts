@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { recordAudit } from '../../db/access/auditLog.js';
 import { BILLING_IMPORTS, type BillingSource } from '../../db/billing/billingSources.js';
@@ -165,7 +166,7 @@ async function watch(orgDb: OrgDb, source: BillingSource, pickupMs: number): Pro
   let current = source;
   while (!RUN_TERMINAL_STATUSES.has(current.status)) {
     if (current.status === 'queued' && performance.now() > patience) return current;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await sleep(POLL_MS);
     current = (await findRun(orgDb, BILLING_IMPORTS, source.id)) ?? current;
   }
   return current;

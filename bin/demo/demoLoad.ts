@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DAY_COUNT } from '../../lab/demo/calendar.js';
 import type { Demo, DemoContractRate } from '../../lab/demo/generateDemo.js';
 import { StartError } from '../../platform/startError.js';
@@ -174,7 +175,7 @@ export async function ask(
     const isJson = /json/.test(response.headers.get('content-type') ?? '');
     const answer = { status: response.status, body: isJson && text !== '' ? JSON.parse(text) : text };
     if (!PASSING.has(answer.status) || tries === TRIES_MAX) return answer;
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    await sleep(RETRY_MS);
   }
 }
 
@@ -206,6 +207,6 @@ async function waitForRun(
       return run;
     }
     onProgress(Number(run.progress?.done ?? 0), Number(run.progress?.total ?? 0));
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await sleep(POLL_MS);
   }
 }

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { findKey, type NewKey } from '../../db/access/keys.js';
 import type { Database } from '../../db/client.js';
 import { type DemoOrganization, findDemoOrganization } from '../../db/installation/organizations.js';
@@ -81,7 +82,7 @@ async function waitUntilReady(base: string): Promise<void> {
       throw new StartError(
         'The workflow engine does not serve, so no bill can be read: see ./trueup doctor, then run npm run demo again.',
       );
-    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+    await sleep(READY_POLL_MS);
   }
 }
 
@@ -94,7 +95,7 @@ export async function findRunningApi(config: Config): Promise<string | undefined
     if (running.parts.api.address !== undefined) return running.parts.api.address;
     if (performance.now() > deadline)
       throw new StartError('The running service has no API yet: see ./trueup status, then try again.');
-    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+    await sleep(READY_POLL_MS);
   }
 }
 

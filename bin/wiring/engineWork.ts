@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import {
   type LogMetadata,
@@ -105,7 +106,7 @@ const CACHED_WORKFLOWS_MAX = 500;
 export async function waitForEngine(address: string, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
     if (await isTemporalServing(address)) return true;
-    await new Promise((resolve) => setTimeout(resolve, SERVING_POLL_MS));
+    await sleep(SERVING_POLL_MS);
   }
   return false;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { parseTimestampMicros } from '../client.js';
 import { plainArray } from '../pgArray.js';
@@ -87,7 +88,7 @@ export async function emptyPages(client: pg.ClientBase, table: PartitionedTable)
     );
     if (rows[0]?.is_clean) return;
     // Somebody's snapshot, an analysis of another table perhaps, still sees what was deleted, or holds the last page.
-    await pause(VACUUM_PAUSE_MS);
+    await sleep(VACUUM_PAUSE_MS);
   }
 }
 
@@ -121,13 +122,11 @@ export async function takeOutMonth(
     } catch (error) {
       await client.query('rollback').catch(() => undefined);
       if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
-      await pause(LOCK_PAUSE_MS);
+      await sleep(LOCK_PAUSE_MS);
     }
   }
   return false;
 }
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Months begin at midnight. */
 function isoDay(micros: bigint): string {

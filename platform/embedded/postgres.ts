@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { StartError } from '../startError.js';
 import { freeBytes, readPorts, rememberPorts, WAL_SEGMENT_BYTES } from './dataDir.js';
@@ -17,7 +18,7 @@ import {
   readOrMakePassword,
 } from './postgresPlace.js';
 import { commandLine, isAlive, waitUntilGone } from './processTable.js';
-import { delay, findFreePort, ServerProcess } from './serverProcess.js';
+import { findFreePort, ServerProcess } from './serverProcess.js';
 
 /** A Postgres that we started. */
 export interface EmbeddedPostgres {
@@ -184,7 +185,7 @@ async function launch(
       throw explainFailure({ program: 'Postgres', end, output, dataDir: options.dataDir, directory });
     }
     if (output.includes('could not bind')) preferred = undefined;
-    await delay(100);
+    await sleep(100);
   }
 }
 
@@ -194,7 +195,7 @@ async function isReady(server: ServerProcess, directory: string): Promise<boolea
   while (server.exit === undefined && performance.now() < deadline) {
     const lines = readPidFile(directory);
     if (Number(lines[0]) === server.pid && lines[7]?.trim() === 'ready') return true;
-    await delay(POLL_MS);
+    await sleep(POLL_MS);
   }
   await server.stop(STOP_SIGNALS);
   return false;

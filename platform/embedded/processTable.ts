@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Whether a process with this id exists; one of another user counts. */
 export function isAlive(pid: number): boolean {
@@ -64,7 +65,7 @@ export async function waitUntilGone(pid: number, limitMs: number): Promise<boole
   const deadline = performance.now() + limitMs;
   while (isAlive(pid)) {
     if (performance.now() > deadline) return false;
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await sleep(10);
   }
   return true;
 }

@@ -110,10 +110,6 @@ export class ServerProcess {
   }
 }
 
-export function delay(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
 function openLog(path: string): number {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   try {

@@ -1,10 +1,11 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { processEnvironment } from '../config.js';
 import { StartError } from '../startError.js';
 import { readPorts, rememberPorts, writePrivateFile } from './dataDir.js';
 import { commandLine, isAlive, waitUntilGone } from './processTable.js';
-import { delay, findFreePort, ServerProcess } from './serverProcess.js';
+import { findFreePort, ServerProcess } from './serverProcess.js';
 import { isTemporalServing } from './temporalHealth.js';
 import type { TemporalProgram } from './temporalProgram.js';
 
@@ -86,7 +87,7 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
       const why = findReason(output) ?? server.exit ?? 'not ready in time';
       throw new StartError(`Temporal did not start: ${why}. Its log is ${logFile(options.dataDir)}.`);
     }
-    await delay(200);
+    await sleep(200);
   }
 }
 
@@ -137,7 +138,7 @@ async function isReady(server: ServerProcess, address: string): Promise<boolean>
   const deadline = performance.now() + READY_LIMIT_MS;
   while (server.exit === undefined && performance.now() < deadline) {
     if (await isTemporalServing(address)) return true;
-    await delay(POLL_MS);
+    await sleep(POLL_MS);
   }
   await server.stop(STOP_SIGNALS);
   return false;

@@ -6,11 +6,12 @@ import { setPriority } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, processEnvironment } from '../config.js';
 import { PROJECT_ROOT } from '../projectRoot.js';
 import { StartError } from '../startError.js';
 import { type FileLock, takeFileLock } from './fileLock.js';
-import { delay, ServerProcess } from './serverProcess.js';
+import { ServerProcess } from './serverProcess.js';
 
 /** A `temporal` program that can serve. */
 export interface TemporalProgram {
@@ -103,7 +104,7 @@ async function waitForLock(
     const lock = takeFileLock(path);
     if ('release' in lock) return lock;
     if (!hasReported) report('waiting for another start that builds');
-    await delay(WAIT_POLL_MS);
+    await sleep(WAIT_POLL_MS);
   }
 }
 

@@ -4,8 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig, processEnvironment, type S3Settings } from '../../platform/config.js';
-import { findFreePort } from '../../platform/embedded/freePort.js';
-import { findGo } from '../../platform/embedded/temporalBuild.js';
+import { findFreePort } from '../../platform/embedded/serverProcess.js';
+import { findGo } from '../../platform/embedded/temporalProgram.js';
 import { makeTestFolder } from './testFolder.js';
 
 /** Versity S3 Gateway, Apache 2.0: serves a folder by the S3 protocol and verifies every signature. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { countedSourcesSql } from '../../../db/billing/billingRows.js';
 import { finishTakenOut } from '../../../db/installation/monthPartitions.js';
@@ -194,7 +195,9 @@ export class BookSampler {
   async #repeat(): Promise<void> {
     let tookMs = 0;
     for (;;) {
-      await wait(Math.max(PAUSE_MS, tookMs * PAUSE_SHARE), this.#stopping.signal);
+      const pauseMs = Math.max(PAUSE_MS, tookMs * PAUSE_SHARE);
+      // Ends early where the backup does.
+      await sleep(pauseMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
       if (this.#stopping.signal.aborted) return;
       const began = performance.now();
       await this.#read();
@@ -221,16 +224,6 @@ export class BookSampler {
     this.#stopping.abort();
     await this.#client.end();
   }
-}
-
-function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
 
 /** What the books of a restored database say, held against those of its backup. */

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeOtlp } from './otlpBytes.js';
 import { bodyOfShape } from './traceShapes.js';
 
@@ -54,7 +55,7 @@ export class Bystander {
         this.#failures += 1;
       });
       slowest = Math.max(slowest, performance.now() - started);
-      await new Promise((resolve) => setTimeout(resolve, everyMs));
+      await sleep(everyMs);
     } while (!signal.aborted);
     return slowest;
   }
