@@ -208,3 +208,40 @@ async function readOfDay<T>(inside: OrgDb, scope: DayScope, sql: string, name: s
   if (isAll) return inside.rows<T>(`${CELLS_OF_DAY.folded} ${sql}`, values, `${name}_folded`);
   return inside.rows<T>(`${CELLS_OF_DAY.all} ${sql}`, [...values, foldedXid], name);
 }
+
+/** Calls of one account, model and day of the biller's clock; failed ones are charged to nobody and left out. */
+export interface ObservedModelDay
+  extends Omit<
+    ObservedCell,
+    | 'hourMicros'
+    | 'billedBy'
+    | 'providerKeyId'
+    | 'serviceTier'
+    | 'isBatch'
+    | 'contextBand'
+    | 'status'
+    | 'firstSeenMicros'
+    | 'lastSeenMicros'
+  > {
+  day: string;
+}
+
+/** What was observed on each day from `fromDay` to `toDay`, both inclusive. In a transaction with one snapshot. */
+export async function listObservedModelDays(
+  inside: OrgDb,
+  scope: { provider: Biller; fromDay: string; toDay: string },
+): Promise<ObservedModelDay[]> {
+  const { startMicros } = timesOfBillingDay(scope.provider, scope.fromDay, 0);
+  const { endMicros } = timesOfBillingDay(scope.provider, scope.toDay, 0);
+  // The distance at the first day stands for all: where summer time begins, an hour goes to the day beside it.
+  const ahead = aheadMicrosOf(scope.provider, scope.fromDay, 0) / MICROS_PER_HOUR;
+  const { foldedXid, isAll } = await readFoldState(inside);
+  const values = [inside.orgId, isoFromMicros(startMicros), isoFromMicros(endMicros), scope.provider];
+  const rows = await inside.rows<Omit<DayRow, 'hours'> & { day: string }>(
+    `${isAll ? CELLS_OF_DAY.folded : CELLS_OF_DAY.all}
+     select to_char(hour at time zone 'UTC' + interval '${ahead} hours', 'YYYY-MM-DD') as day, provider_account_id, model, ${SUMS}
+     from cells where status <> 'error' group by 1, 2, 3 having sum(calls) <> 0 order by 1, 2, 3`,
+    isAll ? values : [...values, foldedXid],
+  );
+  return rows.map((row) => ({ ...fromMeasures(row), day: row.day }));
+}

@@ -238,7 +238,7 @@ export async function insertDispute(
        n.billed_usd, n.expected_usd, $6, $9,
        jsonb_build_object('run_id', f.run_id, 'grade', f.grade, 'probability', f.probability, 'match_probability', f.match_probability,
          'visibility', f.visibility, 'missing_gates', f.missing_gates, 'next_best', f.next_best, 'lines', f.lines,
-         'waterfall', f.waterfall, 'advice', f.advice, 'weight_set', f.weight_set), $7, $8
+         'waterfall', f.waterfall, 'advice', f.advice, 'weight_set', f.weight_set, 'invoice_id', f.invoice_id), $7, $8
      from findings f cross join lateral (
        select min(day) as first_day, max(day) as last_day, sum(billed_usd) as billed_usd, sum(expected_usd) as expected_usd
        from finding_days where org_id = $1 and finding_id = f.id and day = any($4::date[])) n

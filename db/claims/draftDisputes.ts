@@ -71,6 +71,8 @@ export async function listDraftableAccounts(
 /** What `insertDispute` keeps of the finding. */
 interface EvidenceText {
   run_id: string;
+  /** Absent in disputes from before invoices were read. */
+  invoice_id?: string | null;
   grade: DraftEvidence['grade'];
   probability: number;
   match_probability: number;
@@ -111,6 +113,7 @@ const DRAFT_DISPUTE = defineEntity<Omit<DraftDispute, 'days'>>('disputes', {
     advice: text.advice,
     weightSet: text.weight_set,
     runId: text.run_id,
+    invoiceId: text.invoice_id ?? null,
   })),
 });
 

@@ -105,7 +105,8 @@ export async function sumFindingDays(
 
 /**
  * What findings with an explanation come to on the days of a window (both inclusive), by account: whosever mistake it is, and
- * what was charged too little taken off. Not among them: what somebody has dismissed and what later runs no longer find.
+ * what was charged too little taken off. Not among them: what somebody has dismissed, what later runs no longer find, and what
+ * an invoice charges beyond the bill.
  */
 export async function sumExplainedDays(
   orgDb: OrgDb,
@@ -116,7 +117,7 @@ export async function sumExplainedDays(
      from findings f cross join lateral (
        select impact_usd from finding_days
        where org_id = $1 and finding_id = f.id and day >= $2::date and day <= $3::date offset 0) n
-     where f.org_id = $1 and f.status in ('open', 'confirmed') and f.kind <> 'unexplained'
+     where f.org_id = $1 and f.status in ('open', 'confirmed') and f.kind <> 'unexplained' and f.invoice_id is null
        and f.last_day >= $2::date and f.first_day <= $3::date
      group by f.provider, f.provider_account_id order by f.provider, f.provider_account_id`,
     [orgDb.orgId, window.fromDay, window.toDay],

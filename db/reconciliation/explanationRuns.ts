@@ -81,7 +81,7 @@ export async function listChangedSeries(orgDb: OrgDb, runId: string): Promise<Se
      select f.provider, f.provider_account_id, f.model from done
        cross join lateral (select finding_id from finding_days where org_id = $1 and day = done.day offset 0) d
        cross join lateral (select provider, provider_account_id, model from findings
-         where org_id = $1 and id = d.finding_id and provider = done.provider and status <> 'gone' offset 0) f
+         where org_id = $1 and id = d.finding_id and provider = done.provider and status <> 'gone' and invoice_id is null offset 0) f
        where (f.provider, f.provider_account_id, f.model, done.day) not in (select provider, account, model, day from now)
      order by 1, 2, 3`,
     [orgDb.orgId, runId],
@@ -120,7 +120,7 @@ export async function listSeriesOfAccount(
      union select provider, provider_account_id, model from series_explanations
        where org_id = $1 and provider = $2 and provider_account_id = $3
      union select provider, provider_account_id, model from findings
-       where org_id = $1 and provider = $2 and provider_account_id = $3 and status <> 'gone' and last_day >= $4::date
+       where org_id = $1 and provider = $2 and provider_account_id = $3 and status <> 'gone' and last_day >= $4::date and invoice_id is null
      order by 1, 2, 3`,
     [orgDb.orgId, account.provider, account.accountId, fromDay],
   );

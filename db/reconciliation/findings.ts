@@ -19,8 +19,10 @@ import type { OrgDb, SqlValue } from '../orgDb.js';
 /** A finding as it is stored, without its days, lines and evidence. */
 export interface StoredFinding {
   id: string;
-  /** The run that last wrote it. */
+  /** The run that last wrote it: a gap run, or a run of the invoice. */
   runId: string;
+  /** The invoice that it was found in; null: the engine found it by comparing bills with calls. */
+  invoiceId: string | null;
   provider: string;
   /** '' where calls of unknown account were compared with the sum over all. */
   accountId: string;
@@ -68,6 +70,7 @@ export interface FindingEvidence {
 interface FindingRow {
   id: string;
   run_id: string;
+  invoice_id: string | null;
   provider: string;
   provider_account_id: string;
   model: string;
@@ -104,7 +107,18 @@ interface FindingRow {
 }
 
 const NAMES = [
-  ...['id', 'run_id', 'provider', 'provider_account_id', 'model', 'kind', 'variant', 'direction', 'blame'],
+  ...[
+    'id',
+    'run_id',
+    'invoice_id',
+    'provider',
+    'provider_account_id',
+    'model',
+    'kind',
+    'variant',
+    'direction',
+    'blame',
+  ],
   ...['claimable', 'first_day', 'last_day', 'billed_usd', 'expected_usd', 'impact_usd', 'recoverable_usd'],
   ...['grade', 'probability', 'match_probability', 'visibility', 'provisional', 'critical', 'missing_gates'],
   ...[
@@ -135,6 +149,7 @@ function fromFindingRow(row: FindingRow): StoredFinding {
   return {
     id: row.id,
     runId: row.run_id,
+    invoiceId: row.invoice_id,
     provider: row.provider,
     accountId: row.provider_account_id,
     model: row.model,
@@ -174,6 +189,7 @@ function fromFindingRow(row: FindingRow): StoredFinding {
 export interface FindingFilter {
   provider?: string | undefined;
   accountId?: string | undefined;
+  invoiceId?: string | undefined;
   model?: string | undefined;
   kind?: FindingKind | undefined;
   grade?: Grade | undefined;
@@ -203,6 +219,7 @@ export function findingConditions(filter: FindingFilter, values: SqlValue[]): st
   };
   add(filter.provider, (it) => `f.provider = ${it}`);
   add(filter.accountId, (it) => `f.provider_account_id = ${it}`);
+  add(filter.invoiceId, (it) => `f.invoice_id = ${it}::uuid`);
   add(filter.model, (it) => `f.model = ${it}`);
   add(filter.kind, (it) => `f.kind = ${it}`);
   add(filter.grade, (it) => `f.grade = ${it}`);

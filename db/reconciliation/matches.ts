@@ -179,7 +179,7 @@ export async function listMatchFindings(orgDb: OrgDb, days: readonly MatchDay[])
     `select t.at, f.id as finding_id, f.kind, f.direction, f.grade, f.status, d.impact_usd
      from unnest($2::text[], $3::text[], $4::text[], $5::date[]) with ordinality as t (provider, account, model, day, at)
      cross join lateral (select * from findings where org_id = $1 and provider = t.provider and provider_account_id = t.account
-       and model = t.model and first_day <= t.day and last_day >= t.day and status <> 'gone' offset 0) f
+       and model = t.model and first_day <= t.day and last_day >= t.day and status <> 'gone' and invoice_id is null offset 0) f
      cross join lateral (select impact_usd from finding_days where org_id = $1 and finding_id = f.id and day = t.day offset 0) d
      order by t.at, abs(d.impact_usd) desc, f.id`,
     [orgDb.orgId, ...namesOf(days)],

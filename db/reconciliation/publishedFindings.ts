@@ -11,7 +11,7 @@ import type { AccountName } from './explanationRuns.js';
 /** Writing of findings by the run that publishes them; who reads and decides on them is findings.ts. */
 
 /**
- * The published findings of an account that reach into the days from `fromDay` on, those that are gone among them. Nobody
+ * The engine's published findings of an account that reach into the days from `fromDay` on, those that are gone among them. Nobody
  * decides on them until the transaction ends: what somebody has decided on in between would be removed.
  */
 export async function listFindingsOfAccount(
@@ -20,15 +20,26 @@ export async function listFindingsOfAccount(
   fromDay: string,
 ): Promise<PublishedFinding[]> {
   return orgDb.rows<PublishedFinding>(
-    `select f.id, f.model, f.kind, f.direction, case when f.held_by is null then f.status else 'open' end as status,
-       coalesce((select array_agg(d.day::text order by d.day) from finding_days d where d.org_id = $1 and d.finding_id = f.id), '{}') as days
-     from findings f where f.org_id = $1 and f.provider = $2 and f.provider_account_id = $3 and f.last_day >= $4::date order by f.id for update of f`,
+    `${PUBLISHED_FINDING} where f.org_id = $1 and f.provider = $2 and f.provider_account_id = $3 and f.last_day >= $4::date and f.invoice_id is null
+     order by f.id for update of f`,
     [orgDb.orgId, account.provider, account.accountId, fromDay],
   );
 }
 
+/** The published findings of one invoice, likewise. */
+export async function listFindingsOfInvoice(inside: OrgDb, invoiceId: string): Promise<PublishedFinding[]> {
+  return inside.rows<PublishedFinding>(
+    `${PUBLISHED_FINDING} where f.org_id = $1 and f.invoice_id = $2 order by f.id for update of f`,
+    [inside.orgId, invoiceId],
+  );
+}
+
+const PUBLISHED_FINDING = `select f.id, f.model, f.kind, f.direction, case when f.held_by is null then f.status else 'open' end as status,
+    coalesce((select array_agg(d.day::text order by d.day) from finding_days d where d.org_id = $1 and d.finding_id = f.id), '{}') as days
+  from findings f`;
+
 /**
- * The days of an account, of those given, that disputes are or were about. Nobody resolves the disputes until the transaction
+ * The days of an account, of those given, that disputes over the engine's findings are or were about. Nobody resolves the disputes until the transaction
  * ends: what they hold would be held by none.
  */
 export async function listDisputedDays(
@@ -40,6 +51,7 @@ export async function listDisputedDays(
     `select d.dispute_id as "disputeId", p.finding_id as "findingId", d.model, d.day, d.kind, d.variant, d.live
      from dispute_days d join disputes p on p.org_id = $1 and p.id = d.dispute_id
      where d.org_id = $1 and d.provider = $2 and d.provider_account_id = $3 and d.day = any($4::date[])
+       and not exists (select from findings f where f.org_id = $1 and f.id = p.finding_id and f.invoice_id is not null)
      order by d.dispute_id, d.day for share of d`,
     [inside.orgId, account.provider, account.accountId, plainArray(days)],
   );
@@ -98,8 +110,8 @@ const OWN_STATUS = `case when f.held_by is not null then 'open' when f.status = 
 // What is found as it was is not touched: when a finding last changed can be seen. One that was gone is as it had been
 // decided on; one that nobody has decided on takes the decision of the finding that it was a part of, where there is one.
 const UPSERT = `
-insert into findings as f (org_id, id, run_id, ${NAMES.join(', ')}, status, ${DECIDED.join(', ')})
-select $1::uuid, t.id, $2::uuid, ${NAMES.map((name) => (name === 'next_best' ? `nullif(t.next_best, 'null'::jsonb)` : `t.${name}`)).join(', ')},
+insert into findings as f (org_id, id, run_id, invoice_id, ${NAMES.join(', ')}, status, ${DECIDED.join(', ')})
+select $1::uuid, t.id, $2::uuid, $4::uuid, ${NAMES.map((name) => (name === 'next_best' ? `nullif(t.next_best, 'null'::jsonb)` : `t.${name}`)).join(', ')},
   coalesce(o.status, 'open'), o.decided_at, o.decided_by, o.decision_reason, case when o.status is not null then t.held_by end
 from jsonb_to_recordset($3::jsonb) as t(id uuid, decision_of uuid, held_by uuid, ${TYPED})
 left join lateral (
@@ -126,12 +138,12 @@ on conflict (org_id, finding_id, day) do update set ${DAY_NAMES.map((name) => `$
 where ${dayTuple('d')} is distinct from ${dayTuple('excluded')}`;
 
 /**
- * Writes an account's findings as a part of the transaction in which a run ends: those that are found with their days,
- * `removed` ones not at all, `gone` ones with what had been decided on them.
+ * Writes what a run found in an account, or in an invoice, as a part of the transaction in which it ends: findings with
+ * their days, `removed` ones not at all, `gone` ones with what had been decided on them.
  */
-export async function writeAccountFindings(
+export async function writeFindings(
   inside: OrgDb,
-  runId: string,
+  { runId, invoiceId = null }: { runId: string; invoiceId?: string | null },
   change: {
     findings: readonly IdentifiedFinding[];
     removed: readonly string[];
@@ -155,7 +167,7 @@ export async function writeAccountFindings(
     ...{ id, decision_of: decisionOf, held_by: heldBy },
     ...Object.fromEntries(COLUMNS.map(([name, , of]) => [name, of(finding)])),
   }));
-  await inside.run(UPSERT, [inside.orgId, runId, JSON.stringify(rows)]);
+  await inside.run(UPSERT, [inside.orgId, runId, JSON.stringify(rows), invoiceId]);
   await inside.run(UPSERT_DAYS, [
     inside.orgId,
     JSON.stringify(findings.flatMap(dayRows)),

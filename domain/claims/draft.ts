@@ -27,6 +27,8 @@ export interface DraftEvidence {
   weightSet: string;
   /** The run whose result it was. */
   runId: string;
+  /** The invoice that it was found in; null: the engine found it. */
+  invoiceId: string | null;
 }
 
 /** A dispute of a draft, with everything that it was opened on. */

@@ -147,16 +147,13 @@ export function tieOut(input: TieOutInput): TieOut {
   const tied = tieLines(lines.filter(isComparable), input);
   const results = lines.map((line) => tied.get(line.line) ?? notBilled(line, input));
   const billed = sumOf(bill.rows.filter(isUsage).map(({ amount }) => amount));
-  if (bill.missingDays.length > 0)
+  const { isShared, ...verdict } = judge(input, invoiced, billed, results);
+  // What ties is complete, whichever days have no bill: nothing was used on them.
+  if (verdict.tie !== 'exact' && bill.missingDays.length > 0)
     return {
-      tie: 'not_comparable',
-      reason: 'incomplete_bill',
-      invoiced,
-      billed,
-      ...NO_VERDICT,
+      ...{ tie: 'not_comparable', reason: 'incomplete_bill', invoiced, billed, ...NO_VERDICT },
       lines: results,
     };
-  const { isShared, ...verdict } = judge(input, invoiced, billed, results);
   return { ...verdict, lines: isShared ? results.map(asShared(lines)) : results };
 }
 

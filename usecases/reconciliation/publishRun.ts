@@ -14,7 +14,7 @@ import {
   type IdentifiedFinding,
   listDisputedDays,
   listFindingsOfAccount,
-  writeAccountFindings,
+  writeFindings,
 } from '../../db/reconciliation/publishedFindings.js';
 import { lockOpenGapRun, recordPublication } from '../../db/reconciliation/publishedGapRuns.js';
 import type { SuspectKey } from '../../domain/billing/providerKeys.js';
@@ -92,7 +92,7 @@ async function publishFindings(inside: OrgDb, run: GapRun, account: RunAccount):
       finding,
     }),
   );
-  await writeAccountFindings(inside, run.id, { findings, removed, gone });
+  await writeFindings(inside, { runId: run.id }, { findings, removed, gone });
 }
 
 const daysOf = ({ days }: Finding): string[] => days.map(({ day }) => day);

@@ -17,11 +17,15 @@ import {
   wholeFindingSchema,
 } from './wire.js';
 
+/** Of a filter that names no invoice: no finding has it. */
+const NO_INVOICE = '00000000-0000-0000-0000-000000000000';
+
 function filterOf(query: z.output<typeof listFindingsQuery>): FindingFilter {
   const { fromMicros, toMicros } = windowOf(query.from, query.to, ['from', 'to']);
   return {
     provider: providerFilter(query.provider),
     accountId: query.provider_account_id,
+    invoiceId: query.invoice_id === undefined ? undefined : (findUuid('inv', query.invoice_id) ?? NO_INVOICE),
     model: query.model,
     kind: query.kind,
     grade: query.confidence,

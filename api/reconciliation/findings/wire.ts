@@ -28,6 +28,7 @@ export const listFindingsQuery = z.object({
   provider_account_id: filterParameter
     .optional()
     .meta({ description: 'The provider’s account; empty: of calls whose account is unknown' }),
+  invoice_id: filterParameter.optional().meta({ description: 'Findings of one uploaded invoice' }),
   model: filterParameter.optional(),
   kind: wordParameter(FINDING_KINDS).optional(),
   confidence: wordParameter(GRADES, (word) => word.toUpperCase()).optional(),
@@ -100,6 +101,10 @@ const findingFields = {
   dispute_id: z.string().nullable().meta({ description: 'The newest dispute over it' }),
   weight_set: z.string(),
   run_id: z.string().meta({ description: 'The run that last found it' }),
+  invoice_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'The invoice that it was found in; null: bills were compared with calls' }),
   created_at: z.string(),
   updated_at: z.string(),
 };
@@ -207,6 +212,7 @@ export function presentFinding(finding: StoredFinding): z.output<typeof findingS
     dispute_id: finding.disputeId === null ? null : publicId('dsp', finding.disputeId),
     weight_set: finding.weightSet,
     run_id: publicId('run', finding.runId),
+    invoice_id: finding.invoiceId === null ? null : publicId('inv', finding.invoiceId),
     created_at: isoFromMicros(finding.foundAtMicros),
     updated_at: isoFromMicros(finding.updatedAtMicros),
   };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listFindingsOfAccount, writeAccountFindings } from '../../../db/reconciliation/publishedFindings.js';
+import { listFindingsOfAccount, writeFindings } from '../../../db/reconciliation/publishedFindings.js';
 import { publicId } from '../../../domain/ids.js';
 import { startTestApi, type TestAnswer, type TestApi } from '../../support/api.js';
 import { until } from '../../support/engine.js';
@@ -190,7 +190,11 @@ describe('to confirm an item', () => {
         (waiting) => waiting === 2,
       );
       const gone = published.filter(({ model }) => model === 'm-2').map(({ id: uuid }) => uuid);
-      await writeAccountFindings(inside, await storeRun(inside), { findings: [], removed: gone, gone: [] });
+      await writeFindings(
+        inside,
+        { runId: await storeRun(inside) },
+        { findings: [], removed: gone, gone: [] },
+      );
     });
     expect((await asked)?.map(({ status }) => status)).toEqual([201, 404]);
   });

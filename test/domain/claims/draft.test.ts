@@ -45,6 +45,7 @@ function aDispute(
     evidence: {
       ...{ grade: 'HIGH', probability: 0.97, matchProbability: 0.99, visibility: 'V3', missing: [] },
       ...{ next: null, lines: [], waterfall: [], advice: [], weightSet: 'default-1', runId: 'r' },
+      invoiceId: null,
     },
     ...given,
   };

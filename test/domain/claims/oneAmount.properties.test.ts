@@ -42,7 +42,7 @@ function disputeOf(impacts: readonly Pico[], at: number): DraftDispute {
     billedPico: sum((day) => day.billedPico),
     expectedPico: sum((day) => day.expectedPico),
     days: finding.days.map((day) => ({ ...day, variant: finding.variant })),
-    evidence: { ...finding, runId: uuidOf(9) },
+    evidence: { ...finding, runId: uuidOf(9), invoiceId: null },
   };
 }
 

@@ -239,13 +239,18 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
     await found(db, of);
     return publishedFindings.listFindingsOfAccount(db, accountOf(of), FIRST_DAY);
   },
-  writeAccountFindings: async (db, of) => {
+  listFindingsOfInvoice: (db, of) => publishedFindings.listFindingsOfInvoice(db, of.runId),
+  writeFindings: async (db, of) => {
     await found(db, of);
-    await publishedFindings.writeAccountFindings(db, of.runId, {
-      findings: [],
-      removed: [of.runId],
-      gone: [],
-    });
+    await publishedFindings.writeFindings(
+      db,
+      { runId: of.runId },
+      {
+        findings: [],
+        removed: [of.runId],
+        gone: [],
+      },
+    );
     await found(db, of);
   },
 };
