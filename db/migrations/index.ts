@@ -39,6 +39,7 @@ import { heldFindings } from './0040_held_findings.js';
 import { unpricedCounts } from './0041_unpriced_counts.js';
 import { runEffects } from './0042_run_effects.js';
 import { invoices } from './0043_invoices.js';
+import { invoiceFindings } from './0044_invoice_findings.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -87,4 +88,5 @@ export const MIGRATIONS: readonly Migration[] = [
   unpricedCounts,
   runEffects,
   invoices,
+  invoiceFindings,
 ];

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { adoptDefaultAccount, giveToFirstConnection } from '../../../../db/billing/adoptAccount.js';
 import * as billCoverage from '../../../../db/billing/billCoverage.js';
 import * as billedDays from '../../../../db/billing/billedDays.js';
+import { listBilledCharges, listBilledSpans } from '../../../../db/billing/billedPeriod.js';
 import * as billingRows from '../../../../db/billing/billingRows.js';
 import * as billingSources from '../../../../db/billing/billingSources.js';
 import { BILLING_IMPORTS } from '../../../../db/billing/billingSources.js';
@@ -24,6 +25,7 @@ const NOW_MICROS = 1_900_000_000_000_000n;
 const PAGE = { limit: 100, offset: 0 };
 const ADOPTION = 'only maintenance rewrites bills: those of nobody become the first connection’s';
 
+const periodOf = ({ provider }: Owned) => ({ ...ALL, provider, accountId: null });
 const unitOf = ({ provider, day }: Owned) => ({ provider, day });
 const pricesOf = ({ prices }: Owned) => ({ agreed: prices, list: prices });
 const uploadOf = ({ provider }: Owned) => ({
@@ -78,6 +80,8 @@ export const BILL_CASES: Record<string, TenancyCase> = {
   listBilledProviderDays: (db) => billedDays.listBilledProviderDays(db, ALL),
   listSourceDifferences: (db) => sourceDifferences.listSourceDifferences(db, { ...ALL, limit: 10 }),
   listBilledTotals: (db) => billedDays.listBilledTotals(db, ALL),
+  listBilledCharges: (db, of) => listBilledCharges(db, periodOf(of)),
+  listBilledSpans: (db, of) => listBilledSpans(db, periodOf(of)),
   readBilledDay: (db, of) => readBilledDay(db, of.provider, of.day, pricesOf(of)),
   auditBills: (db, of) =>
     auditBills(

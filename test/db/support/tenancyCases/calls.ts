@@ -1,4 +1,8 @@
-import { listObservedCells, listObservedDay } from '../../../../db/billing/billingCells.js';
+import {
+  listObservedCells,
+  listObservedDay,
+  listObservedModelDays,
+} from '../../../../db/billing/billingCells.js';
 import {
   type CallIdentity,
   lockIdentities,
@@ -122,6 +126,8 @@ export const CALL_CASES: Record<string, TenancyCase> = {
   },
   listObservedCells: (db, { live }) => listObservedCells(db, { provider: 'openai', day: dayOf(live) }),
   listObservedDay: (db, { live }) => listObservedDay(db, { provider: 'openai', day: dayOf(live) }),
+  listObservedModelDays: (db, { live }) =>
+    listObservedModelDays(db, { provider: 'openai', fromDay: dayOf(live), toDay: dayOf(live) }),
   listObservedSince: (db) => listObservedSince(db, 'openai'),
   // The id of the owner's call, with the digest of another key: another call of the same id.
   insertEvents: (db, of) =>
