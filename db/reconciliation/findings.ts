@@ -139,7 +139,7 @@ const NAMES = [
  * Columns of a finding `f` of organization $1, with the newest dispute over it, else one over the same explanation of one
  * of its days, else the one that holds its days under another kind.
  */
-const FINDING_COLUMNS = `${NAMES.map((name) => `f.${name}`).join(', ')},
+const FINDING_COLUMNS = `${NAMES.map((name) => `f.${name}`).join(', ')}, coalesce(f.run_id, f.invoice_run_id) as run_id,
   coalesce((select d.id from disputes d where d.org_id = $1 and d.finding_id = f.id order by d.opened_at desc, d.id desc limit 1),
     (select t.dispute_id from finding_days n join dispute_days t on t.org_id = $1 and t.provider = f.provider
        and t.provider_account_id = f.provider_account_id and t.model = f.model and t.kind = f.kind and t.variant = f.variant and t.day = n.day

@@ -1,8 +1,11 @@
+import { nextMonth } from '../../domain/billing/periods/month.js';
+import { shiftDay } from '../../domain/period.js';
 import { countedSourcesSql } from '../billing/billingRows.js';
+import { listComparedInvoices } from '../invoices/comparedInvoices.js';
 import type { OrgDb } from '../orgDb.js';
 import type { AccountName } from './explanationRuns.js';
 
-/** How another copy of a whole month's bill compares with the one that counts. */
+/** How an invoice of a month, or another copy of the month's whole bill, compares with the bill that counts. */
 export type InvoiceTie = 'exact' | 'close' | 'contradicts';
 
 export interface AccountTie extends AccountName {
@@ -13,6 +16,19 @@ export interface AccountTie extends AccountName {
 
 /** Two totals that differ by less than this share are close: rounding of many lines. */
 const CLOSE_SHARE = 0.001;
+
+/** Whole months of a half-open window that uploaded invoices charge for, and how these tie; the last issued counts. */
+export async function listUploadedTies(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+): Promise<AccountTie[]> {
+  const invoices = await listComparedInvoices(orgDb, window);
+  return invoices.flatMap(({ provider, accountId, fromDay, toDay, tie }) =>
+    tie !== 'not_comparable' && fromDay.endsWith('-01') && toDay === shiftDay(nextMonth(fromDay), -1)
+      ? [{ provider, accountId, month: fromDay.slice(0, 7), tie }]
+      : [],
+  );
+}
 
 /**
  * Months of a half-open window of days of which another copy of the account's whole bill is there, beside the one that

@@ -20,7 +20,7 @@ import {
   streamSeriesEvidence,
 } from '../../db/reconciliation/explanations.js';
 import type { GapRun } from '../../db/reconciliation/gapRuns.js';
-import { type InvoiceTie, listInvoiceTies } from '../../db/reconciliation/invoiceTies.js';
+import { type InvoiceTie, listInvoiceTies, listUploadedTies } from '../../db/reconciliation/invoiceTies.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import type { SuspectKey } from '../../domain/billing/providerKeys.js';
 import { DomainError } from '../../domain/errors.js';
@@ -97,7 +97,8 @@ async function readContexts({ orgDb }: RunWork, run: GapRun): Promise<Map<string
     contexts.set(accountKey(name), known);
     return known;
   };
-  for (const tie of await listInvoiceTies(orgDb, window)) of(tie).ties[tie.month] = tie.tie;
+  const ties = [...(await listInvoiceTies(orgDb, window)), ...(await listUploadedTies(orgDb, window))];
+  for (const tie of ties) of(tie).ties[tie.month] = tie.tie;
   const { keys } = await listSuspectKeys(orgDb, { ...window, limit: SUSPECTS_MAX });
   for (const key of keys) of({ provider: key.provider, accountId: key.providerAccountId }).suspects.push(key);
   return contexts;

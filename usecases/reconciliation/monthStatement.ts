@@ -8,6 +8,7 @@ import {
 } from '../../db/billing/periods.js';
 import { listSourceDifferences, type SourceDifference } from '../../db/billing/sourceDifferences.js';
 import { sumExplainedDays, sumFindingDays } from '../../db/claims/financialSums.js';
+import { type ComparedInvoice, listComparedInvoices } from '../../db/invoices/comparedInvoices.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { listComparedBuckets } from '../../db/reconciliation/gapExplorer.js';
 import { nextMonth } from '../../domain/billing/periods/month.js';
@@ -31,6 +32,8 @@ export interface MonthStatement extends Statement {
   closing: MonthClosing | null;
   /** How the bills of earlier, closed months were restated, as far as it is booked in this one. */
   bookedAdjustments: BilledAdjustment[];
+  /** Uploaded invoices that charge for a day of the month. */
+  invoices: ComparedInvoice[];
   /** Where a copy that does not count says another amount, the latest day first; at most DIFFERENCES_MAX. */
   sourceDifferences: SourceDifference[];
 }
@@ -83,6 +86,7 @@ export async function readMonthStatement(
           }
         : null,
       bookedAdjustments: await listBilledAdjustments(inside, { bookedIn: month }),
+      invoices: await listComparedInvoices(inside, window),
       sourceDifferences: await listSourceDifferences(inside, { ...window, limit: DIFFERENCES_MAX }),
     };
   }, 'repeatable read');

@@ -1,4 +1,5 @@
 /** What the API shows of what runs have published, each in one snapshot: a run may publish another state between two reads. */
+import { listComparedInvoices, listMatchInvoices } from '../../db/invoices/comparedInvoices.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   type FindingEvidence,
@@ -38,6 +39,7 @@ export function exploreGaps(
     async (inside) => ({
       counts: await countPublishedBuckets(inside, window),
       buckets: await listPublishedBuckets(inside, window, filter, page),
+      invoices: await listComparedInvoices(inside, window),
     }),
     'repeatable read',
   );
@@ -59,8 +61,10 @@ export function readMatches(orgDb: OrgDb, filter: MatchFilter, page: Parameters<
     const days = records.map((record) => ({ ...record, day: dayOf(record.bucketMicros) }));
     const findings = await listMatchFindings(inside, days);
     const disputes = await listMatchDisputes(inside, days);
+    const invoices = await listMatchInvoices(inside, days);
     const matches = records.map((record, at) => ({
       ...{ record, findings: findings[at] ?? [], disputeId: disputes[at] ?? null },
+      invoice: invoices[at] ?? null,
     }));
     return { matches, totals: await sumMatches(inside, filter) };
   }, 'repeatable read');

@@ -122,10 +122,13 @@ routes.get(EXPLORER_PATH, {
     const { start, end } = gapWindow(query.period, now);
     const days = { fromDay: dayOf(start), toDay: dayOf(end) };
     const window = { ...days, provider: query.provider ?? null, hourly: query.period === '7d' };
-    const { counts, buckets } = await exploreGaps(orgDb, window, filterOf(query), pageOf(query));
+    const { counts, buckets, invoices } = await exploreGaps(orgDb, window, filterOf(query), pageOf(query));
     const { shown, page } = cursoredPage(buckets, query, positionOf);
     const period = { start: isoFromMicros(start), end: isoFromMicros(now) };
-    return { status: 200, body: { period, ...counts, gaps: shown.map(presentGap), ...page } };
+    return {
+      status: 200,
+      body: { period, ...counts, gaps: shown.map((bucket) => presentGap(bucket, invoices)), ...page },
+    };
   },
 });
 

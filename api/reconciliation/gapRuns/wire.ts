@@ -2,12 +2,19 @@ import { z } from 'zod';
 import type { PublishedBucket } from '../../../db/reconciliation/gapExplorer.js';
 import type { GapRun, GapRunResult } from '../../../db/reconciliation/gapRuns.js';
 import { endOfMonth, monthOf, startOfMonth } from '../../../domain/billing/periods/month.js';
+<<<<<<< ours
 import { DomainError, type FieldIssue } from '../../../domain/errors.js';
 import { publicId, publicSourceId } from '../../../domain/ids.js';
 import { picoFromDecimal, usdNumberFromDecimal, usdNumberFromPico } from '../../../domain/money.js';
 import { GAP_PERIODS, type GapPeriod, isoFromMicros } from '../../../domain/period.js';
 import { GAP_PROVIDERS, PROVIDER_FACTS } from '../../../domain/providers.js';
 import type { MergedMismatch } from '../../../domain/reconciliation/audit/mergeMismatches.js';
+=======
+import { publicId } from '../../../domain/ids.js';
+import { type InvoicePeriod, invoiceOfDay, isAligned } from '../../../domain/invoices/invoicePeriods.js';
+import { usdNumberFromPico } from '../../../domain/money.js';
+import { dayOf, isoFromMicros, microsOfDay, shiftDay } from '../../../domain/period.js';
+>>>>>>> theirs
 import { BUCKET_REASONS, GRADES } from '../../../domain/reconciliation/matching/cells.js';
 import type { MonthSummary } from '../../../domain/reconciliation/summary.js';
 import { RUN_TERMINAL_STATUSES } from '../../../domain/runs/runs.js';
@@ -322,9 +329,13 @@ const gapSchema = z
     gap_minutes: z.int().nullable(),
     provider_cost_usd: usd,
     our_cost_usd: usd,
-    invoice_period_start: z.string(),
-    invoice_period_end: z.string(),
-    invoice_aligned: z.boolean(),
+    invoice_period_start: z
+      .string()
+      .meta({ description: 'Of the uploaded invoice that charges for the bucket, else the UTC month' }),
+    invoice_period_end: z.string().meta({ description: 'The first moment after it' }),
+    invoice_aligned: z
+      .boolean()
+      .meta({ description: 'An uploaded invoice charges for the bucket, and it says what the bill says' }),
     flagged_gap: z.boolean(),
     provisional: z.boolean(),
     confidence: z.enum(GRADES),
@@ -340,6 +351,10 @@ const gapSchema = z
       description: 'provider_cost_usd − our_cost_usd, split exactly; null where the bill has no quantities',
     }),
     run_id: z.string(),
+    invoice_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'The uploaded invoice that charges for the bucket' }),
   })
   .meta({ id: 'GapBucket' });
 
@@ -351,9 +366,14 @@ export const explorerResponse = z.strictObject({
   ...cursoredPageFields,
 });
 
-export function presentGap(bucket: PublishedBucket): z.output<typeof gapSchema> {
-  // The UTC calendar month, while no invoice says otherwise.
+export function presentGap(
+  bucket: PublishedBucket,
+  invoices: readonly InvoicePeriod[],
+): z.output<typeof gapSchema> {
+  const invoice = invoiceOfDay(invoices, { ...bucket, day: dayOf(bucket.bucketMicros) });
   const month = monthOf(bucket.bucketMicros);
+  const startMicros = invoice ? microsOfDay(invoice.fromDay) : startOfMonth(month);
+  const endMicros = invoice ? microsOfDay(shiftDay(invoice.toDay, 1)) : endOfMonth(month);
   const { ratePico, volumePico, ownPricingPico } = bucket;
   return {
     bucket: isoFromMicros(bucket.bucketMicros),
@@ -364,9 +384,9 @@ export function presentGap(bucket: PublishedBucket): z.output<typeof gapSchema> 
     gap_minutes: bucket.gapMinutes,
     provider_cost_usd: usdNumberFromPico(bucket.providerCostPico),
     our_cost_usd: usdNumberFromPico(bucket.ourCostPico),
-    invoice_period_start: isoFromMicros(startOfMonth(month)),
-    invoice_period_end: isoFromMicros(endOfMonth(month)),
-    invoice_aligned: false,
+    invoice_period_start: isoFromMicros(startMicros),
+    invoice_period_end: isoFromMicros(endMicros),
+    invoice_aligned: invoice !== undefined && isAligned(invoice),
     flagged_gap: bucket.flagged,
     provisional: bucket.provisional,
     confidence: bucket.grade,
@@ -383,6 +403,7 @@ export function presentGap(bucket: PublishedBucket): z.output<typeof gapSchema> 
             own_pricing_usd: usdNumberFromPico(ownPricingPico),
           },
     run_id: publicId('run', bucket.runId),
+    invoice_id: invoice ? publicId('inv', invoice.id) : null,
   };
 }
 

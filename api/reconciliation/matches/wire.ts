@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { InvoicePlace } from '../../../db/invoices/comparedInvoices.js';
 import type { MatchFinding, MatchRecord } from '../../../db/reconciliation/matches.js';
 import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
 import { publicId } from '../../../domain/ids.js';
@@ -75,8 +76,11 @@ const matchSchema = z
     description: z.string(),
     usage_start: z.string(),
     usage_end: z.string().meta({ description: 'Where the day ends: the first moment after it' }),
-    invoice_id: z.string().nullable(),
-    invoice_line_id: z.string().nullable(),
+    invoice_id: z.string().nullable().meta({ description: 'The uploaded invoice that charges for it' }),
+    invoice_line_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'Of its lines the number of the one that charges the most of it' }),
     event_count: z.int().nullable().meta({
       description: 'Observed calls; null for days that were compared before calls were counted with them',
     }),
@@ -112,6 +116,7 @@ interface MatchBeside {
   findings: readonly MatchFinding[];
   /** Of the dispute that the day is in. */
   disputeId: string | null;
+  invoice: InvoicePlace | null;
 }
 
 export function presentMatch(record: MatchRecord, beside: MatchBeside): z.output<typeof matchSchema> {
@@ -133,9 +138,8 @@ export function presentMatch(record: MatchRecord, beside: MatchBeside): z.output
     description: describeMatch(record.model, record.lines),
     usage_start: isoFromMicros(record.bucketMicros),
     usage_end: isoFromMicros(record.bucketMicros + MICROS_PER_DAY),
-    // No invoice is read yet: bills by day are not invoices.
-    invoice_id: null,
-    invoice_line_id: null,
+    invoice_id: beside.invoice && publicId('inv', beside.invoice.invoiceId),
+    invoice_line_id: beside.invoice && String(beside.invoice.line),
     event_count: record.eventCount,
     reasons: reasonsOfMatch(record),
     dispute_id: beside.disputeId && publicId('dsp', beside.disputeId),

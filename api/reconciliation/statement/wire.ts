@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import type { BilledAdjustment } from '../../../db/billing/periods.js';
+import type { ComparedInvoice } from '../../../db/invoices/comparedInvoices.js';
 import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
 import { publicId, publicSourceId } from '../../../domain/ids.js';
-import { type Pico, usdNumberFromPico } from '../../../domain/money.js';
+import { TIES } from '../../../domain/invoices/tieOut.js';
+import { type Pico, usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { UNJUDGED_REASONS } from '../../../domain/reconciliation/audit/judgeMeter.js';
 import { NOT_PRICED_LABELS_MAX } from '../../../domain/reconciliation/statement/statement.js';
@@ -104,6 +106,24 @@ const adjustmentSchema = z
   })
   .meta({ id: 'BilledAdjustment' });
 
+const statementInvoiceSchema = z
+  .strictObject({
+    ...place,
+    invoice_id: z.string(),
+    number: z.string().nullable(),
+    period_start: z.string(),
+    period_end: z.string().meta({ description: 'Inclusive' }),
+    currency: z.string().nullable(),
+    total: usd.nullable().meta({ description: 'As printed, in its currency' }),
+    tie: z.enum(TIES).meta({ description: 'How its usage compares with the bill of the same days' }),
+    tie_reason: z.string().nullable().meta({ description: 'Why it is not comparable' }),
+    tie_currency: z.string().nullable().meta({ description: 'Of the three amounts that follow' }),
+    invoiced_usage: usd.nullable(),
+    billed_usage: usd.nullable(),
+    difference: usd.nullable().meta({ description: 'invoiced_usage − billed_usage' }),
+  })
+  .meta({ id: 'StatementInvoice' });
+
 export const statementResponse = z
   .strictObject({
     period: z.string().meta({ example: '2026-10' }),
@@ -173,6 +193,9 @@ export const statementResponse = z
         days: z.int(),
       }),
     ),
+    invoices: z
+      .array(statementInvoiceSchema)
+      .meta({ description: 'Uploaded invoices that charge for a day of the month; part of no sum' }),
     source_differences: z
       .array(sourceDifferenceSchema)
       .meta({ description: `Copies of a bill that do not say the same; at most ${DIFFERENCES_MAX}` }),
@@ -229,6 +252,27 @@ export function presentRange(range: DayRange): z.output<typeof rangeSchema> {
   };
 }
 
+function presentInvoice(invoice: ComparedInvoice): z.output<typeof statementInvoiceSchema> {
+  const { comparedAmount, billedAmount } = invoice;
+  return {
+    provider: invoice.provider,
+    provider_account_id: invoice.accountId,
+    invoice_id: publicId('inv', invoice.id),
+    number: invoice.number,
+    period_start: invoice.fromDay,
+    period_end: invoice.toDay,
+    currency: invoice.currency,
+    total: usdNumberOrNull(invoice.total),
+    tie: invoice.tie,
+    tie_reason: invoice.tieReason,
+    tie_currency: invoice.tieCurrency,
+    invoiced_usage: usdNumberOrNull(comparedAmount),
+    billed_usage: usdNumberOrNull(billedAmount),
+    difference:
+      comparedAmount === null || billedAmount === null ? null : number(comparedAmount - billedAmount),
+  };
+}
+
 export function presentStatement(
   statement: MonthStatement,
   nowMicros: bigint,
@@ -279,6 +323,7 @@ export function presentStatement(
       last_day: source.lastDay,
       days: source.days,
     })),
+    invoices: statement.invoices.map(presentInvoice),
     source_differences: statement.sourceDifferences.map((difference) => ({
       provider: difference.provider,
       provider_account_id: difference.accountId,

@@ -5,7 +5,7 @@ import * as explanationRuns from '../../../../db/reconciliation/explanationRuns.
 import * as explanations from '../../../../db/reconciliation/explanations.js';
 import type { GapRunResult } from '../../../../db/reconciliation/gapRuns.js';
 import { listHoursOfBoth } from '../../../../db/reconciliation/hoursOfBoth.js';
-import { listInvoiceTies } from '../../../../db/reconciliation/invoiceTies.js';
+import { listInvoiceTies, listUploadedTies } from '../../../../db/reconciliation/invoiceTies.js';
 import * as matchInputs from '../../../../db/reconciliation/matchInputs.js';
 import * as publishedFindings from '../../../../db/reconciliation/publishedFindings.js';
 import * as publishedGapRuns from '../../../../db/reconciliation/publishedGapRuns.js';
@@ -153,6 +153,7 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
     await reportedHour(db, of);
     return listHoursOfBoth(db, { provider: of.provider, toDay: '2100-01-01' });
   },
+  listUploadedTies: (db) => listUploadedTies(db, ALL),
   listInvoiceTies: async (db, of) => {
     await copiedMonth(db, of);
     return listInvoiceTies(db, ALL);

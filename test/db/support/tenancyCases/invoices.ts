@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import * as comparedInvoices from '../../../../db/invoices/comparedInvoices.js';
 import * as lines from '../../../../db/invoices/invoiceLines.js';
 import * as runs from '../../../../db/invoices/invoiceRuns.js';
 import * as invoices from '../../../../db/invoices/invoices.js';
@@ -111,6 +112,18 @@ export const INVOICE_CASES: Record<string, TenancyCase> = {
     invoices.recordConfirmation(db, invoiceId, { by: 'test', note: null }),
   recordTie: (db, { invoiceId }) =>
     invoices.recordTie(db, invoiceId, { tie: null, reviewReasons: ['no_bill'] }),
+  listComparedInvoices: (db) =>
+    comparedInvoices.listComparedInvoices(db, { provider: null, fromDay: '2020-01-01', toDay: '2100-01-01' }),
+  listPurchaseLines: (db) => comparedInvoices.listPurchaseLines(db, null),
+  listMatchInvoices: (db, of) =>
+    comparedInvoices.listMatchInvoices(db, [
+      { provider: of.provider, accountId: of.marker, model: of.marker, day: of.day },
+    ]),
+  listPeerInvoices: (db, of) =>
+    comparedInvoices.listPeerInvoices(db, {
+      ...{ id: randomUUID(), provider: of.provider, providerAccountId: of.marker, currency: 'USD' },
+      ...{ fromDay: '2020-01-01', toDay: '2100-01-01' },
+    }),
   listSameNumber: (db) => invoices.listSameNumber(db, randomUUID(), NUMBER),
   recordSameNumber: (db, { invoiceId }) =>
     invoices.recordSameNumber(db, invoiceId, { duplicateOf: null, replaces: null }),
