@@ -236,7 +236,7 @@ export async function insertDispute(
        provider_cost_usd, our_cost_usd, confidence_tier, reason, evidence, notes, opened_by)
      select f.org_id, $3::uuid, f.id, f.provider, f.provider_account_id, f.model, f.kind, n.first_day, n.last_day, $5::bigint,
        n.billed_usd, n.expected_usd, $6, $9,
-       jsonb_build_object('run_id', f.run_id, 'grade', f.grade, 'probability', f.probability, 'match_probability', f.match_probability,
+       jsonb_build_object('run_id', coalesce(f.run_id, f.invoice_run_id), 'grade', f.grade, 'probability', f.probability, 'match_probability', f.match_probability,
          'visibility', f.visibility, 'missing_gates', f.missing_gates, 'next_best', f.next_best, 'lines', f.lines,
          'waterfall', f.waterfall, 'advice', f.advice, 'weight_set', f.weight_set, 'invoice_id', f.invoice_id), $7, $8
      from findings f cross join lateral (

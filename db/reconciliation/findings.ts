@@ -109,7 +109,6 @@ interface FindingRow {
 const NAMES = [
   ...[
     'id',
-    'run_id',
     'invoice_id',
     'provider',
     'provider_account_id',

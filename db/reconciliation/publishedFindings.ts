@@ -110,14 +110,14 @@ const OWN_STATUS = `case when f.held_by is not null then 'open' when f.status = 
 // What is found as it was is not touched: when a finding last changed can be seen. One that was gone is as it had been
 // decided on; one that nobody has decided on takes the decision of the finding that it was a part of, where there is one.
 const UPSERT = `
-insert into findings as f (org_id, id, run_id, invoice_id, ${NAMES.join(', ')}, status, ${DECIDED.join(', ')})
-select $1::uuid, t.id, $2::uuid, $4::uuid, ${NAMES.map((name) => (name === 'next_best' ? `nullif(t.next_best, 'null'::jsonb)` : `t.${name}`)).join(', ')},
+insert into findings as f (org_id, id, run_id, invoice_id, invoice_run_id, ${NAMES.join(', ')}, status, ${DECIDED.join(', ')})
+select $1::uuid, t.id, $2::uuid, $4::uuid, $5::uuid, ${NAMES.map((name) => (name === 'next_best' ? `nullif(t.next_best, 'null'::jsonb)` : `t.${name}`)).join(', ')},
   coalesce(o.status, 'open'), o.decided_at, o.decided_by, o.decision_reason, case when o.status is not null then t.held_by end
 from jsonb_to_recordset($3::jsonb) as t(id uuid, decision_of uuid, held_by uuid, ${TYPED})
 left join lateral (
   select case when d.status = 'gone' then d.decided_as else d.status end as status, d.decided_at, d.decided_by, d.decision_reason
   from findings d where d.org_id = $1 and d.id = t.decision_of and d.id <> t.id and d.status <> 'open' and d.held_by is null) o on true
-on conflict (org_id, id) do update set run_id = excluded.run_id, ${NAMES.map((name) => `${name} = excluded.${name}`).join(', ')},
+on conflict (org_id, id) do update set run_id = excluded.run_id, invoice_run_id = excluded.invoice_run_id, ${NAMES.map((name) => `${name} = excluded.${name}`).join(', ')},
   status = case when ${OWN_STATUS} = 'open' then excluded.status else ${OWN_STATUS} end,
   ${DECIDED.map((name) => `${name} = case when ${OWN_STATUS} = 'open' then excluded.${name} else f.${name} end`).join(', ')},
   decided_as = null, updated_at = now()
@@ -143,7 +143,7 @@ where ${dayTuple('d')} is distinct from ${dayTuple('excluded')}`;
  */
 export async function writeFindings(
   inside: OrgDb,
-  { runId, invoiceId = null }: { runId: string; invoiceId?: string | null },
+  run: { gapRunId: string } | { invoiceId: string; invoiceRunId: string },
   change: {
     findings: readonly IdentifiedFinding[];
     removed: readonly string[];
@@ -167,7 +167,13 @@ export async function writeFindings(
     ...{ id, decision_of: decisionOf, held_by: heldBy },
     ...Object.fromEntries(COLUMNS.map(([name, , of]) => [name, of(finding)])),
   }));
-  await inside.run(UPSERT, [inside.orgId, runId, JSON.stringify(rows), invoiceId]);
+  const { gapRunId, invoiceId, invoiceRunId } = {
+    gapRunId: null,
+    invoiceId: null,
+    invoiceRunId: null,
+    ...run,
+  };
+  await inside.run(UPSERT, [inside.orgId, gapRunId, JSON.stringify(rows), invoiceId, invoiceRunId]);
   await inside.run(UPSERT_DAYS, [
     inside.orgId,
     JSON.stringify(findings.flatMap(dayRows)),

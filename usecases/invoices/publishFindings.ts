@@ -36,7 +36,7 @@ export async function publishInvoiceFindings(
   const left = published.filter(({ id }) => !kept.has(id));
   await writeFindings(
     inside,
-    { runId, invoiceId: invoice.id },
+    { invoiceId: invoice.id, invoiceRunId: runId },
     {
       findings,
       removed: left.filter(({ status }) => status === 'open').map(({ id }) => id),

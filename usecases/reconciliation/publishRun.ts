@@ -92,7 +92,7 @@ async function publishFindings(inside: OrgDb, run: GapRun, account: RunAccount):
       finding,
     }),
   );
-  await writeFindings(inside, { runId: run.id }, { findings, removed, gone });
+  await writeFindings(inside, { gapRunId: run.id }, { findings, removed, gone });
 }
 
 const daysOf = ({ days }: Finding): string[] => days.map(({ day }) => day);

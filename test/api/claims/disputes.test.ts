@@ -192,7 +192,7 @@ describe('to confirm an item', () => {
       const gone = published.filter(({ model }) => model === 'm-2').map(({ id: uuid }) => uuid);
       await writeFindings(
         inside,
-        { runId: await storeRun(inside) },
+        { gapRunId: await storeRun(inside) },
         { findings: [], removed: gone, gone: [] },
       );
     });

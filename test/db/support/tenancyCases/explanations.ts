@@ -240,12 +240,19 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
     await found(db, of);
     return publishedFindings.listFindingsOfAccount(db, accountOf(of), FIRST_DAY);
   },
-  listFindingsOfInvoice: (db, of) => publishedFindings.listFindingsOfInvoice(db, of.runId),
+  listFindingsOfInvoice: async (db, of) => {
+    await found(db, of);
+    await db.run(
+      'update findings set run_id = null, invoice_id = $2, invoice_run_id = $3 where org_id = $1 and id = $4',
+      [db.orgId, of.invoiceId, of.invoiceRunId, of.runId],
+    );
+    return publishedFindings.listFindingsOfInvoice(db, of.invoiceId);
+  },
   writeFindings: async (db, of) => {
     await found(db, of);
     await publishedFindings.writeFindings(
       db,
-      { runId: of.runId },
+      { gapRunId: of.runId },
       {
         findings: [],
         removed: [of.runId],

@@ -11,7 +11,8 @@ import type { TiedLine } from '../../../../domain/invoices/tieOut.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const PAGE = { limit: 10, offset: 0 };
-const NUMBER = { provider: 'openai', providerAccountId: null, numberNormalised: 'A1' } as const;
+const numberOf = (marker: string) =>
+  ({ provider: 'openai', providerAccountId: marker, numberNormalised: 'A1' }) as const;
 
 const aFile = (marker: string, id: string = randomUUID()): invoices.NewInvoice => ({
   id,
@@ -40,10 +41,10 @@ const contentsOf = (marker: string): invoices.InvoiceContents => ({
   documentKind: 'invoice',
   layout: 'table',
   number: marker,
-  numberNormalised: NUMBER.numberNormalised,
+  numberNormalised: numberOf(marker).numberNormalised,
   issuer: marker,
   account: marker,
-  providerAccountId: null,
+  providerAccountId: marker,
   issueDate: '2026-03-01',
   dueDate: null,
   periodStart: '2026-02-01',
@@ -117,14 +118,14 @@ export const INVOICE_CASES: Record<string, TenancyCase> = {
   listPurchaseLines: (db) => comparedInvoices.listPurchaseLines(db, null),
   listMatchInvoices: (db, of) =>
     comparedInvoices.listMatchInvoices(db, [
-      { provider: of.provider, accountId: of.marker, model: of.marker, day: of.day },
+      { provider: 'openai', accountId: of.marker, model: of.marker, day: '2026-02-03' },
     ]),
   listPeerInvoices: (db, of) =>
     comparedInvoices.listPeerInvoices(db, {
-      ...{ id: randomUUID(), provider: of.provider, providerAccountId: of.marker, currency: 'USD' },
+      ...{ id: randomUUID(), provider: 'openai', providerAccountId: of.marker, currency: 'USD' },
       ...{ fromDay: '2020-01-01', toDay: '2100-01-01' },
     }),
-  listSameNumber: (db) => invoices.listSameNumber(db, randomUUID(), NUMBER),
+  listSameNumber: (db, { marker }) => invoices.listSameNumber(db, randomUUID(), numberOf(marker)),
   recordSameNumber: (db, { invoiceId }) =>
     invoices.recordSameNumber(db, invoiceId, { duplicateOf: null, replaces: null }),
   listReferring: (db, { firstInvoiceId }) => invoices.listReferring(db, firstInvoiceId),
@@ -161,7 +162,13 @@ export async function makeInvoices(db: OrgDb, marker: string): Promise<OwnedInvo
     await invoices.recordContents(db, id, { contents: contentsOf(marker), fields: FIELDS, checks: [] });
   }
   await invoices.recordSameNumber(db, invoiceId, { duplicateOf: null, replaces: firstInvoiceId });
-  await lines.replaceInvoiceLines(db, invoiceId, [aLine(marker)]);
+  await lines.replaceInvoiceLines(db, invoiceId, [
+    aLine(marker),
+    { ...aLine(marker), line: 2, kind: 'prepaid_purchase' },
+  ]);
+  const tie = { tie: 'exact', reason: null, currency: 'USD', compared: 1n, billed: 1n } as const;
+  await invoices.recordTie(db, invoiceId, { tie, reviewReasons: [] });
+  await invoices.recordInvoiceEnd(db, invoiceId, { status: 'reconciled' });
   await lines.recordLineTies(db, invoiceId, [aTie(marker)]);
   const run = aRun(invoiceId);
   await insertRun(db, runs.INVOICE_RUNS, run);
