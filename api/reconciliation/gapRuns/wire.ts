@@ -2,19 +2,20 @@ import { z } from 'zod';
 import type { PublishedBucket } from '../../../db/reconciliation/gapExplorer.js';
 import type { GapRun, GapRunResult } from '../../../db/reconciliation/gapRuns.js';
 import { endOfMonth, monthOf, startOfMonth } from '../../../domain/billing/periods/month.js';
-<<<<<<< ours
 import { DomainError, type FieldIssue } from '../../../domain/errors.js';
 import { publicId, publicSourceId } from '../../../domain/ids.js';
+import { type InvoicePeriod, invoiceOfDay, isAligned } from '../../../domain/invoices/invoicePeriods.js';
 import { picoFromDecimal, usdNumberFromDecimal, usdNumberFromPico } from '../../../domain/money.js';
-import { GAP_PERIODS, type GapPeriod, isoFromMicros } from '../../../domain/period.js';
+import {
+  dayOf,
+  GAP_PERIODS,
+  type GapPeriod,
+  isoFromMicros,
+  microsOfDay,
+  shiftDay,
+} from '../../../domain/period.js';
 import { GAP_PROVIDERS, PROVIDER_FACTS } from '../../../domain/providers.js';
 import type { MergedMismatch } from '../../../domain/reconciliation/audit/mergeMismatches.js';
-=======
-import { publicId } from '../../../domain/ids.js';
-import { type InvoicePeriod, invoiceOfDay, isAligned } from '../../../domain/invoices/invoicePeriods.js';
-import { usdNumberFromPico } from '../../../domain/money.js';
-import { dayOf, isoFromMicros, microsOfDay, shiftDay } from '../../../domain/period.js';
->>>>>>> theirs
 import { BUCKET_REASONS, GRADES } from '../../../domain/reconciliation/matching/cells.js';
 import type { MonthSummary } from '../../../domain/reconciliation/summary.js';
 import { RUN_TERMINAL_STATUSES } from '../../../domain/runs/runs.js';

@@ -72,6 +72,15 @@ async function found(db: OrgDb, of: Owned): Promise<void> {
   );
 }
 
+/** The same finding as one of the owner's invoice. */
+export async function invoiceFinding(db: OrgDb, of: Owned): Promise<void> {
+  await found(db, of);
+  await db.run(
+    'update findings set run_id = null, invoice_id = $2, invoice_run_id = $3 where org_id = $1 and id = $4',
+    [db.orgId, of.invoiceId, of.invoiceRunId, of.runId],
+  );
+}
+
 /** A copy of a month's bill beside the one that counts. */
 async function copiedMonth(db: OrgDb, of: Owned): Promise<void> {
   await db.run(
@@ -241,11 +250,7 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
     return publishedFindings.listFindingsOfAccount(db, accountOf(of), FIRST_DAY);
   },
   listFindingsOfInvoice: async (db, of) => {
-    await found(db, of);
-    await db.run(
-      'update findings set run_id = null, invoice_id = $2, invoice_run_id = $3 where org_id = $1 and id = $4',
-      [db.orgId, of.invoiceId, of.invoiceRunId, of.runId],
-    );
+    await invoiceFinding(db, of);
     return publishedFindings.listFindingsOfInvoice(db, of.invoiceId);
   },
   writeFindings: async (db, of) => {

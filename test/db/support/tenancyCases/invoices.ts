@@ -8,6 +8,10 @@ import { markRunStarted } from '../../../../db/runs/runStates.js';
 import { findOpenRun, findRun, insertRun, listRuns, lockRun } from '../../../../db/runs/runTable.js';
 import type { InvoiceFields, Stored } from '../../../../domain/invoices/storedReading.js';
 import type { TiedLine } from '../../../../domain/invoices/tieOut.js';
+import { readPrepaidLedgers } from '../../../../usecases/invoices/prepaid.js';
+import { isComparable, publishInvoiceFindings } from '../../../../usecases/invoices/publishFindings.js';
+import { tieOutInvoice } from '../../../../usecases/invoices/tieOut.js';
+import { invoiceFinding } from './explanations.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const PAGE = { limit: 10, offset: 0 };
@@ -115,6 +119,18 @@ export const INVOICE_CASES: Record<string, TenancyCase> = {
     invoices.recordTie(db, invoiceId, { tie: null, reviewReasons: ['no_bill'] }),
   listComparedInvoices: (db) =>
     comparedInvoices.listComparedInvoices(db, { provider: null, fromDay: '2020-01-01', toDay: '2100-01-01' }),
+  readPrepaidLedgers: (db) => readPrepaidLedgers(db, null, '2100-01-01'),
+  tieOutInvoice: async (db, of) => {
+    const invoice = await invoices.findInvoice(db, of.invoiceId);
+    if (!invoice || !isComparable(invoice)) return undefined;
+    const read = await lines.listInvoiceLines(db, invoice.id);
+    return tieOutInvoice(db, invoice, read, { book: of.prices, nowMicros: 0n });
+  },
+  publishInvoiceFindings: async (db, of) => {
+    await invoiceFinding(db, of);
+    const invoice = await invoices.findInvoice(db, of.invoiceId);
+    if (invoice) await publishInvoiceFindings(db, of.invoiceRunId, invoice, null);
+  },
   listPurchaseLines: (db) => comparedInvoices.listPurchaseLines(db, null),
   listMatchInvoices: (db, of) =>
     comparedInvoices.listMatchInvoices(db, [
