@@ -19,7 +19,8 @@ export function classifyLine(
   { amount, provider, hasQuantity }: { amount: Scaled; provider: Provider; hasQuantity: boolean },
 ): LineClass {
   const model = modelOf(description, provider);
-  const tokenClass = model?.tokenClass ?? classOf(description);
+  // The words of a model's name are none of a class: `grok-4-fast-reasoning`.
+  const tokenClass = model?.tokenClass ?? classOf(description.replace(MODEL_ID, ''));
   const kind = kindOf(description, amount, model !== undefined || tokenClass !== null, hasQuantity);
   const isUsage = kind === 'usage' || kind === 'credit' || kind === 'discount';
   return isUsage

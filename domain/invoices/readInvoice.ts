@@ -144,6 +144,9 @@ function fromEntities(
 
 /** The lines of all tables, and of some of them: others may repeat in detail what one sums up. */
 function* lineSets(tables: readonly TableRegion[], choice: AmountChoice): Generator<DraftLine[]> {
+  // Beside unit prices other columns are no amounts: of single units their sum would be the same.
+  const isPriced = tables.some((table) => linesOf(table, 'header').some((line) => line.unitPrice !== null));
+  if (isPriced && choice !== 'header') return;
   const byTable = tables.map((table) => linesOf(table, choice)).filter((lines) => lines.length > 0);
   if (byTable.length === 0) return;
   yield byTable.flat();
@@ -171,6 +174,7 @@ function withSums(draft: Draft & { lines: readonly DraftLine[] }): InvoiceReadin
   const totals =
     found.totals.length > 0 ? found.totals.toReversed() : [found.dues.at(-1) ?? found.paid[0] ?? null];
   const dues = found.dues.length > 0 ? found.dues.toReversed() : [null];
+  const paid = found.paid.at(-1) ?? null;
   const period = periodOf(fields, lines);
   return totals.flatMap((total) =>
     subtotals.flatMap((subtotal) => {
@@ -195,8 +199,9 @@ function withSums(draft: Draft & { lines: readonly DraftLine[] }): InvoiceReadin
         taxes: found.taxes,
         credits: taken(to, Number.POSITIVE_INFINITY),
         total: total?.field ?? null,
-        amountPaid: found.paid.at(-1)?.field ?? null,
-        amountDue: amountDue?.field ?? null,
+        // A figure that stands for the total confirms nothing once more.
+        amountPaid: paid === total ? null : (paid?.field ?? null),
+        amountDue: amountDue === total ? null : (amountDue?.field ?? null),
       }));
     }),
   );

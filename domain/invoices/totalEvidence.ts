@@ -9,7 +9,7 @@ const AGREEMENTS_OF_RECOGNITION = 2;
  * amount, so that no sum mixes digits, each has to be read with at least this confidence.
  */
 const REPEATED_CONFIDENCE_MIN = 0.85;
-/** A figure that recognition doubts more than this confirms nothing. */
+/** A sum that recognition doubts more than this confirms nothing. */
 const CONFIDENCE_MIN = 0.3;
 
 /**
@@ -51,8 +51,11 @@ export function totalEvidence(reading: InvoiceReading, checks: readonly InvoiceC
 /** Why recognised figures are no proof, where they are none. */
 function doubtOf(figures: readonly ReadField<Scaled>[], reading: InvoiceReading): string | undefined {
   const read = figures.filter((field) => field.box !== null && field.engine !== 'text');
-  if (read.some((field) => field.confidence < CONFIDENCE_MIN))
-    return `Recognition is not certain of ${read.find((field) => field.confidence < CONFIDENCE_MIN)?.text ?? 'an amount'}.`;
+  const { total, subtotal, amountDue } = reading;
+  const unsure = [total, subtotal, amountDue].find(
+    (field) => field && read.includes(field) && field.confidence < CONFIDENCE_MIN,
+  );
+  if (unsure) return `Recognition is not certain of ${unsure.text}.`;
   const values = new Set(
     [...figures, ...reading.taxes.map((tax) => tax.amount)]
       .map((field) => field.value)

@@ -3,6 +3,7 @@ import {
   type DecimalMark,
   type NumberSpan,
   numbersIn,
+  ONE,
   type PrintedNumber,
   parseNumber,
 } from './printedNumber.js';
@@ -54,15 +55,23 @@ const MENDABLE = /^[($€£+-]{0,3}(?:kr|CHF|[A-Z]{1,2}\$)?[\dOoQDlIi|![\]SsBZzg
 /** Numbers that recognition spelled with letters: only whole words that end as an amount does. */
 export function mendedNumbersIn(tokens: readonly Token[], mark: DecimalMark | undefined): NumberSpan[] {
   const spans: NumberSpan[] = [];
-  for (const token of tokens) {
+  for (const [place, token] of tokens.entries()) {
+    const next = tokens[place + 1];
+    // A quantity of one, alone in its column.
+    if (
+      token.engine !== 'text' &&
+      LONE_ONE.test(token.text) &&
+      next &&
+      next.left - token.right > token.height
+    )
+      spans.push({ ...loneOne(token), start: startOf(tokens, place) });
     if (token.engine === 'text' || !MENDABLE.test(token.text)) continue;
     const digits = token.text.replace(/\D/g, '').length;
     if (digits < 1 || !/[.,:]/.test(token.text) || numbersIn([token], mark).length > 0) continue;
     const mended = mendLetters(token.text);
     const [number] = numbersIn([{ ...token, text: mended }], mark);
     if (!number || number.text.length !== mended.length) continue;
-    const at = tokens.indexOf(token);
-    const start = tokens.slice(0, at).reduce((sum, one) => sum + one.text.length + 1, 0);
+    const start = startOf(tokens, place);
     spans.push({
       ...number,
       tokens: [token],
@@ -73,6 +82,19 @@ export function mendedNumbersIn(tokens: readonly Token[], mark: DecimalMark | un
     });
   }
   return spans;
+}
+
+const LONE_ONE = /^[iIlL|!]{1,2}[.:]?$/;
+
+function loneOne(token: Token): NumberSpan {
+  const number = { value: ONE, decimals: 0, currency: null, isPercent: false, isAmbiguous: false };
+  const place = { tokens: [token], left: token.left, right: token.right, start: 0, end: 0 };
+  return { ...number, ...place, text: token.text, isMended: true };
+}
+
+/** About where a token begins in the text of its row: enough to put numbers in order. */
+function startOf(tokens: readonly Token[], place: number): number {
+  return tokens.slice(0, place).reduce((sum, one) => sum + one.text.length + 1, 0);
 }
 
 function mendLetters(text: string): string {
