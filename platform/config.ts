@@ -56,6 +56,7 @@ export interface Config {
   readonly auditAnchorDir: string;
   /** Where uploaded files are kept. */
   readonly blobs: FileBlobSettings | S3Settings;
+  readonly invoices: InvoiceSettings;
   readonly openaiAdminBaseUrl: string;
   readonly anthropicAdminBaseUrl: string;
   readonly azureManagementBaseUrl: string;
@@ -69,6 +70,23 @@ export interface Config {
   readonly outboundAllowedHosts: readonly string[];
   /** Folder of what is made once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
   readonly cacheDir: string;
+}
+
+export interface InvoiceSettings {
+  /** What reads a page, in this order. */
+  readonly engines: readonly ('text' | 'tesseract' | 'document_ai')[];
+  /** `bundled`, or a path; undefined: on PATH, else bundled. */
+  readonly tesseract: string | undefined;
+  readonly documentAi:
+    | {
+        readonly processor: string;
+        readonly endpoint: string | undefined;
+        readonly transport: 'grpc' | 'rest';
+        readonly bucket: string | undefined;
+        /** Absolute path. */
+        readonly credentials: string | undefined;
+      }
+    | undefined;
 }
 
 export interface FileBlobSettings {
@@ -167,6 +185,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     auditRetentionDays: values.AUDIT_RETENTION_DAYS,
     auditAnchorDir: resolve(workingFolder, values.AUDIT_ANCHOR_DIR ?? join(values.DATA_DIR, 'audit-anchors')),
     blobs: readBlobSettings(values, resolve(workingFolder, values.DATA_DIR, BLOB_FOLDER)),
+    invoices: readInvoiceSettings(values, workingFolder),
     openaiAdminBaseUrl: values.OPENAI_ADMIN_BASE_URL,
     anthropicAdminBaseUrl: values.ANTHROPIC_ADMIN_BASE_URL,
     azureManagementBaseUrl: values.AZURE_MANAGEMENT_BASE_URL,
@@ -201,6 +220,34 @@ function readBlobSettings(
     region: values.S3_REGION,
     accessKeyId: S3_ACCESS_KEY_ID,
     secretAccessKey: S3_SECRET_ACCESS_KEY,
+  });
+}
+
+/** @throws StartError where Document AI is to read invoices and no processor is named. */
+function readInvoiceSettings(
+  values: z.infer<typeof environmentSchema>,
+  workingFolder: string,
+): InvoiceSettings {
+  const engines = values.INVOICE_ENGINES;
+  const processor = values.DOCUMENT_AI_PROCESSOR;
+  const needsProcessor = engines.includes('document_ai');
+  if (needsProcessor && processor === undefined)
+    throw new StartError(
+      `DOCUMENT_AI_PROCESSOR is missing, and INVOICE_ENGINES has document_ai: ${SETTINGS.DOCUMENT_AI_PROCESSOR.remedy}.`,
+    );
+  return Object.freeze({
+    engines: Object.freeze(engines),
+    tesseract: values.TESSERACT_PATH,
+    documentAi:
+      needsProcessor && processor !== undefined
+        ? Object.freeze({
+            processor,
+            endpoint: values.DOCUMENT_AI_ENDPOINT,
+            transport: values.DOCUMENT_AI_TRANSPORT,
+            bucket: values.DOCUMENT_AI_BUCKET,
+            credentials: pathOrNothing(workingFolder, values.GOOGLE_APPLICATION_CREDENTIALS),
+          })
+        : undefined,
   });
 }
 

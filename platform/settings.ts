@@ -32,6 +32,10 @@ const ADMIN_KEY = /^tu_live_[0-9A-Za-z]{10}_[0-9A-Za-z]{49}$/;
 const S3_BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 const NAMESPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/;
 
+const DOCUMENT_AI_PROCESSOR =
+  /^projects\/[^/\s]+\/locations\/[a-z0-9-]+\/processors\/[^/\s]+(?:\/processorVersions\/[^/\s]+)?$/;
+const GOOGLE_BUCKET = /^[a-z0-9][a-z0-9._-]{1,220}(?:\/[A-Za-z0-9._-]+)*\/?$/;
+
 const wholeNumber = (min: number, max: number) =>
   z
     .string()
@@ -226,6 +230,56 @@ export const SETTINGS = {
     remedy: 'give the secret of the access key: 8 to 256 characters without spaces',
     secret: true,
   }),
+  INVOICE_ENGINES: setting({
+    schema: z
+      .string()
+      .transform(listOf)
+      .pipe(z.array(z.enum(['text', 'tesseract', 'document_ai'])).min(1))
+      .default(['text', 'tesseract']),
+    shownDefault: 'text,tesseract',
+    meaning:
+      "What reads invoices, each page by the first that can: text (the PDF's own), tesseract (on this machine), document_ai (Google's service).",
+    remedy:
+      'give text, tesseract, document_ai with commas between, for example INVOICE_ENGINES=text,tesseract',
+  }),
+  TESSERACT_PATH: setting({
+    schema: z.string().optional(),
+    shownDefault: '(PATH, bundled)',
+    meaning:
+      'The `tesseract` program (4.1 or newer) that reads scans, or `bundled` for the one in the package.',
+    remedy: 'give the path of the tesseract program, or bundled',
+  }),
+  DOCUMENT_AI_PROCESSOR: setting({
+    schema: z.string().regex(DOCUMENT_AI_PROCESSOR).optional(),
+    shownDefault: '(none)',
+    meaning: 'Full name of the Document AI processor; required with document_ai in INVOICE_ENGINES.',
+    remedy: 'give projects/PROJECT/locations/LOCATION/processors/ID, as Google names the processor',
+  }),
+  DOCUMENT_AI_ENDPOINT: setting({
+    schema: z.string().refine(isDocumentAiEndpoint).transform(withoutSlash).optional(),
+    shownDefault: '(of the location of the processor)',
+    meaning: 'Address of Document AI, where it is not the public one.',
+    remedy: 'give an https address, for example https://eu-documentai.googleapis.com',
+  }),
+  DOCUMENT_AI_TRANSPORT: setting({
+    schema: z.enum(['grpc', 'rest']).default('grpc'),
+    shownDefault: 'grpc',
+    meaning: 'How Document AI is reached: grpc, or rest where a proxy lets no gRPC through.',
+    remedy: 'give grpc or rest',
+  }),
+  DOCUMENT_AI_BUCKET: setting({
+    schema: z.string().regex(GOOGLE_BUCKET).optional(),
+    shownDefault: '(none)',
+    meaning:
+      'Bucket of Google Cloud Storage through which invoices of more than 15 pages go to Document AI, perhaps with a folder; without one they are sent in parts.',
+    remedy: 'give the name of a bucket, for example DOCUMENT_AI_BUCKET=trueup-invoices/drop',
+  }),
+  GOOGLE_APPLICATION_CREDENTIALS: setting({
+    schema: z.string().optional(),
+    shownDefault: '(identity of the machine at Google)',
+    meaning: 'Path of the key file of a Google service account that may use the processor and the bucket.',
+    remedy: 'give the path of a JSON key file',
+  }),
   OPENAI_ADMIN_BASE_URL: setting({
     schema: z.string().refine(isWebAddress).default('https://api.openai.com'),
     shownDefault: 'https://api.openai.com',
@@ -318,6 +372,13 @@ function isWebAddress(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const { protocol, username, password, search, hash } = new URL(value);
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}
+
+/** Documents leave this machine encrypted. */
+function isDocumentAiEndpoint(value: string): boolean {
+  if (!isWebAddress(value)) return false;
+  const { protocol, hostname } = new URL(value);
+  return protocol === 'https:' || /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }
 
 /** Without slashes at its end, so that a path follows it. */

@@ -83,7 +83,11 @@ export function createDocumentAi(settings: DocumentAiSettings): DocumentAi {
           skipHumanReview: true,
           fieldMask: FIELD_MASK,
         };
-        const [answer] = await cancellable((await client()).processDocument(request, options), signal);
+        const [answer] = await bounded(
+          (await client()).processDocument(request, options),
+          options.timeout,
+          signal,
+        );
         return readAnswer(answer.document as DocumentAiDocument | null, sent);
       });
     },
@@ -141,7 +145,7 @@ function createLong(
         const name = encodeURIComponent(`${folder}/input.pdf`);
         const upload = `${storage}/upload/storage/v1/b/${encodeURIComponent(bucket)}/o?uploadType=media&name=${name}`;
         await send({ url: upload, method: 'POST', data: Buffer.from(pdf) }, signal);
-        const [operation] = await cancellable(
+        const [operation] = await bounded(
           (await client()).batchProcessDocuments(
             {
               name: settings.processor,
@@ -162,6 +166,7 @@ function createLong(
             },
             options,
           ),
+          options.timeout,
           signal,
         );
         if (!operation.name) throw new UnreadableAnswer('the operation has no name');
@@ -170,7 +175,11 @@ function createLong(
     poll: (long, signal) =>
       guarded(signal, async () => {
         const operations = (await client()).operationsClient;
-        const [operation] = await operations.getOperation({ name: long.operation } as never, options);
+        const [operation] = await bounded(
+          operations.getOperation({ name: long.operation } as never, options),
+          options.timeout,
+          signal,
+        );
         if (!operation.done) return undefined;
         try {
           if (operation.error)
@@ -235,16 +244,25 @@ async function openClient({
   return client;
 }
 
-/** Ends the call with the signal. */
-function cancellable<T>(call: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return call;
+const DEADLINE_EXCEEDED = 4;
+
+/** Ends the call with the signal, and at its deadline: over REST the client does not keep one. */
+function bounded<T>(call: Promise<T>, timeoutMs: number, signal: AbortSignal | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
-    const onAbort = () => {
+    const end = (error: unknown) => {
       (call as { cancel?: () => void }).cancel?.();
-      reject(signal.reason);
+      reject(error);
     };
-    signal.addEventListener('abort', onAbort, { once: true });
-    call.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    const onAbort = () => end(signal?.reason);
+    const timer = setTimeout(
+      () => end(Object.assign(new Error(`no answer in ${timeoutMs} ms`), { code: DEADLINE_EXCEEDED })),
+      timeoutMs,
+    );
+    signal?.addEventListener('abort', onAbort, { once: true });
+    call.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    });
   });
 }
 

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { DomainError } from '../../domain/errors.js';
@@ -10,6 +11,8 @@ import type {
   PageWords,
 } from '../../domain/invoices/pageWords.js';
 import { Places } from '../../domain/places.js';
+import { type Config, processEnvironment } from '../../platform/config.js';
+import { findOnPath } from '../../platform/embedded/temporalProgram.js';
 import {
   createDocumentAi,
   type DocumentAiAnswer,
@@ -73,6 +76,20 @@ export interface InvoiceExtractor {
 const POLL_MS = 5_000;
 const IMAGE_DPI = 110;
 const IMAGE_DPI_MAX = 300;
+
+/** What the settings of the service ask for. */
+export function extractorSettings({
+  invoices,
+  cacheDir,
+}: Pick<Config, 'invoices' | 'cacheDir'>): InvoiceExtractorSettings {
+  const { engines, tesseract, documentAi } = invoices;
+  const path = tesseract ?? findOnPath('tesseract', processEnvironment().PATH ?? '');
+  return {
+    engines,
+    ...(documentAi ? { documentAi } : {}),
+    ocr: path === undefined || path === 'bundled' ? 'bundled' : { path, dataDir: join(cacheDir, 'tessdata') },
+  };
+}
 
 export function createInvoiceExtractor(settings: InvoiceExtractorSettings): InvoiceExtractor {
   const documentAi = settings.documentAi && createDocumentAi(settings.documentAi);

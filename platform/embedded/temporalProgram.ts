@@ -126,7 +126,7 @@ async function requireProgram(path: string): Promise<TemporalProgram> {
   );
 }
 
-function findOnPath(name: string, searchPath: string): string | undefined {
+export function findOnPath(name: string, searchPath: string): string | undefined {
   return searchPath
     .split(delimiter)
     .filter(Boolean)

@@ -34,6 +34,7 @@ describe('settings', () => {
       rateLimits: true,
       demo: false,
       eventRetentionDays: undefined,
+      invoices: { engines: ['text', 'tesseract'], tesseract: undefined, documentAi: undefined },
       allowedHosts: [],
       corsOrigins: [],
       hstsMaxAgeSeconds: 31_536_000,
@@ -55,6 +56,28 @@ describe('settings', () => {
     });
   });
 
+  it('need a processor where Document AI reads invoices', () => {
+    const engines = { INVOICE_ENGINES: 'text, document_ai' };
+    expect(sentenceOf(engines)).toMatch(/^DOCUMENT_AI_PROCESSOR is missing/);
+    const processor = 'projects/p/locations/eu/processors/1a';
+    const given = {
+      ...engines,
+      DOCUMENT_AI_PROCESSOR: processor,
+      GOOGLE_APPLICATION_CREDENTIALS: 'key.json',
+    };
+    expect(parse(given).invoices).toEqual({
+      engines: ['text', 'document_ai'],
+      tesseract: undefined,
+      documentAi: {
+        processor,
+        endpoint: undefined,
+        transport: 'grpc',
+        bucket: undefined,
+        credentials: '/srv/trueup/key.json',
+      },
+    });
+  });
+
   it('are frozen', () => {
     expect(Object.isFrozen(parse({}))).toBe(true);
   });
@@ -69,6 +92,10 @@ describe('settings', () => {
     ['PORT', '-1'],
     ['PORT', '3000.5'],
     ['HOST', 'not a host'],
+    ['INVOICE_ENGINES', 'text,magic'],
+    ['DOCUMENT_AI_PROCESSOR', 'abc'],
+    ['DOCUMENT_AI_ENDPOINT', 'http://documents.example.com'],
+    ['DOCUMENT_AI_BUCKET', 'gs://bucket'],
     ['DATABASE_URL', 'mysql://u@h/d'],
     ['DATABASE_URL', 'postgres://host'],
     ['DATABASE_DIRECT_URL', 'nonsense'],

@@ -6,7 +6,7 @@ import grpc from '@grpc/grpc-js';
 import protoLoader from '@grpc/proto-loader';
 import { PDFDocument } from 'pdf-lib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { LongExtraction } from '../../../adapters/invoices/documentAi.js';
+import { createDocumentAi, type LongExtraction } from '../../../adapters/invoices/documentAi.js';
 import { exactMoney } from '../../../adapters/invoices/documentAiAnswer.js';
 import { createInvoiceExtractor } from '../../../adapters/invoices/extractor.js';
 import type { PageWords } from '../../../domain/invoices/pageWords.js';
@@ -214,21 +214,25 @@ beforeEach(() => {
   polls = 0;
 });
 
-const extractorOver = (
-  transport: 'grpc' | 'rest',
-  more: { timeoutMs?: number; bucket?: string; endpoint?: string } = {},
-) =>
-  createInvoiceExtractor({
-    engines: ['document_ai'],
-    documentAi: {
-      processor: PROCESSOR,
-      endpoint: `http://127.0.0.1:${transport === 'grpc' ? rpc.port : web.port}`,
-      transport,
-      storageEndpoint: `http://127.0.0.1:${web.port}`,
-      pollMs: 10,
-      ...more,
-    },
-  });
+type More = { timeoutMs?: number; bucket?: string; endpoint?: string };
+
+const settingsOver = (transport: 'grpc' | 'rest', more: More = {}) => ({
+  processor: PROCESSOR,
+  endpoint: `http://127.0.0.1:${transport === 'grpc' ? rpc.port : web.port}`,
+  transport,
+  storageEndpoint: `http://127.0.0.1:${web.port}`,
+  pollMs: 10,
+  ...more,
+});
+
+const extractorOver = (transport: 'grpc' | 'rest', more?: More) =>
+  createInvoiceExtractor({ engines: ['document_ai'], documentAi: settingsOver(transport, more) });
+
+/** Sends a PDF of empty pages. */
+async function read(transport: 'grpc' | 'rest', pages: number, more?: More, signal?: AbortSignal) {
+  const sent = Array.from({ length: pages }, (_, at) => ({ page: at + 1, width: 595, height: 842 }));
+  return createDocumentAi(settingsOver(transport, more)).read(await emptyPdf(pages), sent, signal);
+}
 
 async function emptyPdf(pages: number): Promise<Uint8Array> {
   const document = await PDFDocument.create();
@@ -241,7 +245,7 @@ const wordsOf = (pages: readonly PageWords[]) =>
 
 describe.each(['grpc', 'rest'] as const)('Document AI over %s', (transport) => {
   it('gives words in points, and entities with exact amounts', async () => {
-    const { pages, entities } = await extractorOver(transport).extract(await emptyPdf(2));
+    const { pages, entities } = await read(transport, 2);
     expect(requests.map(({ name }) => name.includes(PROCESSOR))).toEqual([true]);
     expect(wordsOf(pages)).toEqual(['🧾Page1 $1.50', '🧾Page2 $2.50']);
     expect(pages[1]).toMatchObject({ page: 2, width: 595, height: 842, engine: 'document_ai' });
@@ -273,7 +277,7 @@ describe.each(['grpc', 'rest'] as const)('Document AI over %s', (transport) => {
     ['unavailable', 14],
   ])('that answers %s may be asked again', async (_name, code) => {
     answer = () => ({ code });
-    await expect(extractorOver(transport).extract(await emptyPdf(1))).rejects.toMatchObject({
+    await expect(read(transport, 1)).rejects.toMatchObject({
       code: 'ocr_unavailable',
       retryAfterSeconds: 30,
     });
@@ -286,7 +290,7 @@ describe.each(['grpc', 'rest'] as const)('Document AI over %s', (transport) => {
     ['a missing processor', 5],
   ])('that answers %s is not asked again', async (_name, code) => {
     answer = () => ({ code });
-    await expect(extractorOver(transport).extract(await emptyPdf(1))).rejects.toMatchObject({
+    await expect(read(transport, 1)).rejects.toMatchObject({
       code: 'ocr_unavailable',
       retryAfterSeconds: undefined,
     });
@@ -294,9 +298,7 @@ describe.each(['grpc', 'rest'] as const)('Document AI over %s', (transport) => {
 
   it('that hangs is given up at its deadline, or with the signal', async () => {
     answer = () => 'hang';
-    await expect(
-      extractorOver(transport, { timeoutMs: 300 }).extract(await emptyPdf(1)),
-    ).rejects.toMatchObject({
+    await expect(read(transport, 1, { timeoutMs: 300 })).rejects.toMatchObject({
       code: 'ocr_unavailable',
       retryAfterSeconds: 30,
     });
@@ -305,8 +307,7 @@ describe.each(['grpc', 'rest'] as const)('Document AI over %s', (transport) => {
       stop.abort(new Error('enough'));
       return 'hang';
     };
-    const read = extractorOver(transport).extract(await emptyPdf(1), { signal: stop.signal });
-    await expect(read).rejects.toThrow('enough');
+    await expect(read(transport, 1, {}, stop.signal)).rejects.toThrow('enough');
   });
 
   it.each<[string, (pages: number) => object]>([
@@ -329,12 +330,10 @@ describe.each(['grpc', 'rest'] as const)('Document AI over %s', (transport) => {
     ],
   ])('whose answer %s gives nothing', async (_name, given) => {
     answer = given;
-    const pages: number[] = [];
-    const read = extractorOver(transport).extract(await emptyPdf(2), {
-      onPage: ({ page }) => pages.push(page),
+    await expect(read(transport, 2)).rejects.toMatchObject({
+      code: 'ocr_unavailable',
+      retryAfterSeconds: undefined,
     });
-    await expect(read).rejects.toMatchObject({ code: 'ocr_unavailable', retryAfterSeconds: undefined });
-    expect(pages).toEqual([]);
   });
 });
 
@@ -368,8 +367,10 @@ describe('a long operation of Document AI', () => {
 
 describe('Document AI', () => {
   it('is not sent documents in plain text to another machine', async () => {
-    const read = extractorOver('rest', { endpoint: 'http://10.0.0.5:80' }).extract(await emptyPdf(1));
-    await expect(read).rejects.toMatchObject({ code: 'ocr_unavailable', message: /without encryption/ });
+    await expect(read('rest', 1, { endpoint: 'http://10.0.0.5:80' })).rejects.toMatchObject({
+      code: 'ocr_unavailable',
+      message: /without encryption/,
+    });
   });
 
   it('leaves its pages to the next engine when it is not set', async () => {
