@@ -48,6 +48,8 @@ function kindOf(text: string, amount: Scaled, namesUsage: boolean, hasQuantity: 
   if (PURCHASE.test(text)) return 'prepaid_purchase';
   if (namesUsage) return 'usage';
   if (SUBSCRIPTION.test(text)) return 'subscription';
+  // Credits that cost something are bought; what a supplier grants takes away.
+  if (/\bcredits\b/i.test(text) && hasQuantity) return 'prepaid_purchase';
   if (CREDIT.test(text)) return 'credit';
   return USAGE.test(text) ? 'usage' : 'other';
 }

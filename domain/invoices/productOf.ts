@@ -74,7 +74,7 @@ function toleranceOf(quantity: Factor, unitPrice: Factor, amount: Factor, per: b
 }
 
 const PER =
-  /(?:\/|\bper\b|\bpro\b|\bpar\b|\beach\b|\bà)\s*(?:(1|10|100|1[.,]?000|10[.,]?000|100[.,]?000|1[.,]?000[.,]?000)\s?)?(k|m|mm|mio\.?|million|thousand|mtok|ktok|mille)?(?![\p{L}\d])(?:\s*(?:input|output|cached)?\s*(tokens?|tok|units?|requests?|calls?|credits?))?/iu;
+  /(?:\/|\bper\b|\bpro\b|\bpar\b|\beach\b|\bà)\s*(?:(1[.,]?000[.,]?000|100[.,]?000|10[.,]?000|1[.,]?000|100|10|1)(?![.,]?\d)\s?)?(k|m|mm|mio\.?|million|thousand|mtok|ktok|mille)?(?![\p{L}\d])(?:\s*(?:input|output|cached)?\s*(tokens?|tok|units?|requests?|calls?|credits?))?/iu;
 const SIZE_WORDS: Readonly<Record<string, bigint>> = {
   k: 1_000n,
   ktok: 1_000n,
