@@ -16,7 +16,7 @@ export function createBillingImportActivities(deps: ActivityDeps) {
   return {
     /** Reads a stored file into rows: all of it counts, or nothing. */
     readBillingImport: ({ orgId, importId }: ImportRef): Promise<void> =>
-      // A repeat stores the same rows anew; the days by which they count commit with the import's end, once.
+      // A repeat stores the same rows again; the days by which they count commit with the import's end, once.
       withFailures(() =>
         withHeartbeat(async () => {
           await readImport(deps, orgDbOf(deps, orgId), importId, Context.current().cancellationSignal);

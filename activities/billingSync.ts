@@ -36,7 +36,7 @@ export function createBillingSyncActivities(deps: ActivityDeps) {
 
     /** Fetches one chunk, page by page, reads it and makes it count; false when the sync is over. */
     takeSyncChunk: ({ orgId, ...ref }: RunRef & { ordinal: number }): Promise<boolean> =>
-      // Pages are stored as they come: a repeat goes on behind the last one, or finds all of them. Rows belong to the
+      // Pages are stored as they come: a repeat continues behind the last one, or finds all of them. Rows belong to the
       // attempt that stored them, and count with the chunk's end, once.
       withFailures(() =>
         withProviderWaits(() => takeSyncChunk(deps, orgDbOf(deps, orgId), ref, thisAttempt()), ref),

@@ -79,14 +79,14 @@ export function createGapRunActivities(deps: ActivityDeps) {
       // A repeat writes the same failure again; a unit that is done stays done.
       withFailures(() => failUnit(orgDbOf(deps, orgId), runId, ordinal, message)),
 
-    /** Numbers the accounts that are explained anew, when it is the run's turn to explain. */
+    /** Numbers the accounts that are explained again, when it is the run's turn to explain. */
     planExplanations: (ref: RunRef): Promise<ExplanationPlan> =>
       // The accounts are stored once; the turn is kept once it is taken.
       withFailures(() => planExplanations(runWork(deps, ref))),
 
     /** Explains the series of one account that have changed, and the account as a whole. */
     explainRunAccount: ({ ordinal, ...ref }: RunRef & { ordinal: number }): Promise<void> =>
-      // A repeat goes on with the series that are left; an account that is done stays as it is.
+      // A repeat continues with the series that are left; an account that is done does not change.
       longWork(ref, (work) => explainRunAccount(work, ordinal)),
 
     failRunAccount: ({

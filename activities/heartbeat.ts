@@ -5,7 +5,7 @@ const HEARTBEAT_MS = 3_000;
 
 /**
  * Runs an activity that may take longer than its heartbeat timeout, so that a dead process is noticed soon and a live
- * one is never taken for dead; `details` say where it stands. It is also how word of a cancellation arrives.
+ * one is never taken for dead; `details` describe its progress. A cancellation arrives with it too.
  */
 export async function withHeartbeat<T>(
   work: () => Promise<T>,

@@ -10,7 +10,7 @@ export function createRepricingActivities(deps: ActivityDeps) {
   return {
     /** Prices the next events of a run; says whether that was all. */
     repriceEvents: (run: { orgId: string; runId: string }): Promise<{ done: boolean }> =>
-      // Each batch commits with the run's place: a repeat goes on behind what was done.
+      // Each batch commits with the run's place: a repeat continues behind what was done.
       withFailures(() => withHeartbeat(() => repriceCalls(deps, run, stopIfCancelled))),
 
     endRepricingCancelled: endings.cancelled,

@@ -22,7 +22,7 @@ export function createRetentionActivities(deps: ActivityDeps) {
       }),
 
     runRetentionStep: (ref: RetentionStepRef): Promise<void> =>
-      // What was removed is committed piece by piece; a repeat goes on with what is left.
+      // What was removed is committed piece by piece; a repeat continues with what is left.
       withFailures(() =>
         withHeartbeat(() => runRetentionStep(deps, ref, Context.current().cancellationSignal)),
       ),

@@ -23,7 +23,7 @@ export function createSavingsRunActivities(deps: ActivityDeps) {
   return {
     /** Replays the calls of the run's period, keeps what the rules make of them, and shows it. */
     modelSavings: (run: RunRef): Promise<void> =>
-      // A repeat takes the run over and begins anew: what another attempt wrote goes first, and it can write no more.
+      // A repeat takes the run over and begins again: what another attempt wrote goes first, and it can write no more.
       withFailures(async () => {
         if (replays >= REPLAYS_MAX) throw comeAgain();
         replays += 1;
@@ -36,7 +36,7 @@ export function createSavingsRunActivities(deps: ActivityDeps) {
 
     /** Removes what newer results have taken the place of. */
     removeReplacedSavings: ({ orgId }: RunRef): Promise<void> =>
-      // A repeat goes on with what is left.
+      // A repeat continues with what is left.
       withFailures(() =>
         withHeartbeat(() => emptyReplacedSavings(orgDbOf(deps, orgId), async () => stopIfCancelled())),
       ),

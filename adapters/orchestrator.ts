@@ -64,15 +64,24 @@ export interface Orchestrator {
   startRun(kind: RunKind, run: RunName): Promise<void>;
   /** Asks a run's workflow to stop; one that is over or unknown needs nothing. Error workflow_engine_unavailable. */
   cancelRun(kind: RunKind, run: RunName): Promise<void>;
-  /** Tells the workflow of a webhook endpoint that something may be due, and starts it where there is none. Error workflow_engine_unavailable. */
+  /**
+   * Signals the workflow of a webhook endpoint that something may be due, and starts it where there is none. Error
+   * workflow_engine_unavailable.
+   */
   wakeWebhookDelivery(input: WebhookDeliveryInput): Promise<void>;
   /** Has the workflow of a claim carry a move out; starts it where there is none. Throws nothing. */
   moveClaim(input: ClaimInput, command: ClaimCommand): Promise<MoveAnswer>;
-  /** Tells the workflow of a claim that its row has changed, and starts it where there is none. Error workflow_engine_unavailable. */
+  /**
+   * Signals the workflow of a claim that its row has changed, and starts it where there is none. Error
+   * workflow_engine_unavailable.
+   */
   wakeClaim(input: ClaimInput): Promise<void>;
   /** The ids of the workflows of claims that run; one that has just begun may be missing. Error workflow_engine_unavailable. */
   listClaimWorkflows(): Promise<Set<string>>;
-  /** Tells the workflow that learns from an organization's claims of another outcome, and starts it where there is none. Error workflow_engine_unavailable. */
+  /**
+   * Signals another outcome to the workflow that learns from an organization's claims, and starts it where there is
+   * none. Error workflow_engine_unavailable.
+   */
   pokeWeightRecompute(input: WeightRecomputeInput): Promise<void>;
   /** Makes the schedule of a connection, or changes it to this. Error workflow_engine_unavailable. */
   putSyncSchedule(schedule: SyncSchedule): Promise<void>;
@@ -176,7 +185,7 @@ export class TemporalOrchestrator implements Orchestrator {
     return this.#call(async () => {
       const found = new Map<string, { paused: boolean }>();
       for await (const { scheduleId, memo, state } of this.#client.schedule.list()) {
-        // Whoever shares the server, with a task queue of his own, keeps his schedules.
+        // Anyone who shares the server, with a task queue of his own, keeps his schedules.
         if (!scheduleId.startsWith(SYNC_SCHEDULE_PREFIX) || memo?.taskQueue !== this.#taskQueue) continue;
         found.set(scheduleId, { paused: state.paused });
       }

@@ -88,8 +88,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
 ];
 
 /**
- * The application: every endpoint behind one error writer, one authentication and one log line a request. Whoever ends it
- * settles `failures`, the refused keys that are still to be written down.
+ * The application: every endpoint behind one error writer, one authentication and one log line a request. Anyone who
+ * ends it settles `failures`, the refused keys that are still to be written down.
  */
 export function createApp(
   deps: ApiDeps,
@@ -98,7 +98,7 @@ export function createApp(
 ): Koa {
   const app = new Koa();
   app.silent = true;
-  // Only a body that broke off under way comes here: the answer had begun, so nothing else can tell of it.
+  // Only a body that broke off under way comes here: the answer had begun, so nothing else can report it.
   app.on('error', (error, ctx: Context) =>
     deps.logger.warn({ err: error, path: ctx.path.slice(0, 256) }, 'a transfer broke off'),
   );
@@ -169,7 +169,7 @@ function mount(
   }
 }
 
-/** A problem that the endpoint does not list is a bug: the documents would not tell it. */
+/** A problem that the endpoint does not list is a bug: the documents would omit it. */
 function withDeclaredProblems(endpoint: Endpoint, handler: (ctx: Context) => Promise<void>): typeof handler {
   const declared = problemsOf(endpoint);
   return async (ctx) => {

@@ -20,7 +20,7 @@ export interface ApiDeps {
   database: Database;
   /** What other processes have changed of that which this one remembers. */
   changes: Changes;
-  /** The prices in force, refreshed behind the scenes. */
+  /** The prices in force, refreshed in the background. */
   prices: Prices & {
     /** Takes up a change of an organization's own prices that has just been stored. */
     reload(orgId: string): Promise<void>;
@@ -36,7 +36,7 @@ export interface ApiDeps {
   renderClaim(evidence: ClaimEvidence): Promise<Buffer>;
   /** How the providers' bills are fetched. */
   connectors: BillingConnectors;
-  /** The only way to addresses that users give. */
+  /** The only way to addresses that users set. */
   outbound: SafeFetch;
   /** One attempt to deliver a webhook over it. */
   deliverWebhook: DeliverWebhook;
@@ -77,6 +77,6 @@ export interface ApiSettings {
   corsOrigins: ReadonlySet<string>;
   /** How long browsers insist on TLS after an answer by TLS; 0 makes them forget it. */
   hstsMaxAgeSeconds: number;
-  /** How long a key's row is trusted while nothing is told of it; the authenticator's own time when absent. */
+  /** How long a key's row is trusted while no change of it is reported; the authenticator's own time when absent. */
   keyCacheMs?: number;
 }

@@ -85,7 +85,7 @@ export type Settle = SettleAnswer<EndpointResponse>;
  * What the header Idempotency-Key does at a POST or PATCH (docs/decisions/0032). `transaction`: the handler's statements
  * and the stored answer are one transaction, so the handler asks nobody else and streams nothing. `afterwards`: the
  * handler runs outside of a transaction, under a lease; the answer is stored with `settle`, or after the handler where
- * doing its work twice harms nothing. `ignored`: repeats are told by the content.
+ * doing its work twice harms nothing. `ignored`: repeats are recognized by the content.
  */
 export type IdempotencyMode = 'transaction' | 'afterwards' | 'ignored';
 
@@ -98,8 +98,8 @@ export function idempotencyOf(endpoint: Endpoint): Exclude<IdempotencyMode, 'ign
 }
 
 /**
- * Refuses endpoints whose repeats could not be told. Throws TypeError with their names, so that the service does not
- * start.
+ * Refuses endpoints whose repeats could not be recognized. Throws TypeError with their names, so that the service
+ * does not start.
  */
 export function assertRepeatable(endpoints: readonly Endpoint[]): void {
   const wrong = endpoints.filter((endpoint) => {
@@ -277,7 +277,7 @@ export function jsonBodyOf(endpoint: Endpoint): { schema: z.ZodType; isOptional:
   return method === 'get' || streams ? undefined : { schema: NO_FIELDS, isOptional: true };
 }
 
-/** Every code that an endpoint may answer: those that it lists, and those that reading a request and storing may give. */
+/** Every code that an endpoint may answer: those that it lists, and those of reading a request and of storing. */
 export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
   const codes: ErrorCode[] = [
     ...endpoint.problems,

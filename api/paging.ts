@@ -28,7 +28,7 @@ export const pageFields = { count: z.int(), offset: z.int(), has_more: z.boolean
 /** Likewise, of a list that a cursor goes through. */
 export const cursoredPageFields = { ...pageFields, next_cursor: z.string().nullable() };
 
-/** A page from one row more than it holds: the extra row tells whether there are more. */
+/** A page from one row more than it holds: the extra row shows whether there are more. */
 export function pageOf<T>(
   found: readonly T[],
   query: { limit: number; offset: number },
@@ -81,7 +81,7 @@ export function decodeTimeCursor(
   return { micros: BigInt(micros), id };
 }
 
-/** Where a row stands in the order of its list. */
+/** Position of a row in the order of its list. */
 type Position = readonly (bigint | number | string)[];
 
 /** The cursor after the last row that is shown; null at the end of the list. */
@@ -104,7 +104,7 @@ export function cursoredPage<T>(
   return { shown, page: { ...page, next_cursor: nextCursor(shown, page.has_more, positionOf) } };
 }
 
-/** Where a call stands in a list ordered by time and id. */
+/** Position of a call in a list ordered by time and id. */
 export function eventPosition(event: { timestampMicros: bigint; id: string }): Position {
   return [event.timestampMicros, event.id];
 }

@@ -106,7 +106,7 @@ export function titleOf(code: ErrorCode): string {
   return PROBLEMS[code].title;
 }
 
-/** A failure as its problem. Anything but a DomainError is a bug: a bare 500 that tells nothing of the inside. */
+/** A failure as its problem. Anything but a DomainError is a bug: a bare 500 that reveals nothing of the inside. */
 export function presentProblem(error: unknown, requestId: string): Problem {
   const known = error instanceof DomainError ? error : undefined;
   const code = known?.code ?? 'internal_error';

@@ -49,7 +49,7 @@ const JSON_TYPES: Record<string, string> = {
   boolean: 'true or false',
 };
 
-/** What is wrong in words for whoever wrote the request, where the schema itself says nothing. */
+/** What is wrong in words for anyone who wrote the request, where the schema itself says nothing. */
 const plainMessage: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`;
   if (issue.code !== 'invalid_type') return undefined;
@@ -108,7 +108,7 @@ export function integerParameter(min: number, max: number) {
       error: `must be a whole number from ${min} to ${max}`,
     })
     .meta({
-      // What is read is the text of a number; the documents tell the number.
+      // The parameter is the text of a number; the documents show the number.
       override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
         delete jsonSchema.pattern;
         Object.assign(jsonSchema, { type: 'integer', minimum: min, maximum: max });
@@ -173,8 +173,8 @@ export const filterParameter = z
   .meta({ type: 'string' });
 
 /**
- * A filter by a word of a list, in whichever case it is written; one that is not in the list is a typing error, which is to
- * be told. `spell` gives the case of the list.
+ * A filter by a word of a list, in whichever case it is written; one that is not in the list is a typing error, which
+ * is reported. `spell` converts to the case of the list.
  */
 export const wordParameter = <const T extends readonly [string, ...string[]]>(
   words: T,
@@ -186,14 +186,14 @@ export const wordParameter = <const T extends readonly [string, ...string[]]>(
     .pipe(z.enum(words, { error: `must be one of ${words.join(', ')}` }))
     .meta({ enum: [...words] });
 
-/** The name that somebody gives a thing. */
+/** A name that a user chooses. */
 export const nameField = z
   .string()
   .trim()
   .min(1, { error: 'must not be empty' })
   .max(256, { error: 'must have at most 256 characters' });
 
-/** A provider filter in any of its names; a word that is no provider stays as it is and finds nothing. */
+/** A provider filter in any of its names; a word that is no provider does not change and finds nothing. */
 export function providerFilter(word: string | undefined): string | undefined {
   return word === undefined ? undefined : (findProvider(word) ?? word);
 }

@@ -21,7 +21,7 @@ export interface OutboxDispatcherOptions extends UseCaseDeps {
   logger: Logger;
   /** Makes the schedules of connections what their rows say. */
   schedules: SyncSchedules;
-  /** Told how many messages a look took up; for metrics. */
+  /** Called with the number of messages that a look took up; for metrics. */
   onTick?(taken: number): void;
   /** Refusals after which a message is given up. */
   attemptsMax?: number;

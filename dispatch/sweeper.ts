@@ -18,9 +18,9 @@ const LIMITS = { queuedSeconds: 120, silentSeconds: 180 };
 
 /**
  * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
- * life is asked after, started again when the engine has lost it, and failed when its workflow is over. Webhooks whose
- * time is over wake their endpoint's workflow, and notices of claims their claim's (ClaimWatch): where the engine has lost it,
- * it begins anew. So is the learning of outcomes that no set knows.
+ * life is asked after, started again when the engine has lost it, and failed when its workflow is over. Webhooks
+ * whose time is over wake their endpoint's workflow, and notices of claims their claim's (ClaimWatch): where the
+ * engine has lost it, it begins again. So is the learning of outcomes that no set knows.
  */
 export class Sweeper {
   readonly #options: SweeperOptions;

@@ -22,7 +22,7 @@ const LINGER_MS = 1_000;
 /**
  * Bytes that are no HTTP request get one answer, and the connection ends with it. Where a request was answered before its
  * body turned out to be broken, the connection ends without a second answer, which Node would send: a proxy in front
- * could hand it to whoever asks next on that connection (RFC 9112 11.2).
+ * could hand it to anyone who asks next on that connection (RFC 9112 11.2).
  */
 export function answerBrokenRequests(server: Server, present: (broken: BrokenRequest) => RawAnswer): void {
   const latest = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }>();
@@ -57,8 +57,8 @@ function textOf({ status, headers, body }: RawAnswer): string {
 }
 
 /**
- * Tells answers that wait behind another one on their connection (pipelining, RFC 9112 9.3.2) when it closes. Node tells
- * `close` to the answer that is being sent alone: the others never end, and whatever is held until they do would be held
+ * Emits `close` on answers that wait behind another one on their connection (pipelining, RFC 9112 9.3.2). Node emits
+ * it on the answer that is being sent alone: the others never end, and whatever is held until they do would be held
  * for good.
  */
 export function closeQueuedAnswers(server: Server): void {
@@ -70,7 +70,7 @@ export function closeQueuedAnswers(server: Server): void {
     const known = waiting.get(socket);
     const queue = known ?? new Set<ServerResponse>();
     queue.add(response);
-    // Its turn has come: from now on Node tells it.
+    // Its turn has come: from now on Node emits its events.
     response.once('socket', () => queue.delete(response));
     if (known) return;
     waiting.set(socket, queue);

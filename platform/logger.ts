@@ -16,7 +16,7 @@ const WAITING_BYTES_MAX = 1_048_576;
 /** The pause before a pipe whose reader is slow is tried again. */
 const FULL_PIPE_WAIT_MS = 10;
 
-/** What never stands in a log line, at the top or one step down. */
+/** Fields that never appear in a log line, at the top or one step down. */
 const SECRET_FIELDS = [
   'authorization',
   'payload',
@@ -101,7 +101,7 @@ const DATABASE_FIELDS = ['table', 'column', 'constraint', 'routine'] as const;
 /**
  * An error as a line of the log shows it: what kind, where, and why, without what the request said. Drivers put the
  * statement with its values into their message and the refused row into `detail`, and parsers quote what they read;
- * prompts and keys stand in all of these, so an error's own fields are not copied.
+ * all of these can contain prompts and keys, so an error's own fields are not copied.
  */
 export function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return typeof error === 'object' ? 'not an error' : String(error);
@@ -130,7 +130,7 @@ function isDatabaseError(error: Record<string, unknown>): boolean {
   return typeof error.severity === 'string' && typeof error.code === 'string';
 }
 
-/** What comes after a colon, and what stands in quotation marks of any kind, is a value or holds one. */
+/** Text after a colon or in quotation marks is a value or contains one. */
 function withoutValues(message: string): string {
   return message
     .replace(/^[- ]+/, '')

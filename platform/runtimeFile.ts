@@ -20,7 +20,7 @@ export interface PartState {
   directory?: string;
   /** How far its clock is ahead of ours, milliseconds; Postgres only. */
   clockSkewMs?: number;
-  /** Where it stands, or what to do, in words. */
+  /** Its state, or what to do, as a sentence. */
   detail?: string;
 }
 
@@ -62,7 +62,7 @@ export class RuntimeFile {
     rmSync(this.#path, { force: true });
   }
 
-  /** Best effort: on a full disk the file stays as it was until the next change, and the service goes on. */
+  /** Best effort: on a full disk the file stays as it was until the next change, and the service continues. */
   #write(): void {
     try {
       writePrivateFile(this.#path, `${JSON.stringify(this.state, null, 2)}\n`);

@@ -16,7 +16,7 @@ const TAG_BYTES = 16;
 const HEADER_BYTES = 1 + KEY_ID_BYTES;
 export const SECRET_KEY_BYTES = 32;
 
-/** What sealed bytes are for: they open for nothing else, so that a row copied elsewhere tells nothing. */
+/** What sealed bytes are for: they open for nothing else, so that a row copied elsewhere reveals nothing. */
 export interface SecretBinding {
   orgId: string;
   /** Whose they are within the organization, e.g. a connection's id. */
@@ -27,7 +27,7 @@ export interface SecretBinding {
 
 /** A key and the name under which ciphertexts remember it. */
 export interface SecretKey {
-  /** 16 hex digits of the key's digest: tells keys apart and nothing about them. */
+  /** 16 hex digits of the key's digest: identifies a key and reveals nothing about it. */
   id: string;
   bytes: Buffer;
 }

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from './projectRoot.js';
 
 /**
- * Limits of the HTTP server. A body may take long, since bills of over a gigabyte are uploaded (api/pipeline/body.ts gives those
- * that are read at once less); headers may not.
+ * Limits of the HTTP server. A body may take long, since bills of over a gigabyte are uploaded (api/pipeline/body.ts
+ * limits those that are read at once further); headers may not.
  */
 export const HTTP_LIMITS = {
   headersTimeout: 15_000,

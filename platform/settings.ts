@@ -6,10 +6,10 @@ import { HSTS_MAX_AGE_SECONDS } from './serverLimits.js';
 /** One setting: how its text is read, what is said when it is wrong, and what the table in docs says of it. */
 interface Setting<S extends z.ZodType = z.ZodType> {
   schema: S;
-  /** What stands in the table and in .env.example when nothing is given. */
+  /** The default in the table and in .env.example. */
   shownDefault: string;
   meaning: string;
-  /** Completes "NAME is …: " with what to give instead. */
+  /** Completes "NAME is …: " with the remedy. */
   remedy: string;
   /** Masked when printed, and also taken from the file that `NAME_FILE` names. */
   secret?: true;

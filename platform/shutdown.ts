@@ -7,7 +7,7 @@ import { onEndSignals, outliveReaders } from './processMain.js';
 export interface StopLimits {
   /** Requests under way. */
   httpDrainMs: number;
-  /** Activities, until they are told to stop. */
+  /** Activities, until they are cancelled. */
   workerGraceMs: number;
   /** Activities, until they are cut. */
   workerForceMs: number;
@@ -15,7 +15,7 @@ export interface StopLimits {
   processMs: number;
 }
 
-/** Under `npm start` everything is to be gone within 30 s; an orchestrator is told to wait 45 s. */
+/** Under `npm start` everything is to be gone within 30 s; an orchestrator should wait 45 s. */
 const SUPERVISED: StopLimits = {
   httpDrainMs: 10_000,
   workerGraceMs: 10_000,
@@ -53,7 +53,7 @@ interface Step {
 
 /**
  * The order in which a process ends: what was registered last closes first, so each part still finds what it was
- * built on. A failing step is logged and the rest goes on.
+ * built on. A failing step is logged and the rest continues.
  */
 export class Shutdown {
   readonly #steps: Step[] = [];

@@ -14,7 +14,7 @@ export const SERVER_NODE_FLAGS = ['--max-semi-space-size=64'] as const;
 /** How a part of the service does; what `./trueup status` shows. */
 export type PartStatus = 'starting' | 'building' | 'up' | 'degraded' | 'down';
 
-/** What a supervised process tells its supervisor. */
+/** Messages of a supervised process to its supervisor. */
 export type ChildMessage =
   | { type: 'ready'; port?: number }
   | { type: 'waiting'; detail: string }
@@ -74,7 +74,7 @@ export class SupervisedProcess {
     this.firstReady = new Promise((resolve, reject) => {
       this.#settleFirst = { resolve, reject };
     });
-    // Whoever does not wait for it is not to end the process.
+    // Anyone who does not wait for it is not to end the process.
     this.firstReady.catch(() => undefined);
   }
 

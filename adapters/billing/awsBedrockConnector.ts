@@ -65,7 +65,7 @@ const FACTS: ConnectorFacts = {
   // A month's bill is final some days after its end; answers say so themselves (`Estimated`).
   provisionalDays: 36,
   revisableDays: 36,
-  // AWS makes the figures anew up to three times a day.
+  // AWS makes the figures again up to three times a day.
   pollIntervalSeconds: 8 * 3_600,
   requestGapMs: AWS_REQUEST_GAP_MS,
 };
@@ -87,7 +87,7 @@ type Step = (typeof STEPS)[number];
 
 const categoryOfStep = (step: Step): ChargeCategory => (step === 'editions' ? 'usage' : step);
 
-/** Where a page stands: its query, AWS's token, and the last day that the query's pages have told. */
+/** Position of a page: its query, AWS's token, and the last day in the query's pages so far. */
 interface Cursor {
   step: Step;
   toldDay: string;
@@ -173,7 +173,7 @@ export class AwsBedrockConnector implements BillingConnector {
         'provider_paging_changed',
         'AWS named the page that was asked for as the next one; the chunk is fetched from its beginning',
       );
-    // A day whose groups go on behind a page's end is told by both; every other query tells the same days again.
+    // A day whose groups continue on the next page is in both; every other query repeats the same days.
     const told = cursor.toldDay === '' ? -1n : microsOfDay(cursor.toldDay);
     const fresh = cursor.step === 'usage' ? buckets.filter((bucket) => bucket.startMicros > told) : [];
     const last = buckets.at(-1)?.startMicros ?? told;
@@ -230,7 +230,7 @@ export class AwsBedrockConnector implements BillingConnector {
   }
 }
 
-/** Cost Explorer has one address, whose region every signature names; an address of one's own may stand for another. */
+/** Cost Explorer has one address, whose region every signature names; a custom address may replace another one. */
 function regionOf(url: URL, { settings }: ProviderAccess): string {
   const ofHost = /^ce\.([a-z]{2}(?:-[a-z]+)+-\d)\./.exec(url.hostname)?.[1];
   return ofHost ?? settings.region ?? 'us-east-1';

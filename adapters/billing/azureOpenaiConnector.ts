@@ -47,7 +47,7 @@ const FACTS: ConnectorFacts = {
   // A month is closed up to five days after its end; a day of it may change until then.
   provisionalDays: 36,
   revisableDays: 36,
-  // Costs are made anew every four hours; Microsoft asks to query once a day.
+  // Costs are made again every four hours; Microsoft asks to query once a day.
   pollIntervalSeconds: 86_400,
   requestGapMs: AZURE_REQUEST_GAP_MS,
 };
@@ -202,10 +202,10 @@ const page = z.object({
 });
 
 /**
- * Of `{properties: {columns, rows, nextLink}}`: what a page has to do with paging. Columns are found by their names. A
- * whole answer tells its window, with rows for the days that bill something, so the last page stands for all of it.
- * `cursor` is the query of the link that led here. Error provider_answer_unreadable, also where a row tells a day that
- * was not asked for; provider_paging_changed where the link leads to where it came from.
+ * Of `{properties: {columns, rows, nextLink}}`: what a page has to do with paging. Columns are found by their names.
+ * A whole answer covers its window, with rows for the days that bill something, so the last page is marked as
+ * covering all of it. `cursor` is the query of the link that led here. Error provider_answer_unreadable, also where a
+ * row names a day that was not requested; provider_paging_changed where the link leads to where it came from.
  */
 export function readAzureEnvelope(
   body: Buffer,
@@ -213,7 +213,7 @@ export function readAzureEnvelope(
   cursor: string | null,
 ): { buckets: BucketTimes[]; nextCursor: string | null } {
   const window = { startMicros, endMicros };
-  // 204: the scope has nothing to tell.
+  // 204: the scope has no data.
   if (body.length === 0) return { buckets: [window], nextCursor: null };
   const { properties } = readEnvelope(page, body, 'Azure');
   const names = properties.columns.map(({ name }) => name.toLowerCase());

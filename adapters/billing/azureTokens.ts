@@ -27,8 +27,8 @@ const answerSchema = z.object({
 });
 
 /**
- * What Microsoft Entra's error codes mean to whoever connects (Microsoft documentation, "Microsoft Entra authentication
- * and authorization error codes").
+ * What Microsoft Entra's error codes mean to anyone who connects (Microsoft documentation, "Microsoft Entra
+ * authentication and authorization error codes").
  */
 const REASONS: Readonly<Record<number, string>> = {
   90002: 'there is no directory with this tenant_id',
@@ -123,7 +123,7 @@ export class AzureTokens {
     return this.#read(text);
   }
 
-  /** The manager of another cloud is asked for its own token; a loopback one or a proxy stands for the public one. */
+  /** The manager of another cloud is asked for its own token; a loopback address or a proxy replaces the public one. */
   #scope(): string {
     const { host } = new URL(this.#options.managementBaseUrl);
     return `https://${MANAGERS.has(host) ? host : 'management.azure.com'}/.default`;

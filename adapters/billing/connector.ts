@@ -97,7 +97,7 @@ export interface BillingConnector {
   settingsFault?(settings: ConnectionSettings): SettingsFault | undefined;
   /** The account, where the settings say it and the credentials do not. */
   accountOfSettings?(settings: ConnectionSettings): string | null;
-  /** The account that the credentials belong to; `accountId` null where the provider does not tell. */
+  /** The account that the credentials belong to; `accountId` null where the provider does not name it. */
   identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }>;
   /** One check for each thing that is needed. Throws only what is passing, so that "not now" is not read as "no". */
   test(access: ProviderAccess): Promise<ConnectorCheck[]>;
@@ -121,11 +121,11 @@ export interface ConnectorOptions {
   pageBytesMax?: number;
 }
 
-/** One report of a provider: how finely it is told and how many buckets one page holds at most. */
+/** One report of a provider: its width and how many buckets one page holds at most. */
 export interface ReportFacts {
   report: string;
   feed: Feed;
-  /** Buckets of one page by width; a report without `1h` is told by the day only. */
+  /** Buckets of one page by width; a report without `1h` has days only. */
   bucketsMax: { '1d': number; '1h'?: number };
 }
 

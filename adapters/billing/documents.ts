@@ -71,7 +71,7 @@ function formatOf(
   );
 }
 
-/** Adds where the document begins to a fault that a format tells of it. */
+/** Adds where the document begins to a fault that a format reports. */
 function placed<T>({ place }: JsonDocument, read: () => T): T {
   try {
     return read();
@@ -204,7 +204,7 @@ class DocumentBuilder implements JsonHandler {
   }
 }
 
-/** How a file is laid out; which bill it is, is told by the reader of its layout. */
+/** How a file is laid out; the reader of the layout finds out which bill it is. */
 export type FileShape = 'csv' | 'jsonLines' | 'parquet' | 'pages' | 'documents';
 
 /** What a Parquet file begins, and ends, with. */
@@ -230,7 +230,8 @@ export function shapeOf(head: Buffer, format: BillingFormat | undefined, provide
   if (text[0] !== '{' && text[0] !== '[') return shape === undefined || shape === 'table' ? 'csv' : 'pages';
   if (shape === 'table' || (shape === undefined && isRecordOfTable(text))) return 'jsonLines';
   if (holdsDocuments(text, format)) return 'documents';
-  // What is none of these is told by the columns that it misses, but to those whose reports are pages.
+  // A file that is none of these gets an error that names the missing columns, except for providers whose reports are
+  // pages.
   return shape === 'pages' || PAGE_PROVIDERS.has(provider) || PAGE.test(text) ? 'pages' : 'jsonLines';
 }
 

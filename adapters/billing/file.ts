@@ -20,11 +20,11 @@ export type { BillingFileOptions, BillingFileSummary, CoveredDay, TaggedRow } fr
 export type BillingFileReader = typeof readBillingFile;
 
 /**
- * Reads a provider's bill from its bytes, batch by batch, in memory that does not grow with the rows. What kind of file
- * it is is told from its beginning; one that is packed with gzip is unpacked on the way. Yields rows as they come and
+ * Reads a provider's bill from its bytes, batch by batch, in memory that does not grow with the rows. The beginning
+ * of the file shows its kind; one that is packed with gzip is unpacked on the way. Yields rows as they come and
  * returns the summary. Where `summary.superseded` is not empty the file restates buckets: the rows of those copies do
- * not count, and a second reading with `skip` leaves them out.
- * Error invalid_billing_file with the place; whatever was yielded before it must then not be kept.
+ * not count, and a second reading with `skip` leaves them out. Error invalid_billing_file with the place; whatever
+ * was yielded before it must then not be kept.
  */
 export async function* readBillingFile(
   chunks: AsyncIterable<Buffer>,

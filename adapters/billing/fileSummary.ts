@@ -6,7 +6,7 @@ import type { BillingFormat } from '../../domain/billing/sources.js';
 import type { Provider } from '../../domain/providers.js';
 import type { RandomAccess } from './tables/readTable.js';
 
-/** A row with the number of the bucket that told it; 0 in formats whose rows stand for themselves. */
+/** A row with the number of its bucket; 0 in formats without buckets. */
 export interface TaggedRow {
   row: BilledRow;
   copy: number;
@@ -22,7 +22,7 @@ export interface CoveredDay {
 
 export interface BillingFileOptions {
   provider: Provider;
-  /** Told from the content where absent. */
+  /** Found out from the content where absent. */
   format: BillingFormat | undefined;
   fxRate: FxRate;
   /** In its place where a rate was given for each month; asked by the day (`YYYY-MM-DD`). */
@@ -64,7 +64,7 @@ export interface Unconverted {
 /** Labels that an import lists one by one; the rest are in the rows. */
 const UNPARSED_LISTED_MAX = 200;
 
-/** Gathers what is told about a file while its rows stream by. */
+/** Collects the summary of a file while its rows stream by. */
 export class Notes {
   readonly #covered = new Map<string, CoveredDay>();
   readonly #unparsed = new Map<string, UnparsedLabel>();
@@ -109,7 +109,7 @@ export class Notes {
   }
 }
 
-/** Signatures of what is no bill that is read, and what to give instead. */
+/** Signatures of files that are no supported bill, and the remedy. */
 const SIGNATURES: readonly (readonly [bytes: readonly number[], told: string])[] = [
   [
     [0x50, 0x4b, 0x03, 0x04],

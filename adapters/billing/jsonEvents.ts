@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 /** A scalar with numbers kept as their text. */
 export type JsonScalar = null | boolean | string | ExactNumber;
 
-/** What the reader tells while bytes arrive. A key is told before its value. */
+/** Events of the reader while bytes arrive. A key comes before its value. */
 export interface JsonHandler {
   startObject(): void;
   endObject(): void;
@@ -52,7 +52,7 @@ export class JsonEvents {
     this.#handler = handler;
   }
 
-  /** Line and column (both from 1, columns in bytes) of the token that was told last. */
+  /** Line and column (both from 1, columns in bytes) of the last token. */
   get position(): { line: number; column: number } {
     return { line: this.#tokenLine, column: this.#tokenColumn };
   }

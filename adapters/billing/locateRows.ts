@@ -1,4 +1,4 @@
-/** Where on its pages a bill says what was read from it: record by record, for whoever has to show it again. */
+/** Where on its pages a bill says what was read from it: record by record, for anyone who has to show it again. */
 import type { BilledRow, ChargeCategory } from '../../domain/billing/billedRow.js';
 import {
   ExactNumber,
@@ -49,7 +49,7 @@ export interface LocatedRecord {
   rows: readonly BilledRow[];
 }
 
-/** How whoever freezes evidence is given `locateRecords`. */
+/** How anyone who freezes evidence is given `locateRecords`. */
 export type RecordLocator = typeof locateRecords;
 
 /**
@@ -201,7 +201,7 @@ function childrenOf(value: PageValue): [string, PageValue][] {
 /** A name inside a JSON pointer (RFC 6901). */
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** What whoever freezes evidence needs of the readers of bills; connectors say what their pages were asked for. */
+/** What anyone who freezes evidence needs of the readers of bills; connectors say what their pages were asked for. */
 export function createPageReaders(
   connectors: Readonly<Partial<Record<string, Pick<BillingConnector, 'askedFor'>>>>,
 ) {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../../domain/errors.js';
 import { MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 
-/** A longer wait that the provider asked for is told to the caller, who can do something else meanwhile. */
+/** A longer wait that the provider asked for is reported to the caller, who can do other work meanwhile. */
 const WAIT_MS_MAX = 5_000;
 /** Connections whose last request is remembered; the one that has waited longest is forgotten first. */
 const KEYS_MAX = 1_000;
@@ -86,7 +86,8 @@ const DURATION = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\
 
 /**
  * Seconds that an answer asks to wait, whole and at least one: `retry-after-ms`, `retry-after` (seconds or an HTTP
- * date) or the longest of Azure's own headers, else when the window of requests begins anew (Anthropic names the time, OpenAI a duration such as `1m6s`).
+ * date) or the longest of Azure's own headers, else when the window of requests begins again (Anthropic names the
+ * time, OpenAI a duration such as `1m6s`).
  */
 export function retryAfterOf(headers: Headers, nowMicros: bigint): number {
   const named = fromRetryAfter(headers, nowMicros);
@@ -97,7 +98,7 @@ export function retryAfterOf(headers: Headers, nowMicros: bigint): number {
   return Math.min(Math.max(1, Math.ceil(seconds ?? RETRY_AFTER_SECONDS_DEFAULT)), RETRY_AFTER_SECONDS_MAX);
 }
 
-/** Seconds until the window begins anew, where an answer says that no request is left in it; else undefined. */
+/** Seconds until the window begins again, where an answer says that no request is left in it; else undefined. */
 export function spentWindowOf(headers: Headers, nowMicros: bigint): number | undefined {
   const remaining =
     headers.get('anthropic-ratelimit-requests-remaining') ?? headers.get('x-ratelimit-remaining-requests');

@@ -52,7 +52,7 @@ export interface OutgoingRequest {
   headers: Readonly<Record<string, string>>;
 }
 
-/** An answer with status 200, or 204 where nothing is there to be told (the body is then empty). */
+/** An answer with status 200, or 204 where there is no data (the body is then empty). */
 export interface ProviderAnswer {
   /** Path and query as asked. */
   requestPath: string;
@@ -72,7 +72,7 @@ export interface ProviderRequest {
   body?: string;
   /** Beside those that every request has, in lower case. */
   headers?: Readonly<Record<string, string>>;
-  /** The request goes on behind a page that the provider named. */
+  /** The request continues behind a page that the provider named. */
   hasCursor?: boolean;
 }
 
@@ -217,7 +217,7 @@ async function readStart(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** A failure below HTTP. Its own text is left out, only the code of the system's error is told. */
+/** A failure below HTTP. Its own text is left out, only the code of the system's error is kept. */
 function unreachable(error: unknown, isLate: boolean, name: string): DomainError {
   const cause = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined;
   const code = typeof cause?.code === 'string' && /^[A-Z_]{1,40}$/.test(cause.code) ? ` (${cause.code})` : '';
@@ -239,7 +239,7 @@ export interface ProviderTerms {
   /** What asks, e.g. `the application`; `the key` where absent. */
   subject?: string;
   /**
-   * The status that an answer means where the provider gives another one; `page`: the page asked for is no longer known.
+   * The status that an answer means where the provider sends another one; `page`: the page asked for is no longer known.
    */
   statusOf?(status: number, text: string): number | 'page' | undefined;
   /** What a 404 means where it is no outage: ends a sentence. */

@@ -108,7 +108,7 @@ export class BodyReader {
   }
 
   #giveBack(thread: ThreadHandle): void {
-    // Whoever was reading gave up: nobody knows what the thread is about.
+    // Anyone who was reading gave up: the state of the thread is unknown.
     if (thread.isReading) void thread.end();
     const next = this.#nextInLine();
     if (next) {
@@ -128,7 +128,7 @@ export class BodyReader {
     this.#idle.set(thread, timer);
   }
 
-  /** Whoever waits longest, of the organization whose turn it is. */
+  /** Anyone who waits longest, of the organization whose turn it is. */
   #nextInLine(): ((thread: ThreadHandle) => void) | undefined {
     const first = this.#waiting.entries().next();
     if (first.done) return undefined;

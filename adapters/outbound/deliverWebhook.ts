@@ -31,7 +31,7 @@ export interface DeliveryClock {
   nowMs(): number;
 }
 
-/** Attempts by the only way to addresses that users give: public ones, 15 seconds, 64 KB of the answer, no redirects. */
+/** Attempts by the only way to addresses that users set: public ones, 15 seconds, 64 KB of the answer, no redirects. */
 export function deliverWebhookBy(outbound: SafeFetch, clock: DeliveryClock): DeliverWebhook {
   return async ({ url, messageId, body, secrets, signal }) => {
     const nowMicros = clock.nowMicros();

@@ -64,7 +64,7 @@ export interface SafeAnswer {
 /** Why there is no answer: `refused` stays so until the address changes, the others may pass. */
 export type SafeFetchFault = 'refused' | 'timed_out' | 'unreachable' | 'broken_answer' | 'cancelled';
 
-/** Its message names no address that a name leads to: it is shown to whoever gave the name. */
+/** Its message names no address that a name leads to: it is shown to the person who set the name. */
 export class SafeFetchError extends Error {
   readonly fault: SafeFetchFault;
 
@@ -76,7 +76,7 @@ export class SafeFetchError extends Error {
 }
 
 /**
- * The only way to an address that a user gave (OWASP API7, ASVS 5 1.3.6). Only http and https, only to public addresses
+ * The only way to an address that a user set (OWASP API7, ASVS 5 1.3.6). Only http and https, only to public addresses
  * and to hosts that the operator allows; the address that was judged is the one that is connected to, so a name that
  * leads elsewhere the second time gains nothing. No redirects, no proxy of the environment, no kept connections, no
  * inflating, at most 64 KB of the answer, at most 15 seconds.
@@ -256,7 +256,7 @@ function tooLate({ host }: Target, ms: number): SafeFetchError {
   return new SafeFetchError('timed_out', `${host} did not answer within ${ms / 1_000} s`);
 }
 
-/** A failure below or inside HTTP, told by the system's code alone: its text may name an address. */
+/** A failure below or inside HTTP, by the system's code alone: its text may name an address. */
 function faultOfConnection(error: unknown, { host }: Target): SafeFetchError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^HPE_|^ERR_HTTP|^ERR_STREAM|^Z_/.test(code))
@@ -321,7 +321,7 @@ const URL_CHARS_MAX = 2_048;
 /** Names that mean this machine or its own network wherever they are asked (RFC 6761, RFC 6762, RFC 8375, RFC 9476). */
 const LOCAL_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa|alt|onion)$/;
 
-/** An address that a request may go to, as far as its text tells; where its name leads is looked at when it connects. */
+/** An address that a request may go to, as far as its text shows; where its name leads is looked at when it connects. */
 export interface Target {
   url: URL;
   /** Name or IP address, without brackets and without a final dot. */
@@ -334,7 +334,7 @@ export interface Target {
 export type AllowedHosts = ReadonlySet<string>;
 
 /**
- * Reads an address that a user gave. A text is returned instead where no request may go there: a sentence without a
+ * Reads an address that a user set. A text is returned instead where no request may go there: a sentence without a
  * subject that says why. Decimal, octal and hexadecimal forms of an IP address, full-width letters and the like are
  * read as the URL standard reads them, so they are judged as the address that would be connected to.
  */
@@ -362,6 +362,6 @@ export function readTarget(text: string, allowedHosts: AllowedHosts): Target | s
 
 export const BAD_PORT = 'must use port 80 or 443';
 export const NOT_PUBLIC = 'must lead to the public internet, not to this machine or its network';
-/** What else can be done about an address of the operator's own network, for whoever enters one. */
+/** What else can be done about an address of the operator's own network, for anyone who enters one. */
 export const ALLOW_REMEDY =
   'the operator can allow a host and port of its own network (OUTBOUND_ALLOWED_HOSTS)';

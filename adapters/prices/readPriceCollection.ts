@@ -5,7 +5,7 @@ import { readModelsDev } from '../../domain/pricing/imports/readModelsDev.js';
 import { JsonEvents, type JsonHandler, type JsonScalar } from '../billing/jsonEvents.js';
 
 /**
- * Reads a public price collection from its bytes: which one is told from the content. Numbers are taken as they are
+ * Reads a public price collection from its bytes: the content shows which one. Numbers are taken as they are
  * written, so that no rate passes through a double. Throws RangeError saying what is wrong and where.
  */
 export function readPriceCollection(bytes: Buffer): ListedCollection {
@@ -34,7 +34,7 @@ function readExactJson(bytes: Buffer): PageValue {
   return first;
 }
 
-/** Builds the value that the events tell. */
+/** Builds the value from the events. */
 class TreeBuilder implements JsonHandler {
   readonly documents: PageValue[] = [];
   readonly #open: (PageObject | PageValue[])[] = [];

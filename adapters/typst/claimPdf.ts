@@ -4,7 +4,10 @@ import { parseInstant } from '../../domain/period.js';
 import { CLAIM_TEMPLATE, dayChart } from './claimTemplate.js';
 import type { Renderer } from './renderer.js';
 
-/** The document of a claim from its frozen evidence; the same evidence gives the same bytes. Error document_failed. */
+/**
+ * The document of a claim from its frozen evidence; the same evidence results in the same bytes. Error
+ * document_failed.
+ */
 export async function renderClaimPdf(
   renderer: Pick<Renderer, 'render'>,
   evidence: ClaimEvidence,

@@ -188,7 +188,7 @@ const GRID = '#e2e8f0';
 const BILLED = '#c2410c';
 const EXPECTED = '#0f766e';
 
-/** Billed against expected by day, as an SVG of fixed size; the same days give the same text. */
+/** Billed against expected by day, as an SVG of fixed size; the same days result in the same text. */
 export function dayChart(days: readonly ChartDay[]): string {
   const most = Math.max(...days.flatMap(({ billed, expected }) => [billed, expected]), 0.01);
   const y = scaleLinear([0, most], [HEIGHT - MARGIN.bottom, MARGIN.top]).nice(4);

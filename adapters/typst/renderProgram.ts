@@ -1,6 +1,6 @@
 /**
- * A process of its own that sets one document and ends. The typesetter is native code: a fault in it ends this process and
- * no other. It is told everything by one message and has neither settings nor secrets.
+ * A process of its own that sets one document and ends. The typesetter is native code: a fault in it ends this
+ * process and no other. It receives everything in one message and has neither settings nor secrets.
  */
 import { NodeCompiler } from '@myriaddreamin/typst-ts-node-compiler';
 
@@ -13,7 +13,7 @@ export interface RenderJob {
   fontPaths: string[];
   /** An empty folder: whatever lies in it a template could read. */
   workspace: string;
-  /** Seconds since 1970 that the document says of its making: the same job gives the same bytes. */
+  /** Seconds since 1970 at which the document was made, by its own metadata: the same job results in the same bytes. */
   createdSeconds: number;
 }
 
@@ -38,7 +38,7 @@ function render(job: RenderJob): RenderAnswer {
   }
 }
 
-/** The typesetter tells what it finds in `code`, and sometimes nothing. */
+/** The typesetter reports its findings in `code`, and sometimes nothing. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   const told = [message, code].filter((one) => typeof one === 'string' && one !== '').join(' ');

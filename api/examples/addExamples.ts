@@ -17,7 +17,7 @@ interface Operation {
   [EXAMPLE_FROM]?: RenderedExample['sources'];
 }
 
-/** Answers that the demo gave, by operationId; `RECORD_EXAMPLES=1` of test/e2e/openapiExamples.slow.test.ts records them. */
+/** Answers of the demo, by operationId; `RECORD_EXAMPLES=1` of test/e2e/openapiExamples.slow.test.ts records them. */
 type RecordedAnswers = Readonly<Record<string, { status: number; body: unknown } | undefined>>;
 
 /** A stream of protobuf or of lines has no example: the same operation takes JSON. */

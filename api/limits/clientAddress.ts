@@ -3,12 +3,12 @@ import { BlockList, isIP } from 'node:net';
 
 /** What an IPv4 address is called on a socket that speaks IPv6 (RFC 4291, 2.5.5.2). */
 const MAPPED = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i;
-/** Groups of an IPv6 address that its provider gives out as one (RFC 6177): the rest is the customer's to choose. */
+/** Groups of an IPv6 address that its provider assigns as one (RFC 6177): the rest is the customer's to choose. */
 const PREFIX_GROUPS = 4;
 
 /**
- * Tells where a request comes from. The header X-Forwarded-For is read only where the connection comes from a trusted
- * proxy, and only from its end as far as proxies are trusted: what stands before that, anybody can have written.
+ * Finds out where a request comes from. The header X-Forwarded-For is read only where the connection comes from a trusted
+ * proxy, and only from its end as far as proxies are trusted: anybody can have written what precedes that.
  */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;

@@ -15,7 +15,7 @@ export const RETRY_AFTER_DOC: Record<string, string> = {
   'Retry-After': 'Seconds until the same can succeed',
 };
 
-/** How a policy stands after a request. */
+/** The state of a policy after a request. */
 interface ServiceLimit {
   name: string;
   policy: string;
@@ -24,7 +24,7 @@ interface ServiceLimit {
   windowSeconds: number | undefined;
 }
 
-/** Notes how a rate stands, for the answer's fields; what was noted of the same policy before is replaced. */
+/** Notes the state of a rate for the answer's fields; what was noted of the same policy before is replaced. */
 export function noteRate(
   ctx: Context,
   name: string,

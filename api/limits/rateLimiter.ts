@@ -7,7 +7,7 @@ import {
   TokenBucket,
 } from '../../domain/access/limits/rate.js';
 
-/** Buckets that are remembered: those of whoever was here last. A forgotten one is asked for again. */
+/** Buckets that are remembered: those of anyone who was here last. A forgotten one is asked for again. */
 const BUCKETS_MAX = 20_000;
 /** The share of a bucket that an instance takes in advance. */
 const LEASE_SHARE = 20;
@@ -48,7 +48,7 @@ export interface Verdict {
 interface Bucket {
   name: BucketName;
   rate: Rate;
-  /** What this instance alone may give: holds with and without the store. */
+  /** What this instance alone may grant: holds with and without the store. */
   own: TokenBucket;
   /** Taken in advance and not spent. */
   held: number;
@@ -66,15 +66,15 @@ export interface RateLimiterOptions {
   /** Longest wait for the store, milliseconds of real time. */
   storeLimitMs: number;
   nowMs: () => number;
-  /** Told once for each pause that a failing store causes. */
+  /** Called once for each pause that a failing store causes. */
   onStoreFailure: (error: unknown) => void;
 }
 
 /**
  * Buckets that hold over all instances without a question to the database for each request: an instance takes a
- * twentieth of a bucket in advance and spends it here. All instances together give, within any t seconds, at most
+ * twentieth of a bucket in advance and spends it here. All instances together grant, within any t seconds, at most
  * burst + t · quota/window and what each of n instances held at its beginning: n · burst/20. Without its store each
- * instance goes on with a bucket of its own, of the full rate, which it keeps up all the time.
+ * instance continues with a bucket of its own, of the full rate, which it keeps up all the time.
  */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
@@ -119,7 +119,7 @@ export class RateLimiter {
     return bucket;
   }
 
-  /** Decides without the store; undefined where only the store can tell. */
+  /** Decides without the store; undefined where only the store can decide. */
   #takeHere(bucket: Bucket, cost: number): Verdict | undefined {
     const nowMs = this.#options.nowMs();
     if (bucket.held > 0 && nowMs >= bucket.heldUntilMs) bucket.held = 0;

@@ -22,7 +22,7 @@ import { noteConcurrency, noteRate, wholeSeconds } from './rateLimitFields.js';
 
 /** Addresses that are remembered: those that were here last. */
 const ADDRESSES_MAX = 20_000;
-/** How long an export or a run usually goes on at least; a client that asks sooner asks in vain. */
+/** How long an export or a run usually continues at least; a client that asks sooner asks in vain. */
 const BUSY_RETRY_SECONDS = 5;
 /** The organization's bucket, beside those of its keys. */
 const ORGANIZATION = 'organization';
@@ -185,7 +185,7 @@ export class RequestLimits {
   ): Judged | Promise<Judged> {
     const rate = (this.#options.rules as LimitRules)[policy.rate];
     const judge = (verdict: Verdict): Judged => {
-      // Items have no unit that the draft knows; they are told in the refusal alone.
+      // Items have no unit that the draft knows; only the refusal names them.
       if (policy !== ITEMS) noteRate(ctx, policy.name, rate, verdict);
       if (verdict.isGranted) return { isGranted: true, refusal: undefined };
       this.#options.metrics.rateLimited.inc({ class: policy.name });

@@ -13,7 +13,7 @@ import { requestContext } from './requestContext.js';
 /** How long a key's row is trusted without asking again: the backstop for a revocation. */
 const KEY_CACHE_MS = 5_000;
 const KEY_CACHE_ENTRIES = 10_000;
-/** Stands for the digest of a key that there is not: no text is known that has it. */
+/** The digest in place of a missing key's: no known text has it. */
 const NO_DIGEST = Buffer.alloc(32);
 
 const REFUSAL = 'a valid API key is needed: send the header Authorization: Bearer <key>';
@@ -29,12 +29,12 @@ interface ParsedToken {
   digest: Buffer;
 }
 
-/** Tells the caller from the Authorization header, with a short-lived cache in front of the keys table. */
+/** Finds the caller of the Authorization header, with a short-lived cache in front of the keys table. */
 export class Authenticator {
   readonly #database: Database;
   readonly #now: () => bigint;
   readonly #cache: LRUCache<string, RememberedKey>;
-  /** Grows with every change that is told. */
+  /** Grows with every change that is reported. */
   #generation = 0;
   readonly #parsed = new LRUCache<string, ParsedToken>({ max: KEY_CACHE_ENTRIES });
   readonly #uses: KeyUses;
@@ -61,7 +61,8 @@ export class Authenticator {
 
   /**
    * The caller behind an Authorization header; `basic` also takes HTTP Basic with the key as the password.
-   * `addressOf` tells where the request comes from, for the audit log. Error: unauthenticated, the same for every cause.
+   * `addressOf` returns where the request comes from, for the audit log. Error: unauthenticated, the same for every
+   * cause.
    */
   async authenticate(header: string | undefined, basic: boolean, addressOf?: () => string): Promise<Caller> {
     const token = readToken(header, basic);
@@ -97,7 +98,7 @@ export class Authenticator {
 
   /**
    * The key with this id, and whether it knows the secret. A secret that the row at hand does not know is looked up
-   * anew: it may be of a rotation a moment ago. So every refusal costs the same queries and comparisons, whether or not
+   * again: it may be of a rotation a moment ago. So every refusal costs the same queries and comparisons, whether or not
    * there is such a key.
    */
   async #findKeyOf(parsed: ParsedToken): Promise<{ key: RememberedKey | undefined; isKnown: boolean }> {
@@ -108,7 +109,7 @@ export class Authenticator {
     const askedMicros = this.#now();
     const found = await findKey(this.#database, parsed.keyId);
     const stored = found && { ...found, aheadMicros: aheadBy(found.readAtMicros, askedMicros, this.#now()) };
-    // A row that was read before a change was told must not outlive the telling.
+    // A row that was read before a change must not outlive the report of it.
     if (stored && generation === this.#generation) this.#cache.set(stored.id, stored);
     return { key: stored, isKnown: this.#knows(stored, parsed.digest) };
   }
@@ -154,7 +155,7 @@ function readToken(header: string | undefined, basic: boolean): string | undefin
   return decoded.slice(decoded.indexOf(':') + 1);
 }
 
-/** Refuses a caller that lacks a scope. Error: forbidden, with the words that the specification gives for admin. */
+/** Refuses a caller that lacks a scope. Error: forbidden, with the sentence that the specification has for admin. */
 export function assertScope(caller: Caller, scope: Scope): void {
   if (caller.allows(scope)) return;
   throw new DomainError(

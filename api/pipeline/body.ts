@@ -25,7 +25,7 @@ export class IncomingBody {
   readonly whenRead: () => Promise<void>;
   readonly #hold: (bytes: number) => void;
 
-  /** `hold` is told how many bytes of it the memory holds, and throws where there is no room for them. */
+  /** `hold` is called with how many bytes of it the memory holds, and throws where there is no room for them. */
   constructor(
     request: IncomingMessage,
     { whenRead, hold }: { whenRead?: () => Promise<void>; hold?: (bytes: number) => void } = {},

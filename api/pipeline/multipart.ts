@@ -33,7 +33,7 @@ export interface ReceivedFile {
 
 /**
  * Receives a form with exactly one file, in the field `file`, and hands its bytes to `store` in chunks of
- * `chunkBytes` (the last one shorter), in order, waiting for each. Other fields may stand before or after it.
+ * `chunkBytes` (the last one shorter), in order, waiting for each. Other fields may precede or follow it.
  * Errors: unsupported_media_type; invalid_multipart for a broken form, a second file, too many parts;
  * missing_parameter without a file; payload_too_large beyond `maxBytes`. What `store` throws comes out as it is.
  */

@@ -15,6 +15,6 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 export function requestIdFrom(header: string | string[] | undefined, nowMillis: number): string {
   if (typeof header === 'string' && REQUEST_ID.test(header)) return header;
   const time = nowMillis.toString(16).padStart(12, '0');
-  // What stands behind the time and the version is random in every uuid; a version 4 one is the cheapest to have.
+  // The bits behind the time and the version are random in every uuid; a version 4 one is the cheapest to have.
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }

@@ -4,8 +4,8 @@ import type { Context } from 'koa';
 const DATA_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * What every answer says to browsers: not to guess its type, not to frame it, not to tell its address to other sites,
- * not to hand it to their pages. ASVS 5 3.4 and 3.5 ask for them; X-Frame-Options is for browsers that do not know
+ * Asks browsers not to guess the answer's type, not to frame it, not to send its address to other sites, and not to
+ * pass it to their pages. ASVS 5 3.4 and 3.5 ask for them; X-Frame-Options is for browsers that do not know
  * frame-ancestors.
  */
 export const SECURITY_HEADERS: readonly (readonly [string, string])[] = [
@@ -30,7 +30,7 @@ export function setSecurityHeaders(ctx: Context, hstsMaxAgeSeconds: number): voi
 }
 
 function isTls({ req }: Context): boolean {
-  // Of several proxies the first one, which the client spoke to, stands first.
+  // Of several proxies the first one, which the client spoke to, comes first.
   const [first = ''] = String(req.headers['x-forwarded-proto'] ?? '').split(',', 1);
   return first.trim().toLowerCase() === 'https';
 }

@@ -34,7 +34,7 @@ export interface AnchorsAtHand {
   forged: number;
   /** Ids of keys that signed some and are not at hand, with how many: those are compared all the same. */
   unknownKeys: ReadonlyMap<string, number>;
-  /** Organizations of which the newest anchor is such a one: no signature that can be checked stands for their chain. */
+  /** Organizations whose newest anchor is such a one: no signature that can be checked covers their chain. */
   unvouched: number;
   unreadable: number;
 }
@@ -287,7 +287,7 @@ function reportAnchors(report: AuditLogReport, anchors: AnchorsAtHand): void {
   for (const [keyId, count] of anchors.unknownKeys) {
     const sentence = `${anchors.place}: the signatures of ${count} anchors could not be checked: the secret key ${keyId} is not at hand`;
     if (anchors.unvouched > 0) note(report, `${sentence}.`);
-    // As after each rotation of the key: whoever waits for an end of the note would wait for years.
+    // As after each rotation of the key: anyone who waits for an end of the note would wait for years.
     else report.lines.push(`NOTE   ${sentence}; newer ones, which were, cover the same rows.`);
   }
   if (anchors.unreadable > 0)
@@ -380,8 +380,8 @@ export function outsideAnchorFolder(config: Config): string | undefined {
 
 /**
  * Writes the restore into every organization's audit log, and returns the lines of anchors that say where each chain
- * goes on from here: what anchors of before have seen after that is lost with the restore, and no tampering. `known` are
- * files with anchors of before; organizations that only they know are told to be gone.
+ * continues from here: what anchors of before have seen after that is lost with the restore, and no tampering.
+ * `known` are files with anchors of before; organizations that only they know are reported as gone.
  */
 export async function recordRestore(
   database: Database,
@@ -411,7 +411,7 @@ export async function recordRestore(
   });
 }
 
-/** Takes the anchors of the installation that is replaced along: they tell of what the restore gives up. */
+/** Takes the anchors of the installation that is replaced along: they document what the restore discards. */
 export function carryAnchors(from: string, to: string): void {
   if (!existsSync(from)) return;
   mkdirSync(to, { recursive: true, mode: 0o700 });

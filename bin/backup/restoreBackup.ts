@@ -148,7 +148,7 @@ async function tryCluster(
   }
 }
 
-/** The restore stands in the audit log, and its anchors say from where each chain goes on. */
+/** The audit log records the restore, and its anchors state where each chain continues. */
 async function markRestore(
   config: Config,
   url: string,
@@ -172,7 +172,7 @@ async function findKeyProblem(config: Config, url: string, filesFolder: string):
   return `the backup holds no secret-key: providers' credentials or webhook secrets in it were sealed with ${[...sealed.keys()].join(', ')}; start with the TRUEUP_SECRET_KEY that the installation had.`;
 }
 
-/** What a person is told of a restore: where it is, what the books say, what to do next. */
+/** The report of a restore for a person: where it is, what the books say, what to do next. */
 export function restoreReport(restored: RestoredInstallation, dataDir: string, usualDataDir: string): string {
   const { header, manifest, books, aside, keyProblem } = restored;
   const then = manifest.books;

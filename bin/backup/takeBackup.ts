@@ -31,7 +31,7 @@ import { blobStoreOf } from '../wiring/outside.js';
 import { HEADER_NAME, hasOurSchema, makeHeader, placeArchive } from './archive.js';
 import { inBytes, ProgressLine } from './words.js';
 
-/** What stands at a backup's end. */
+/** The last entry of a backup. */
 export interface BackupManifest extends Manifest {
   start_lsn: string;
   stop_lsn: string;

@@ -34,8 +34,8 @@ interface CreateOptions {
 }
 
 /**
- * Makes, lists, rotates, revokes and checks keys by the rules of the API; whoever may run it may give every scope. A
- * key is printed once: only its digest is stored.
+ * Makes, lists, rotates, revokes and checks keys by the rules of the API; everyone who can run it may grant every
+ * scope. A key is printed once: only its digest is stored.
  */
 export function command(terminal: Terminal): Command {
   return new Command('keys')
@@ -225,7 +225,7 @@ function presentKey(key: ApiKey) {
   };
 }
 
-/** Tells offline whether a text can be a key at all. */
+/** Checks offline whether a text can be a key at all. */
 function checkKey(text: string): string {
   const fault = findKeyFault(text);
   if (fault !== undefined) throw new StartError(`This is no key: ${fault}.`);

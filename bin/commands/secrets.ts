@@ -53,9 +53,9 @@ const ROUNDS_MAX = 20;
 const ANSWERS_A_BATCH = 500;
 
 /**
- * Seals every stored credential under a new key. With an embedded Postgres the new key is made here, stands before the
- * old one in the key's file until nothing needs the old one, and running processes take it from there; killed at any
- * moment, the next call goes on. With a database of one's own everything is sealed under the first key that is set.
+ * Seals every stored credential under a new key. With an embedded Postgres the new key is made here, precedes the old
+ * one in the key's file until nothing needs the old one, and running processes take it from there; killed at any
+ * moment, the next call continues. With a database of one's own everything is sealed under the first key that is set.
  */
 export async function rotateSecrets(
   config: Config,

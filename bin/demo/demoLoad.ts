@@ -50,7 +50,7 @@ export async function addAgreements(client: ServiceClient, demo: Demo): Promise<
   }
 }
 
-/** Entries are never changed, only added: one that stands already is not told again. */
+/** Entries are never changed, only added: an existing one is not sent again. */
 async function addContractRate(client: ServiceClient, rate: DemoContractRate): Promise<void> {
   const path = '/api/v1/pricing/contract-rates';
   const { contract_rates: known } = bodyOf(await ask(client, 'GET', path), `GET ${path}`, [200]);
@@ -106,7 +106,7 @@ async function addBills(client: ServiceClient, { files }: Demo): Promise<void> {
   await Promise.all(imports);
 }
 
-/** Enforcement rules, and what they would have saved over all days. A rule that stands already is not made again. */
+/** Enforcement rules, and what they would have saved over all days. An existing rule is not made again. */
 async function modelRules(client: ServiceClient, { rules, calendar, endDay }: Demo): Promise<unknown> {
   const path = '/api/v1/enforcement-rules';
   const { enforcement_rules: known } = bodyOf(await ask(client, 'GET', path), `GET ${path}`, [200]);
@@ -190,7 +190,7 @@ export function bodyOf(answer: Answer, what: string, wanted: readonly number[]):
 }
 
 /**
- * Asks until a run is over; `onProgress` is told how far it is.
+ * Asks until a run is over; `onProgress` is called with its progress.
  * @throws StartError when it did not end well.
  */
 async function waitForRun(

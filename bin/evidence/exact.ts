@@ -1,4 +1,4 @@
-/** What a pack says that does not follow from the rest of it: the file and, where one can be told, the line. */
+/** A statement of a pack that does not follow from the rest of it: the file and, where known, the line. */
 export class Difference extends Error {
   readonly file: string;
   readonly line: number | undefined;

@@ -33,9 +33,9 @@ export function verifyFile(path: string): Verified {
 }
 
 /**
- * Checks a pack of evidence by nothing but its own files: that they are as the manifest has them, and that the claim follows
- * from the provider's pages, the calls and the rates. Own arithmetic and own readers: nothing here is what made the claim.
- * A pack whose files' hashes are wrong is checked all the same: that tells the line.
+ * Checks a pack of evidence by nothing but its own files: that they are as the manifest has them, and that the claim
+ * follows from the provider's pages, the calls and the rates. Own arithmetic and own readers: nothing here is what
+ * made the claim. A pack whose files' hashes are wrong is checked all the same, to find the line.
  */
 export function verifyPack(files: ReadonlyMap<string, Buffer>): Verified {
   const checks: Checked[] = [];
@@ -313,7 +313,7 @@ export function reportOf({ checks, differences, claim }: Verified): string {
   const rows = checks.map(({ what, count, note }) =>
     `  ${what.padEnd(width)}  ${String(count).padStart(8)}${note === '' ? '' : `   ${note}`}`.trimEnd(),
   );
-  // A line tells more than the sha256 of a file.
+  // A line is more precise than the sha256 of a file.
   const [first] = [...differences].sort(
     (a, b) => Number(a.line === undefined) - Number(b.line === undefined),
   );

@@ -29,7 +29,7 @@ export interface Finding {
 const FREE_BYTES_MIN = 2 * 1024 ** 3;
 const CLOCK_SKEW_MS_MAX = 5_000;
 
-/** Looks at what usually stands in the way. */
+/** Checks the usual causes of trouble. */
 export async function diagnose(config: Config): Promise<Finding[]> {
   const inspection = await inspectService(config);
   const url = findDatabaseUrl(config, inspection);

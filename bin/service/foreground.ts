@@ -6,7 +6,7 @@ import { Shutdown } from '../../platform/shutdown.js';
 import { createScreen, type Screen } from '../terminal/terminal.js';
 import { startService } from './service.js';
 
-/** The service in the foreground, as whoever started it sees it. */
+/** The service in the foreground, as anyone who started it sees it. */
 export interface ForegroundService {
   /** Address of the API, as a browser on this machine can open it. */
   base: string;
@@ -27,7 +27,7 @@ export interface ForegroundOptions {
  */
 const ONE_REQUEST_MS = 1_000;
 
-/** Runs everything in one process group until it is told to end, then ends it in order. */
+/** Runs everything in one process group until it receives a signal to end, then ends it in order. */
 export async function runInForeground(
   config: Config,
   { isQuiet = false, work }: ForegroundOptions = {},

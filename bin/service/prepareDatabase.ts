@@ -107,10 +107,10 @@ async function requireDirect(directUrl: string): Promise<void> {
   );
 }
 
-/** What a user can mend about a database that DATABASE_URL names; anything else stays as it is. */
+/** What a user can mend about a database that DATABASE_URL names; anything else does not change. */
 export function explainDatabaseError(error: unknown, url: string): unknown {
   const { message, cause } = error as { message?: string; cause?: unknown };
-  // A migration that fails tells which one it was; what Postgres said of it is the cause.
+  // The error names the migration that failed; its cause is the error of Postgres.
   const code = codeOf(error) ?? codeOf(cause);
   const { host, pathname } = new URL(url);
   const place = `${host}${pathname}`;
@@ -175,9 +175,9 @@ export function describeKey(key: string, name: string, role: Role): NewKey | und
 }
 
 /**
- * A process of another version than the schema would write what nobody reads. `remedy` is the advice where the schema is
+ * A process of another version than the schema would write what no other process reads. `remedy` is the advice where the schema is
  * behind.
- * @throws StartError when the schema is behind, a pooler stands before the database, or it cannot be asked.
+ * @throws StartError when the schema is behind, a pooler is in front of the database, or it cannot be asked.
  */
 export async function requireCurrentSchema(
   directUrl: string,

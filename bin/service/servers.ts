@@ -23,7 +23,10 @@ export interface DatabaseUrls {
   directUrl: string;
 }
 
-/** The database that the settings name, or an embedded Postgres; `keep` is told how to stop it before it starts. */
+/**
+ * The database that the settings name, or an embedded Postgres; `keep` receives the function that stops it before it
+ * starts.
+ */
 export async function openPostgres(
   config: Config,
   runtime: RuntimeFile,
@@ -57,9 +60,9 @@ export async function openPostgres(
 
 /** What is known of the workflow engine when the start begins. */
 export interface Engine {
-  /** Where it is or will be: asked anew by whoever starts something that works with it. */
+  /** Where it is or will be: asked again by anyone who starts something that works with it. */
   readonly address: string;
-  /** Whom to tell when it came up somewhere else than was foretold, since another program had taken the port. */
+  /** Called when it runs at another address than announced, because another program had taken the port. */
   onMove(tell: () => void): void;
   /** Resolves when it serves; rejects with what to do when none can be had. */
   ready: Promise<void>;

@@ -31,7 +31,7 @@ export interface ServiceOptions {
   logger: Logger;
   screen: Screen;
   shutdown: Shutdown;
-  /** Aborts when whoever stops us has lost patience: the children are then killed. */
+  /** Aborts when anyone who stops us has lost patience: the children are then killed. */
   hurry: AbortSignal;
   /** What children log when no level is set. */
   childLogLevel: string;
@@ -39,7 +39,7 @@ export interface ServiceOptions {
 
 /**
  * Brings everything up in order and registers how to end it. Returns when the API is open and, where the workflow
- * engine is at hand, the worker runs; with the address of the API, or undefined when it was told to end meanwhile.
+ * engine is at hand, the worker runs; with the address of the API, or undefined when it was stopped meanwhile.
  * @throws StartError with one sentence when something is in the way.
  */
 export async function startService(options: ServiceOptions): Promise<string | undefined> {
@@ -48,7 +48,7 @@ export async function startService(options: ServiceOptions): Promise<string | un
   checkSecretKey(config);
   const dataDir = openDataDir(config.dataDir);
   shutdown.add('data directory', dataDir.release);
-  // After the data directory: a second start of this service is told as one, and not of some other program.
+  // After the data directory: a second start of this service is reported as such, and not as another program.
   await refuseTakenPort(config);
   const runtime = new RuntimeFile(config.dataDir, TRUEUP_VERSION);
   shutdown.add('runtime file', () => runtime.remove());
@@ -115,7 +115,7 @@ async function bringWantedDemo(
   }
 }
 
-/** Credentials that no key at hand opens: told once, at each start; everything else of the service goes on. */
+/** Credentials that no key at hand opens: reported once at each start; everything else works. */
 async function warnOfSealed(
   { config, screen }: ServiceOptions,
   url: string,
@@ -150,7 +150,7 @@ async function refuseTakenPort(config: Config): Promise<void> {
 
 /**
  * The worker looks after totals from the start and takes workflows as soon as the engine serves; without an engine
- * the service goes on without workflows, and says so.
+ * the service continues without workflows, and says so.
  */
 async function followEngine(
   engine: Engine,

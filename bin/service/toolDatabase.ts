@@ -82,7 +82,7 @@ function runningDatabaseUrl(dataDir: string): string | undefined {
 }
 
 /**
- * The organization that a command works for: the one that `--org` gives by id or by name, else the only one beside the demo.
+ * The organization that a command works for: the one that `--org` names by id or by name, else the only one beside the demo.
  * @throws StartError listing them when there is a choice.
  */
 export async function chooseOrganization(database: Database, wanted: string | undefined): Promise<string> {

@@ -139,7 +139,7 @@ export interface ApiServerOptions
   corsOrigins?: readonly string[];
   /** Default: a year. */
   hstsMaxAgeSeconds?: number;
-  /** How long a key's row is trusted while nothing is told of it; a few seconds when absent. */
+  /** How long a key's row is trusted while no change of it is reported; a few seconds when absent. */
   keyCacheMs?: number;
 }
 
@@ -157,7 +157,7 @@ function makeHttpServer(listener: RequestListener, options: ApiServerOptions): S
   return server;
 }
 
-/** The limits of requests. A failing store of theirs is told in the log, and stops nobody. */
+/** The limits of requests. A failure of their store is logged and refuses no request. */
 function makeRequestLimits(options: ApiServerOptions, metrics: Metrics): RequestLimits {
   return new RequestLimits({
     rules: options.limits,
@@ -210,7 +210,7 @@ export interface ApiEngine extends Pick<ApiDeps, 'moveClaim'> {
   close(): Promise<void>;
 }
 
-/** At the address that the settings name, and at each that the supervisor tells later: an embedded engine may move. */
+/** At the address that the settings name, and at each that the supervisor sends later: an embedded engine may move. */
 export function openApiEngine({ temporalAddress, temporalNamespace: namespace }: Config): ApiEngine {
   const open = (at: string) =>
     new TemporalOrchestrator({ address: at, namespace, nowMs: () => performance.now() });

@@ -39,7 +39,7 @@ export function startAuditAnchors(
 
 /**
  * Signs with the current key what an older one has signed and what a check of the audit log cannot do without: the
- * checkpoints, and the anchors that tell of a restore. For a rotation, before the older key goes; again without harm.
+ * checkpoints, and the anchors that record a restore. For a rotation, before the older key goes; again without harm.
  */
 export async function renewAuditSignatures(
   database: Database,

@@ -87,7 +87,7 @@ export async function findMissingKeySentence(
   return missingKeySentence(await countSealedByKey(database), keys);
 }
 
-/** Logs that sentence where no start shows it: processes of a cluster. Never stands in the way. */
+/** Logs that sentence where no start shows it: processes of a cluster. Never fails. */
 export async function warnOfMissingKeys(database: Database, keys: SecretKeys, logger: Logger): Promise<void> {
   if (process.connected) return;
   const sentence = await findMissingKeySentence(database, keys).catch(() => undefined);

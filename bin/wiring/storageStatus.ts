@@ -11,7 +11,7 @@ export interface StorageStatus {
 
 /** How long an answer is good for. */
 const STORAGE_STATUS_MS = 2_000;
-/** A write that the disk refused counts as long as its client was told to wait. */
+/** A write that the disk refused counts for as long as its client has to wait. */
 const REFUSED_WRITE_MS = 30_000;
 /** Postgres stops when it cannot make a segment of its log: this is the time to act. */
 const LOW_BYTES = 4 * WAL_SEGMENT_BYTES;

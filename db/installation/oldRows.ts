@@ -27,7 +27,10 @@ const SLICE_ROWS = 5_000;
 const SLICE_PAYLOADS = 1_000;
 const WHY = 'rows are removed for their age, whosever they are';
 
-type Slicer = Pick<RetentionWork, 'database' | 'report'>;
+interface Slicer {
+  database: Database;
+  report: RetentionWork['report'];
+}
 type Slice = Pick<Removal, 'rows' | 'remove'>;
 
 function removeRows(work: Slicer, orgId: string, slice: Slice, sliceRows = SLICE_ROWS): Promise<number> {

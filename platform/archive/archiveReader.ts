@@ -49,7 +49,7 @@ export async function readArchive<M extends Manifest>(
 }
 
 /**
- * The text of an archive's first entry, which tells what it is, without reading the rest.
+ * The text of an archive's first entry, which identifies it, without reading the rest.
  * @throws StartError when it cannot be read or the entry is another one.
  */
 export async function readFirstEntry(path: string, name: string): Promise<string> {

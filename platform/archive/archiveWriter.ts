@@ -41,7 +41,7 @@ const GZIP_CHUNK_BYTES = 262_144;
 const FILE_MODE = 0o600;
 
 /**
- * A tar.gz that grows under a name of its own and gets the wanted one when it is whole and on disk: whoever finds the
+ * A tar.gz that grows under a name of its own and gets the wanted one when it is whole and on disk: anyone who finds the
  * name finds a whole archive. Only its owner may read it.
  */
 export class ArchiveWriter {
@@ -70,7 +70,7 @@ export class ArchiveWriter {
     this.#gzip = createGzip({ level: GZIP_LEVEL, chunkSize: GZIP_CHUNK_BYTES });
     this.#gzip.on('data', (bytes: Buffer) => this.#store(bytes));
     this.#written = finished(this.#gzip);
-    // Awaited by whoever writes next; until then it is not to end the process.
+    // Awaited by anyone who writes next; until then it is not to end the process.
     this.#written.catch(() => undefined);
     process.once('exit', this.#removeDraft);
   }
@@ -113,7 +113,10 @@ export class ArchiveWriter {
     this.#files.push({ path: entry.path, size_bytes: entry.sizeBytes, sha256: hash.digest('hex') });
   }
 
-  /** Adds the manifest with the list of all files, brings everything to disk and gives the archive its name. */
+  /**
+   * Adds the manifest with the list of all files, brings everything to disk and renames the archive to its final
+   * name.
+   */
   async finish(manifest: object): Promise<FinishedArchive> {
     const text = JSON.stringify({ ...manifest, files: this.#files }, null, 1);
     await this.addBytes(MANIFEST_NAME, Buffer.from(`${text}\n`));
@@ -218,8 +221,8 @@ const compress = promisify(gzip);
 const PACKED_MODE = 0o644;
 
 /**
- * Files as one tar.gz in memory, in their order. The same files give the same bytes: `modifiedSeconds` is said of each of
- * them, whenever it is packed.
+ * Files as one tar.gz in memory, in their order. The same files result in the same bytes: each has `modifiedSeconds`,
+ * whenever it is packed.
  */
 export function packBytes(
   files: readonly { name: string; bytes: Buffer }[],

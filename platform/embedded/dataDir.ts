@@ -27,7 +27,7 @@ export interface DataDir {
   release(): void;
 }
 
-/** The file that tells which process uses a data directory. */
+/** The file that names the process of a data directory. */
 export function dataDirLockFile(path: string): string {
   return join(path, 'lock');
 }

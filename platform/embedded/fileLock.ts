@@ -15,7 +15,7 @@ const ATTEMPTS_MAX = 20;
 
 /**
  * Takes the lock file for this process, or answers the id of the living process that has it. A lock left by a
- * killed process is taken over; a process that was given a dead one's id is told apart by its start time.
+ * killed process is taken over; the start time distinguishes a process that has a dead one's id.
  */
 export function takeFileLock(path: string): FileLock | { heldBy: number } {
   const own: Holder = { pid: process.pid, mark: startMark(process.pid) };

@@ -210,7 +210,7 @@ function readPidFile(directory: string): string[] {
 }
 
 /**
- * Ends a Postgres that still runs on these files: its node was killed where the system could not tell it. A pid file
+ * Ends a Postgres that still runs on these files: its node was killed where the system could not signal it. A pid file
  * whose number meanwhile belongs to another program is removed, for Postgres would take that program for itself.
  */
 async function endOrphan(directory: string): Promise<void> {

@@ -30,7 +30,7 @@ function readStat(pid: number): string[] | undefined {
 const START_TIME_FIELD = 19;
 
 /**
- * Something that tells a process from a later one that was given the same id: its start time as the system writes
+ * Distinguishes a process from a later one with the same id: its start time as the system writes
  * it. Undefined when there is no such process.
  */
 export function startMark(pid: number): string | undefined {

@@ -40,7 +40,7 @@ export function readSecretKeyFile(file: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Replaces the keys as a whole: whoever reads meanwhile reads the old or the new ones. */
+/** Replaces the keys as a whole: anyone who reads meanwhile reads the old or the new ones. */
 export function replaceSecretKeys(file: string, keys: readonly string[]): void {
   renameSync(writeDraft(file, keys), file);
   syncFolder(file);

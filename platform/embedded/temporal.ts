@@ -29,7 +29,10 @@ export interface TemporalOptions {
 const READY_LIMIT_MS = 60_000;
 /** A server that is still closing its SQLite file keeps the next one out. */
 const BUSY_LIMIT_MS = 10_000;
-/** Starts on ports that another program takes first: each chooses anew, so a second failure is rare and a fifth means something else. */
+/**
+ * Starts on ports that another program takes first: each chooses again, so a second failure is rare and a fifth means
+ * something else.
+ */
 const PORT_TRIES_MAX = 5;
 const POLL_MS = 20;
 const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
@@ -37,7 +40,7 @@ const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
   ['SIGKILL', 1_000],
 ];
 
-/** The port that the data directory's server will have: known before it runs, so that clients can be told. */
+/** The port that the data directory's server will have: known before it runs, so that clients can get it. */
 export async function chooseTemporalPort(dataDir: string): Promise<number> {
   const port = await findFreePort(readPorts(dataDir).temporal);
   rememberPorts(dataDir, { temporal: port });
@@ -100,8 +103,8 @@ function makePrivate(folder: string): void {
 const REASON_LENGTH_MAX = 300;
 
 /**
- * What a server that ended says of why. The last line of a panic is a place in the stack: its reason stands in its
- * first line, and where a nil pointer is all that it says, in what was logged just before.
+ * The reason why a server ended, by its output. The last line of a panic is a place in the stack: the first line has
+ * the reason, and where that is only a nil pointer, the log line before it.
  */
 export function findReason(output: string): string | undefined {
   const lines = output

@@ -143,7 +143,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** What tools/temporal/go.mod asks for; a Go from 1.21 on fetches it, unless told to stay with its own. */
+/** What tools/temporal/go.mod asks for; a Go from 1.21 on fetches it, unless GOTOOLCHAIN forbids it. */
 const GO_NEEDED = [1, 25] as const;
 const GO_FETCHING = [1, 21] as const;
 

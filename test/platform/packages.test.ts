@@ -20,8 +20,8 @@ const manifest = readJson('package.json') as Record<string, Record<string, strin
 const installed = Object.entries(packages).filter(([path, { link }]) => path !== '' && !link);
 
 /**
- * Binaries of the document setter for platforms whose checksums could not be had where the lockfile was made: named, so that
- * npm ci takes the lockfile, and trusted to the registry of whoever installs there.
+ * Binaries of the document setter for platforms whose checksums could not be had where the lockfile was made: named,
+ * so that npm ci takes the lockfile, and trusted to the registry of anyone who installs there.
  */
 const WITHOUT_CHECKSUM = [
   'android-arm-eabi',

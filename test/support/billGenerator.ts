@@ -29,7 +29,7 @@ export interface PlantedErrors {
   /** Where it was asked for: cached reads of claude-haiku-4-5 billed at the rate of fresh input on these days. */
   wrongReadDays: string[];
   wrongReadPico: Map<string, bigint>;
-  /** A day that the second OpenAI file states anew. */
+  /** A day that the second OpenAI file states again. */
   restatedDay: string;
   restatedPico: bigint;
   creditDay: string;

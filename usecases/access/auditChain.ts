@@ -37,7 +37,7 @@ export type SignText = (text: string) => Signature;
 /**
  * Drops the rows of every organization's audit log that are older than `keepDays` and leaves a signed checkpoint in
  * their place, from which the chain is followed later. A piece of chain that is broken is not dropped and no checkpoint
- * vouches for it: `onBroken` is told. Returns how many rows went. Killed at any moment, the next call goes on.
+ * vouches for it: `onBroken` is called. Returns how many rows went. Killed at any moment, the next call continues.
  */
 export async function checkpointAuditLog(
   database: Database,
@@ -59,7 +59,7 @@ export async function checkpointAuditLog(
 }
 
 /**
- * Signs the checkpoints anew that another key than `keyId` has signed, where `check` finds that they are good: before
+ * Signs the checkpoints again that another key than `keyId` has signed, where `check` finds that they are good: before
  * that key is taken away. Returns how many are signed with a key that is not at hand, and stay so.
  */
 export async function resignAuditCheckpoints(
@@ -180,7 +180,7 @@ export interface AuditAnchorDeps extends UseCaseDeps {
 
 /**
  * Writes the end of each organization's audit log outside the database: into a file and as a line of the service's log.
- * Whoever can change every row in the database can change neither unseen. `anchored` holds what this process wrote
+ * Anyone who can change every row in the database can change neither unseen. `anchored` holds what this process wrote
  * before; an unchanged end is not written again. Returns the number of organizations written.
  */
 export async function anchorAuditLogs(

@@ -45,7 +45,7 @@ export interface KeyAuthor {
   nowMicros: bigint;
 }
 
-/** What stands in `created_by` and `revoked_by`. */
+/** Value of `created_by` and `revoked_by`. */
 export function nameOfActor(actor: AuditActor): string {
   return actor.kind === 'key' ? actor.id : 'command line';
 }
@@ -77,7 +77,7 @@ export async function createKey(orgDb: OrgDb, wanted: WantedKey, by: KeyAuthor):
   });
 }
 
-/** What can change of a key; what is absent stays. */
+/** What can change of a key; absent fields keep their values. */
 export interface KeyChange {
   name?: string | undefined;
   scopes?: readonly Scope[] | null | undefined;
@@ -124,7 +124,7 @@ export async function rotateKey(
     const giver = await getGiver(inside, by);
     const key = await getKey(inside, id);
     if (key.status === 'revoked' || key.status === 'expired') throw notActive(key.status);
-    // Whoever rotates a key is shown its secret.
+    // Anyone who rotates a key is shown its secret.
     assertGrants(giver, scopesOf(key));
     if (secret.graceSeconds === 0) await keepAdmin(inside, key);
     await replaceKeySecret(inside, id, secret);
@@ -148,7 +148,7 @@ export async function revokeKey(orgDb: OrgDb, id: string, by: KeyAuthor): Promis
 }
 
 /**
- * What the author's key may give by now: under the lock of the key ring nobody changes it any more, and it may have been
+ * What the author's key may grant now: under the lock of the key ring nobody changes it any more, and it may have been
  * revoked or narrowed while the request waited for that. Errors: unauthenticated, forbidden.
  */
 async function getGiver(inside: OrgDb, by: KeyAuthor): Promise<KeyGiver> {

@@ -46,7 +46,7 @@ export type AuthFailureReason = 'wrong_secret' | 'revoked' | 'expired';
 
 /** A row for each key and reason at most this often, with how many there were. */
 const WINDOW_MS = 60_000;
-/** Keys and reasons that are followed at once; beyond them, the log lines and the metric still tell. */
+/** Keys and reasons that are followed at once; beyond them, only the log lines and the metric count. */
 const FOLLOWED_MAX = 10_000;
 
 export interface AuthFailure {
@@ -59,7 +59,7 @@ export interface AuthFailure {
 
 /**
  * Writes refused keys into the audit log of their organization: the first at once, those of the following minute as one
- * row with their number. What was presented is kept in no form. Writing goes on behind the answer, which takes as long
+ * row with their number. What was presented is kept in no form. Writing continues behind the answer, which takes as long
  * for a key that exists as for one that does not.
  */
 export class AuthFailures {
@@ -111,7 +111,7 @@ export class AuthFailures {
     const network = address === undefined ? undefined : coarseNetwork(address);
     const entry = {
       action: 'auth.failed',
-      // Whoever it was has not shown to be the key.
+      // Anyone who it was has not shown to be the key.
       actor: { kind: 'system', id: 'authentication' },
       subject: { type: 'key', id: key.id },
       details: { reason, count, network },
@@ -126,8 +126,8 @@ export class AuthFailures {
 }
 
 /**
- * An address as far as the log keeps it: the /24 of an IPv4 address, the /48 of an IPv6 one. Enough to tell one's own
- * network from another; the log is never erased, so it is not to name a person's line.
+ * An address as far as the log keeps it: the /24 of an IPv4 address, the /48 of an IPv6 one. Enough to distinguish
+ * networks; the log is never erased, so it must not name a person's line.
  */
 export function coarseNetwork(address: string): string {
   if (isIPv4(address)) return `${address.split('.').slice(0, 3).join('.')}.0/24`;

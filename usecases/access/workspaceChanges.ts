@@ -44,7 +44,7 @@ export async function createWorkspace(
   });
 }
 
-/** Gives a workspace another name. Errors: not_found, workspace_archived. */
+/** Renames a workspace. Errors: not_found, workspace_archived. */
 export async function changeWorkspace(
   orgDb: OrgDb,
   id: string,

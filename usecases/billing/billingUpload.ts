@@ -24,11 +24,12 @@ export type UploadedBill = Omit<NewBillingSource, 'id'>;
 
 /**
  * Stores a bill while it arrives, chunk by chunk; the import's row and the message that starts its workflow follow in
- * one transaction when the whole of it is there. Chunks are committed one by one, since a transaction as long as a slow
- * upload would hold back every total (docs/decisions/0009); those of an upload that breaks are removed again.
- * `receive` is given the function that stores a chunk, and says at its end what the file is. The same file again gives
- * the import that it already has; `record` is called, as the last of the transaction, for a new one alone. With a `limit`, an organization that has as many imports open is refused before
- * anything is received. Errors: those of `receive`; account_required; rate_limited.
+ * one transaction when the whole of it is there. Chunks are committed one by one, since a transaction as long as a
+ * slow upload would hold back every total (docs/decisions/0009); those of an upload that breaks are removed again.
+ * `receive` is given the function that stores a chunk, and says at its end what the file is. The same file again
+ * returns its existing import; `record` is called, as the last of the transaction, for a new one alone. With a
+ * `limit`, an organization that has as many imports open is refused before anything is received. Errors: those of
+ * `receive`; account_required; rate_limited.
  */
 export async function storeBillingUpload(
   orgDb: OrgDb,

@@ -27,7 +27,7 @@ export async function recordSyncOutcome(
   );
 }
 
-/** Gives up a secret that no key opens: the connection or the endpoint fails until somebody gives it a new one. */
+/** Gives up a secret that no key opens: the connection or the endpoint fails until it gets a new one. */
 export async function forgetSealed(database: Database, old: SealedSecret): Promise<void> {
   await orgDbOf({ database }, old.orgId).transaction(async (inside) =>
     noticeIfBroken(inside, await clearSealed(inside, old)),

@@ -105,7 +105,7 @@ export interface ConnectionChange {
 /** A change that the provider has accepted. */
 export interface AcceptedChange {
   changes: ConnectionChanges;
-  /** Whether the connection has to be fetched anew. */
+  /** Whether the connection has to be fetched again. */
   needsSync: boolean;
   details: AuditDetails;
 }

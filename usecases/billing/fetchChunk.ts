@@ -21,11 +21,11 @@ import { dayOf, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
 import type { Sealer } from '../../domain/sealer.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
-/** How often a chunk may begin anew at once; then it waits like for any other failure. */
+/** How often a chunk may begin again at once; then it waits like for any other failure. */
 const RESTARTS_MAX = 3;
 /** Pages of one chunk: a provider that never stops paging is not followed for ever. */
 const PAGES_MAX = 2_000;
-/** Pages that were fetched longer ago are not continued: a provider forgets its page tokens, and tells days anew. */
+/** Pages that were fetched longer ago are not continued: a provider forgets its page tokens, and restates days. */
 const CONTINUE_MICROS = 900_000_000n;
 
 /** Failures that pass: the chunk is asked for again later. */
@@ -86,10 +86,10 @@ export interface FetchedChunk {
 }
 
 /**
- * Fetches the pages of one chunk, each stored before the next is asked for, until they tell its window once and whole.
- * A failure that passes is a ProviderWait, and the run shows what it waits for and until when. A failure that lasts, or that
- * outlasts the run's patience, is thrown for good. Null when the run ended meanwhile: then
- * nobody is asked any more.
+ * Fetches the pages of one chunk, each stored before the next is asked for, until they cover its window once and
+ * completely. A failure that passes is a ProviderWait, and the run shows what it waits for and until when. A failure
+ * that lasts, or that outlasts the run's patience, is thrown for good. Null when the run ended meanwhile: then nobody
+ * is asked any more.
  */
 export async function fetchChunk(work: ChunkWork): Promise<FetchedChunk | null> {
   const { orgDb, run, chunk } = work;
@@ -148,7 +148,7 @@ async function fetchPages(work: ChunkWork, restarts: number): Promise<FetchedChu
   const coverage = checkCoverage(chunk, buckets, pages[0]?.fetchedAtMicros ?? deps.nowMicros());
   if (coverage.outcome === 'complete') return { pages, leftOut: new Set() };
   const [span] = coverage.spans;
-  // A provider that leaves out a day however often it is asked tells the others all the same: those count.
+  // A provider that leaves out a day however often it is asked reports the others all the same: those count.
   if (coverage.outcome === 'missing' && restarts >= RESTARTS_MAX)
     return { pages, leftOut: new Set(coverage.spans.flatMap(daysOf)) };
   throw new DomainError(

@@ -114,7 +114,7 @@ export interface ClosingRequest {
   record?(inside: OrgDb): Promise<void>;
 }
 
-/** Repeats of one closing: a fold at the same moment makes it begin anew. */
+/** Repeats of one closing: a fold at the same moment makes it begin again. */
 const REPEATS_MAX = 7;
 
 /**

@@ -99,7 +99,7 @@ export function outcomeOf(chunks: readonly SyncChunk[]): {
   return { status, error, result: resultOf(chunks) };
 }
 
-/** The first failure tells; with several kinds of failures the rest are in the result. */
+/** The error is the first failure; with several kinds of failures the rest are in the result. */
 function errorOf(failed: readonly SyncChunk[], total: number): { code: string; message: string } {
   const first = failed.find(({ errorCode }) => errorCode !== null);
   const why = first?.errorMessage ?? 'not fetched';
@@ -133,7 +133,7 @@ function errorOfLeftOut(
   };
 }
 
-/** What a sync tells when all of its parts are over. */
+/** The result of a sync when all of its parts have ended. */
 function resultOf(chunks: readonly SyncChunk[]): SyncRunResult {
   const results = chunks.flatMap(({ result }) => result ?? []);
   const changed = changedDays(chunks);
@@ -193,7 +193,7 @@ function joined(missing: readonly Missing[]): Missing[] {
 }
 const dayAfter = (day: string): string => dayOf(microsOfDay(day) + MICROS_PER_DAY);
 
-/** Days whose buckets have to be made anew: their content changed, or they are provisional no more. In order. */
+/** Days whose buckets have to be made again: their content changed, or they are provisional no more. In order. */
 export function changedDays(chunks: readonly SyncChunk[]): string[] {
   const days = chunks.flatMap(({ result }) => [
     ...(result?.changed_days ?? []),

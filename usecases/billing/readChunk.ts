@@ -161,7 +161,7 @@ async function* rowsOf(
   }
 }
 
-/** The reader's errors are about a file that somebody gave; here it is an answer that was fetched. */
+/** The reader's errors are about an uploaded file; here it is an answer that was fetched. */
 async function* rethrowAsSyncError<T>(
   rows: AsyncIterable<T>,
   { connection, chunk }: ChunkWork,
@@ -231,7 +231,7 @@ async function storeDays(
   return { sourceId, rows };
 }
 
-/** A whole report lists every kind of charge: a day is told in each, also with zero. */
+/** A whole report lists every kind of charge: a day occurs in each, also with zero. */
 function apiDays(
   { chunk, connection }: ChunkWork,
   told: DayContents,
@@ -268,7 +268,7 @@ function isOtherRate({ day, fxRate }: CurrentCopy, settings: ConnectionSettings)
   return parseFxRate(fxRate ?? '')?.scaled !== parseFxRate(fxRateOn(settings, day) ?? '')?.scaled;
 }
 
-/** What the chunk brought. A day that the provider had closed and tells otherwise now is a restatement. */
+/** What the chunk brought. A day that the provider had closed and reports differently now is a restatement. */
 function describe({ chunk, connection, connector }: ChunkWork, reading: Reading): ChunkResult {
   const { told, known, changed, same, pages, fetchedAtMicros, rows } = reading;
   const closedFrom = (day: string) =>
@@ -309,7 +309,7 @@ export interface CategorySum {
 }
 
 interface Line {
-  /** Null while no row gives one. */
+  /** Null while no row has one. */
   quantity: bigint | null;
   amountPico: Pico;
   originalAmount: bigint;
@@ -325,7 +325,7 @@ interface DayContent {
 
 /**
  * What each day of a report says, so that two fetches of it can be compared. Rows that differ in nothing but their hour
- * or their place in the page are one line: a day told by the hour and told as a whole says the same.
+ * or their place in the page are one line: a day reported by the hour equals the same day reported as a whole.
  */
 export class DayContents {
   readonly #days = new Map<string, DayContent>();

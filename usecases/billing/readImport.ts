@@ -128,12 +128,12 @@ export async function readImport(
   } catch (error) {
     const outcome = outcomeOf(error);
     if (!outcome) throw error;
-    // What is wrong with a file is the import's outcome: told on it, and nothing else of the file is kept.
+    // What is wrong with a file is the import's outcome: recorded on it, and nothing else of the file is kept.
     await discardImport(orgDb, importId, outcome);
   }
 }
 
-/** What a repeat would only tell again; undefined for a failure that may pass. */
+/** An outcome that a repeat would not change; undefined for a failure that may pass. */
 function outcomeOf(error: unknown): { code: string; message: string } | undefined {
   if (isValueRefused(error))
     return {
@@ -268,7 +268,7 @@ class RowWriter {
     return this.#rows;
   }
 
-  /** Nothing is under way any more; what failed has been told, or is of no interest since something else did. */
+  /** Waits for pending work; its failure has been reported, or another failure came first. */
   async settled(): Promise<void> {
     await this.#pending.catch(() => undefined);
   }
@@ -280,7 +280,7 @@ class RowWriter {
     const place = { id: this.#source.id, provider: this.#source.provider, firstRowNo: this.#rows + 1 };
     this.#rows += batch.length;
     this.#pending = insertBillingRows(this.#orgDb, place, batch);
-    // Told by the next look at it.
+    // The next await reports it.
     this.#pending.catch(() => undefined);
   }
 }

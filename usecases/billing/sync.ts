@@ -32,7 +32,7 @@ import { type ChunkAttempt, type ChunkWork, fetchChunk, loadChunk, type SyncDeps
 import { changedDays, outcomeOf, planSync } from './planSync.js';
 import { readChunk } from './readChunk.js';
 
-/** Copies of open days that were replaced are kept this long for whoever looks into them. */
+/** Copies of open days that were replaced are kept this long for anyone who looks into them. */
 const REPLACED_DAYS = 7;
 /** Pages that nothing rests on are kept this long. */
 const PAGES_DAYS = 30;
@@ -146,7 +146,7 @@ export async function finishSync(deps: SyncDeps, orgDb: OrgDb, runId: string): P
       error: error ?? null,
       revisedOn: error ? null : run.revisesOn,
     });
-    // Whoever changed the connection under way was given this run, which had asked by the former settings.
+    // Anyone who changed the connection under way was given this run, which had asked by the former settings.
     if (connection && connection.updatedAtMicros > (run.startedAtMicros ?? run.createdAtMicros)) {
       const id = newUuid(deps.nowMicros());
       await queueRun(inside, SYNC_RUNS, { id, connectionId: connection.id, trigger: 'settings' });

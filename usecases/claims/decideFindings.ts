@@ -113,7 +113,7 @@ interface Confirmed {
 }
 
 /**
- * Opens the dispute over a finding, or gives the one that there is, also where its days have become provisional since.
+ * Opens the dispute over a finding, or returns the existing one, also where its days have become provisional since.
  * Errors not_for_review, nothing_to_dispute, already_decided, already_disputed.
  */
 async function openDispute(

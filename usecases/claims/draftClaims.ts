@@ -116,7 +116,7 @@ async function planChosen(
   return netChosen(inside, account, newUuid(deps.nowMicros()), disputeIds);
 }
 
-/** Stores a draft that holds its disputes, and tells whoever wants to know. */
+/** Stores a draft that holds its disputes, and publishes a message. */
 export async function storeNewClaim(
   inside: OrgDb,
   planned: DraftClaim,
@@ -131,7 +131,7 @@ export async function storeNewClaim(
 }
 
 /**
- * Makes one draft of several: `intoId` stays, with all their disputes, netted and frozen anew; the others are gone.
+ * Makes one draft of several: `intoId` stays, with all their disputes, netted and frozen again; the others are gone.
  * Errors not_found, mixed_accounts, claim_not_draft, nets_to_nothing.
  */
 export async function mergeDrafts(
@@ -190,7 +190,7 @@ export async function discardDraft(orgDb: OrgDb, id: string, author: RequestAuth
 
 const subjectOf = (id: string) => ({ type: 'claim', id: publicId('clm', id) });
 
-/** Whoever drafts claims of an account waits for whoever does already, so that nothing is netted twice. */
+/** Anyone who drafts claims of an account waits for anyone who does already, so that nothing is netted twice. */
 export function lockDrafting(inside: OrgDb, { provider, accountId }: ClaimedAccount): Promise<void> {
   return lockByName(inside, 'claimDrafts', JSON.stringify([inside.orgId, provider, accountId]));
 }
@@ -290,8 +290,8 @@ export async function insertDraft(
 }
 
 /**
- * Makes another claim of a draft under the same id: of more disputes, netted and frozen anew. It stays as old as it is, and
- * its history says that it was made once more. The row is held; what it netted is free already.
+ * Makes another claim of a draft under the same id: of more disputes, netted and frozen again. It stays as old as it
+ * is, and its history says that it was made once more. The row is held; what it netted is free already.
  */
 export async function replaceDraft(
   inside: OrgDb,
@@ -301,7 +301,7 @@ export async function replaceDraft(
   by: string,
 ): Promise<StoredClaim> {
   const atMicros = await readClock(inside);
-  // Of what somebody was told of the draft as it was nobody is told again.
+  // Reminders that were sent for the former draft are not repeated.
   const next = nextDeadline(
     { ...before, periodEnd: draft.periodEnd, snoozedUntilMicros: null },
     await readBusinessDays(inside),
@@ -332,7 +332,7 @@ async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvide
   await insertClaimFiles(inside, draft.id, frozen.files);
 }
 
-/** Whether whoever drafts may still do so; it stays so until the transaction ends. */
+/** Whether anyone who drafts may still do so; it stays so until the transaction ends. */
 type Holds = (inside: OrgDb) => Promise<boolean>;
 
 /** What came of drafting. */

@@ -10,7 +10,7 @@ import { claimNotFound } from './wholeClaim.js';
 
 const CLAIM_JSON = 'claim.json';
 const CLAIM_PDF = 'claim.pdf';
-/** How often a draft may be made anew while its document is rendered. */
+/** How often a draft may be made again while its document is rendered. */
 const ATTEMPTS_MAX = 3;
 
 interface DocumentDeps {
@@ -30,7 +30,7 @@ export async function getEvidenceFile(
 }
 
 /**
- * The document, rendered from the frozen evidence when it is first asked for and stored then. A draft that is made anew
+ * The document, rendered from the frozen evidence when it is first asked for and stored then. A draft that is made again
  * meanwhile is read again. Errors not_found, document_failed.
  */
 export async function getClaimPdf(

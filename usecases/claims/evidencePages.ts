@@ -33,7 +33,7 @@ interface PageToLocate {
   asked: ChargeCategory | undefined;
 }
 
-/** What a record of a page says; as adapters/billing/locateRows.ts tells it. */
+/** A record of a page, as adapters/billing/locateRows.ts reads it. */
 interface RecordOfPage {
   document: number;
   at: string;
@@ -42,7 +42,7 @@ interface RecordOfPage {
   rows: readonly BilledRow[];
 }
 
-/** What of a bill's readers is needed to show where a row stands. */
+/** What of a bill's readers is needed to locate a row. */
 export interface PageReaders {
   locateRecords(page: PageToLocate): AsyncIterable<RecordOfPage>;
   /** What a page was asked for, by where the page before it said that it begins. */
@@ -87,7 +87,7 @@ export async function locateRows(
   return work.result(sources);
 }
 
-/** Rows that are looked for, by what they say; the same charge may stand several times. */
+/** Wanted rows by content; the same charge may occur several times. */
 class WantedRows {
   readonly #byKey = new Map<string, CountedRow[]>();
 
@@ -198,7 +198,7 @@ class Locating {
     }
   }
 
-  /** The page's name in the pack; undefined where whoever checks it is to read its records instead. */
+  /** The page's name in the pack; undefined where anyone who checks it is to read its records instead. */
   #keep(source: EvidenceSource, page: ReceivedPage): string | undefined {
     const known = this.#names.get(page.sha256);
     if (known !== undefined) return known === '' ? undefined : known;
@@ -359,7 +359,7 @@ const HOSTS: Readonly<Record<string, string>> = {
 const isAsReceived = (page: ReceivedPage): boolean =>
   page.bytes !== null && createHash('sha256').update(page.bytes).digest('hex') === page.sha256;
 
-/** Packed and columnar files are shown by their records: whoever checks them needs no reader of such files. */
+/** Packed and columnar files are shown by their records: anyone who checks them needs no reader of such files. */
 export const isText = (bytes: Buffer): boolean =>
   !(bytes[0] === 0x1f && bytes[1] === 0x8b) && bytes.subarray(0, 4).toString('latin1') !== 'PAR1';
 

@@ -38,10 +38,11 @@ import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
 
 /**
- * Looks on the bills of a provider (null: of all) for what answers filed claims: credits, and days that are billed otherwise
- * than when the evidence was frozen. Proposes what is found and tells of it. Again it changes nothing; a proposal that the
- * bill no longer bears out is taken back. Each provider is a transaction of its own; `checkpoint` is asked between two of
- * them and throws where no more is to be done. `holds` is asked in each, and changes nothing where it is false.
+ * Looks on the bills of a provider (null: of all) for what answers filed claims: credits, and days that are billed
+ * otherwise than when the evidence was frozen. Proposes the credits that are found and publishes them. Again it
+ * changes nothing; a proposal that the bill no longer bears out is taken back. Each provider is a transaction of its
+ * own; `checkpoint` is asked between two of them and throws where no more is to be done. `holds` is asked in each,
+ * and changes nothing where it is false.
  */
 export async function findCredits(
   orgDb: OrgDb,

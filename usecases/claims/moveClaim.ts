@@ -154,9 +154,10 @@ const TRY_PAUSE_MS = 1_000;
 const MILLI_MICROS = 1_000n;
 
 /**
- * What became of a command of which nobody knows: its row of the history, or undefined once it is certain that it has done
- * nothing and never will. That is when its time is over and nobody holds the claim: whoever held it has committed or given
- * up, and whoever takes it later finds the command too late. Error service_unavailable where the row cannot be looked at.
+ * What became of a command of which nobody knows: its row of the history, or undefined once it is certain that it has
+ * done nothing and never will. That is when its time is over and nobody holds the claim: anyone who held it has
+ * committed or given up, and anyone who takes it later finds the command too late. Error service_unavailable where
+ * the row cannot be looked at.
  */
 export async function waitForMove(
   orgDb: OrgDb,
@@ -181,7 +182,7 @@ export async function waitForMove(
   }
 }
 
-/** Waits for whoever holds the claim, and reads what there is then. */
+/** Waits for anyone who holds the claim, and reads what there is then. */
 function viewHeld(
   orgDb: OrgDb,
   { claimId, commandId }: Pick<ClaimCommand, 'claimId' | 'commandId'>,
@@ -339,7 +340,7 @@ function recordMove(
 export class Lanes {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** What `work` gives, which is told whether it had to wait; undefined where its turn did not come in time. */
+  /** The result of `work`, whose parameter is whether it had to wait; undefined where its turn did not come in time. */
   async pass<T>(
     name: string,
     waitMs: number,
@@ -357,7 +358,7 @@ export class Lanes {
       return { given: await work(before !== undefined) };
     } finally {
       release();
-      // Whoever came after has this one in mind.
+      // Anyone who came after has this one in mind.
       if (this.#last.get(name) === mine) void mine.then(() => this.#forget(name, mine));
     }
   }

@@ -21,9 +21,9 @@ import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
 
 /**
- * Leaves the reminder of a claim that is due by the database's clock, once, as an alert and as a webhook message, and fixes
- * the next one, which may be due already; a claim of which none is due stays as it is. Returns the claim; undefined where
- * there is none.
+ * Leaves the reminder of a claim that is due by the database's clock, once, as an alert and as a webhook message, and
+ * fixes the next one, which may be due already; a claim of which none is due does not change. Returns the claim;
+ * undefined where there is none.
  */
 export async function noteClaimDue(orgDb: OrgDb, claimId: string): Promise<StoredClaim | undefined> {
   return orgDb.transaction(async (inside) => {
@@ -45,8 +45,9 @@ export async function noteClaimDue(orgDb: OrgDb, claimId: string): Promise<Store
 }
 
 /**
- * Fixes the next notice of every claim that is not over anew, by the calendar as it is by now, with word to the workflows of
- * those that it changes; their number. Call it in the transaction of the change, after it. What was told stays told.
+ * Fixes the next notice of every claim that is not over again, by the calendar as it is now, with word to the
+ * workflows of those that it changes; their number. Call it in the transaction of the change, after it. Reminders
+ * that were sent are not repeated.
  */
 export async function recountDeadlines(inside: OrgDb): Promise<number> {
   const claims = await lockOpenClaims(inside);

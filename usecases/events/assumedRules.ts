@@ -22,8 +22,8 @@ interface Remembered {
 }
 
 /**
- * Settings and policies as they were when they were last read. They may have changed since, in any process: whoever
- * acts on them asks for the mark in the statement by which he acts, and begins anew with `forget` when it is another
+ * Settings and policies as they were when they were last read. They may have changed since, in any process: anyone who
+ * acts on them asks for the mark in the statement by which he acts, and begins again with `forget` when it is another
  * one. So a change holds everywhere from its commit on, and nobody waits for word of it.
  */
 export class AssumedRules {
@@ -31,7 +31,7 @@ export class AssumedRules {
   readonly #shared: SharedJudges;
   readonly #bytesMax: number;
 
-  /** @param onCompiled is told of policies that this process takes up. */
+  /** @param onCompiled is called with policies that this process adopts. */
   constructor(onCompiled: (judges: Judges) => void = () => undefined, bytesMax = POLICY_BYTES_MAX) {
     this.#shared = new SharedJudges(onCompiled);
     this.#bytesMax = bytesMax;

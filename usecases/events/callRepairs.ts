@@ -50,8 +50,8 @@ import { settleAlertsOfStored } from './traceSweep.js';
 const SLICE_EVENTS = { search: 20_000, merge: 5_000 };
 
 /**
- * Repairs the next events of an organization, in one transaction: a repeat goes on behind them. Returns what was repaired
- * when that was the last of it, else whether there is more; another process that is at it has it done.
+ * Repairs the next events of an organization, in one transaction: a repeat continues behind them. Returns what was
+ * repaired when that was the last of it, else whether there is more; another process that is at it has it done.
  */
 export async function repairNextCalls(
   orgDb: OrgDb,

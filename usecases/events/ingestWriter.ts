@@ -177,7 +177,7 @@ export class IngestWriter {
     }
   }
 
-  /** Prepares, judges and stores by the rules as they are remembered, and begins anew when they no longer hold. */
+  /** Prepares, judges and stores by the rules as they are remembered, and begins again when they no longer hold. */
   async #store(orgId: string, taken: readonly Pending[]): Promise<IngestOutcome[]> {
     const prices = await this.#prices.of(orgId);
     const orgDb = new OrgDb(this.#database, orgId);
@@ -336,7 +336,7 @@ export interface PreparedBatch {
 }
 
 /**
- * Calls of several requests as rows: those that do not count are left out, one call told twice becomes one live row,
+ * Calls of several requests as rows: those that do not count are left out, one call reported twice becomes one live row,
  * then each is hashed and priced. Other requests are served meanwhile.
  */
 export async function prepareBatch(

@@ -23,7 +23,7 @@ const PROMPTS_A_LOOK = 2;
 export interface Judgement {
   /** Alerts of each event, if it is stored. */
   alerts: ReadonlyMap<string, readonly NewAlert[]>;
-  /** What a superseded report said that breaks a policy, for the call that stands for it. */
+  /** A policy breach in a superseded report, for the call that replaces it. */
   violationsOf: ReadonlyMap<string, readonly Violation[]>;
   /** What could not be judged of each event, if it is stored. */
   unjudged: ReadonlyMap<string, readonly Unjudged[]>;
@@ -46,7 +46,7 @@ export async function judgeBatch(events: readonly StorableEvent[], judges: Judge
   const unjudged = new Map<string, readonly Unjudged[]>();
   const seen = new Set<string>();
   for (const event of events) {
-    // One that stands in the batch twice is judged as it is stored: the first time.
+    // One that is in the batch twice is judged as it is stored: the first time.
     if (event.supersededBy !== null || seen.has(event.id)) continue;
     seen.add(event.id);
     const others = reports.get(event.id) ?? NO_REPORTS;

@@ -92,7 +92,7 @@ function reportsToSettle(
   const found = events.filter((event) => stored.has(event.id) && (isContested(event) || isOfStored(event)));
   const newEvents = new Map<string, StorableEvent>();
   if (found.length === 0) return { reports: [], newEvents };
-  // An event that is in the batch twice is stored as it stands there first.
+  // An event that is in the batch twice is stored in its first form.
   for (const event of events)
     if (stored.has(event.id) && !newEvents.has(event.id)) newEvents.set(event.id, event);
   const reports = found

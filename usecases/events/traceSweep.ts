@@ -79,7 +79,7 @@ async function resolveTraces(orgDb: OrgDb, traceIds: readonly string[], prices: 
     const link = linkOf(span);
     const event = span.event_id === null ? undefined : byId.get(span.event_id);
     if (event) {
-      // Superseded reports are shown too: what they stand for already must not be taken for another call.
+      // Superseded reports are shown too: their call must not be taken for another one.
       reports.push(event);
       calls.push(callOfStored(event, link));
     } else if (link) links.push(link);

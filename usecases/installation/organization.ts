@@ -32,7 +32,7 @@ import { recountDeadlines } from '../claims/reminders.js';
 /** Business days follow from these. */
 const CALENDAR_FIELDS: readonly string[] = [SETTING_FIELDS.holidays, SETTING_FIELDS.timeZone];
 
-/** Gives the organization another name, if one is named; returns it as it is then. */
+/** Renames the organization, if a name is present; returns it as it is then. */
 export async function renameOrganization(
   orgDb: OrgDb,
   name: string | undefined,

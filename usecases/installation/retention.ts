@@ -166,7 +166,7 @@ async function forEachOrganization(
 /**
  * Removes the calls that are older than so many days, with the copies that were kept when they changed and the history
  * of their prices. Months that lie before the limit as a whole are dropped, what is left is deleted row by row. Nothing
- * goes that is in no total yet, so all totals stay as they are; what goes is added up in removed_usage, so that totals
+ * goes that is in no total yet, so all totals do not change; what goes is added up in removed_usage, so that totals
  * can still be compared with events. A repeat finds nothing left.
  */
 export async function removeOldEvents(work: RetentionWork, days: number): Promise<void> {
@@ -294,7 +294,10 @@ export async function removeOldAlerts(work: RetentionWork, eventDays: number | u
 /** What a run compared stays so long where it is not published, for people who look into a failed run. */
 const GAP_RUNS_KEPT = { unpublishedDays: 7, runDays: 400, sliceDays: 200 };
 
-/** Removes what is left over of every organization's gap runs, and runs that ended long ago. A repeat goes on with what is left. */
+/**
+ * Removes what is left over of every organization's gap runs, and runs that ended long ago. A repeat continues with
+ * what is left.
+ */
 export async function removeOldGapRuns(work: Pick<RetentionWork, 'database' | 'report'>): Promise<void> {
   const { database, report } = work;
   const { sliceDays } = GAP_RUNS_KEPT;
@@ -322,7 +325,7 @@ const SLICE_MODELED = 5_000;
 
 /**
  * Removes results that newer ones have replaced, slice by slice; `report` is called after each and may throw to end the
- * work there. A repeat goes on with what is left.
+ * work there. A repeat continues with what is left.
  */
 export async function emptyReplacedSavings(
   orgDb: OrgDb,

@@ -61,7 +61,7 @@ export async function createRule(
   });
 }
 
-/** What changes of a rule; what is absent stays. */
+/** What changes of a rule; absent fields keep their values. */
 interface RuleChange {
   name: string | null | undefined;
   /** Reads the configuration that was given for the rule's type. */
@@ -123,7 +123,7 @@ function assertRule(rule: Rule): void {
   if (fault) throw invalidField('body', fault.field, fault.message, 'invalid_body');
 }
 
-/** Models the savings of the rules anew; a rule that is off before and after changes nothing of them. */
+/** Models the savings of the rules again; a rule that is off before and after changes nothing of them. */
 async function remodel(inside: OrgDb, nowMicros: bigint, ...forms: readonly StoredRule[]): Promise<boolean> {
   if (forms.every(({ enabled }) => !enabled)) return false;
   await remodelSavings(inside, nowMicros);

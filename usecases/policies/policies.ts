@@ -145,7 +145,7 @@ export function uuidOfAlert(id: string): string {
   return uuid;
 }
 
-/** An alert, or the one that stands for it where two events turned out to be one call. Error not_found. */
+/** An alert, or the one that replaces it where two events turned out to be one call. Error not_found. */
 export async function getAlert(orgDb: OrgDb, id: string): Promise<StoredAlert> {
   const alert = await findAlert(orgDb, id);
   if (!alert) throw alertNotFound();
@@ -163,7 +163,7 @@ export async function acknowledgeAlert(
       const alert = await getAlert(inside, id);
       if (alert.status !== 'open') return alert;
       const acknowledged = await recordAcknowledgement(inside, alert.id, author.caller.keyId);
-      // Another request was first, or another alert has come to stand for this one: look again.
+      // Another request was first, or another alert has replaced this one: look again.
       if (!acknowledged) continue;
       const subject = { type: 'alert', id: publicId('alr', acknowledged.id) };
       await recordAction(inside, author, 'alert.acknowledged', subject);

@@ -54,7 +54,7 @@ export interface Savings {
 export async function readSavings(orgDb: OrgDb, period: SavingsPeriod): Promise<Savings> {
   const { windowStartMicros: fromMicros, windowEndMicros: toMicros } = period;
   const prevented = await sumPreventedSpend(orgDb, { fromMicros, toMicros });
-  // One state of both: a result that gives way between the two reads would be shown without its rules.
+  // One state of both: a result that is replaced between the two reads would be shown without its rules.
   return orgDb.transaction(async (inside) => {
     const run = await findSavingsResult(inside, period);
     const result = run && { run, rules: await listModeledRules(inside, run.id) };
@@ -129,7 +129,7 @@ export function standardPeriod(nowMicros: bigint): SavingsPeriod {
 }
 
 /**
- * Has the savings modeled anew because the rules change. Call it in the transaction of the change, behind it: a run is
+ * Has the savings modeled again because the rules change. Call it in the transaction of the change, behind it: a run is
  * opened, or follows the one that is open, and reads the rules as this transaction leaves them. Errors:
  * service_unavailable when runs begin and end faster than one can be opened.
  */

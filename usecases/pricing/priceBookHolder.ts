@@ -21,13 +21,13 @@ export interface Prices {
 const FRESH_MS = 5_000;
 /** After a pause of this length the book at hand may be of any age: who asks for an organization's waits for the look. */
 const STALE_MS = 2 * FRESH_MS;
-/** Books of organizations that are kept; one that is built anew costs a query and some milliseconds. */
+/** Books of organizations that are kept; one that is built again costs a query and some milliseconds. */
 const OWN_BOOKS_MAX = 100;
 
 export interface PriceBookHolderOptions {
   /** Milliseconds of a clock that never goes back. */
   nowMs(): number;
-  /** Told when a look behind the scenes failed; the book at hand stays in use. */
+  /** Called when a refresh in the background failed; the present book stays in use. */
   onFailure(error: unknown): void;
 }
 

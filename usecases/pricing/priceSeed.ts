@@ -140,7 +140,7 @@ export interface ComparedEntry {
   readonly entry: PriceEntry;
   readonly modelHash: string;
   readonly periodsHash: string;
-  /** The day of the list that gave it its periods. */
+  /** The day of the list that its periods are from. */
   readonly periodsAsOf: string;
   readonly modelChanged: boolean;
   readonly periodsChanged: boolean;

@@ -10,11 +10,11 @@ import type { Prices } from './priceBookHolder.js';
 
 interface RepriceDeps extends UseCaseDeps {
   prices: Prices;
-  /** How long one pass goes on; the product's own where absent. */
+  /** How long one pass continues; the product's own where absent. */
   repricePassMs?: number;
 }
 
-/** How long one pass goes on with batch after batch: few entries in the history, and a cancellation is soon heard. */
+/** How long one pass continues with batch after batch: few entries in the history, and a cancellation is soon heard. */
 const PASS_MS = 10_000;
 
 const PRICES_CHANGED = {
@@ -38,7 +38,8 @@ export async function repriceCalls(
   const book = await deps.prices.freshOf(orgId);
   const run = await startRepriceRun(orgDb, runId, book.version);
   if (!run) {
-    // A run that was asked to stop ends here too, where its workflow did not hear of it; one that has ended stays as it is.
+    // A run that was asked to stop ends here too, where its workflow did not hear of it; one that has ended does not
+    // change.
     await endRun(orgDb, 'reprice', runId, { status: 'cancelled' });
     return { done: true };
   }

@@ -53,7 +53,7 @@ interface Context {
 export type ExplanationPlan = { turn: 'wait' } | { turn: 'over' } | { turn: 'go'; accounts: number };
 
 /**
- * Decides what a run explains anew, when it is its turn: the series that have a bucket on a day that it has matched, and
+ * Decides what a run explains again, when it is its turn: the series that have a bucket on a day that it has matched, and
  * all series of an account whose other grounds (prices, other copies of its bills) have changed. Where only what is known
  * of its keys has changed, the account as a whole is looked at again. A repeat goes by what was decided first.
  */
@@ -124,8 +124,8 @@ function contextOf(
 }
 
 /**
- * Explains the series of one account that are left, each by itself, then the account as a whole. In memory are one series'
- * days and the account's explanations. A repeat goes on with the series that are not explained yet.
+ * Explains the series of one account that are left, each by itself, then the account as a whole. In memory are one
+ * series' days and the account's explanations. A repeat continues with the series that are not explained yet.
  */
 export async function explainRunAccount(work: RunWork, ordinal: number): Promise<void> {
   const { deps, orgDb, runId } = work;
@@ -135,7 +135,7 @@ export async function explainRunAccount(work: RunWork, ordinal: number): Promise
   if (account.status === 'done') return;
   const run = await loadRun(work);
   const book = await deps.prices.freshOf(orgDb.orgId);
-  // Read anew, as prices are: what was learned since the plan is explained once more by the next run.
+  // Read again, as prices are: what was learned since the plan is explained once more by the next run.
   const weights = weightsFor(await currentWeights(orgDb), account.provider);
   const scope = {
     ...{ account, provider: account.provider, book, weights },
@@ -162,7 +162,7 @@ export async function explainRunAccount(work: RunWork, ordinal: number): Promise
   await recordAccountFindings(orgDb, runId, ordinal, explanationToText(findings));
 }
 
-/** Notes that an account cannot be explained: its findings stay as they are published. */
+/** Notes that an account cannot be explained: its findings do not change published. */
 export async function failAccount(
   orgDb: OrgDb,
   runId: string,
@@ -202,7 +202,7 @@ async function explainOne(work: RunWork, scope: Scope, model: string): Promise<S
   });
 }
 
-/** Evidence in a form from before an upgrade cannot be read: the day counts again once a run has compared it anew. */
+/** Evidence in a form from before an upgrade cannot be read: the day counts again once a run has compared it again. */
 function readEvidence(json: unknown): SeriesDayEvidence | undefined {
   try {
     return evidenceFromJson(json);

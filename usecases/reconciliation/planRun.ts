@@ -132,7 +132,7 @@ function daysOf(
   return [...days.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-/** The mark of a day's own inputs. What the provider's time offset adds stands behind a point. */
+/** The mark of a day's own inputs. What the provider's time offset adds follows a point. */
 function baseMark(inputs: WindowInputs, { provider, day }: ProviderDay): string {
   return digestOf(
     inputMark({
@@ -173,7 +173,7 @@ interface MarkedDay {
 
 const POINT = '.';
 
-/** A day's mark with the offset that it is matched with; `beside` tells what it depends on besides where it is shifted. */
+/** A day's mark with the offset that it is matched with; `beside`: its further dependencies where it is shifted. */
 function markWithOffset(baseMark: string, offsetHours: number, beside: string): string {
   return `${baseMark}${POINT}${offsetHours}${offsetHours === 0 ? '' : `/${beside}`}`;
 }
@@ -181,8 +181,8 @@ function markWithOffset(baseMark: string, offsetHours: number, beside: string): 
 const offsetOf = (mark: string): number => Number.parseInt(mark.split(POINT)[1] ?? '0', 10);
 
 /**
- * By how many hours each provider's clock is ahead of UTC; those that are not are left out. Estimated anew where an input
- * of any of the provider's days has changed, and as it is published where none has.
+ * By how many hours each provider's clock is ahead of UTC; those that are not are left out. Estimated again where an
+ * input of any of the provider's days has changed, and as it is published where none has.
  */
 async function estimateOffsets(
   { orgDb }: RunWork,

@@ -121,7 +121,7 @@ function fromStoredCell(cell: Omit<DayCell, 'hours'>, hourMicros: bigint): Obser
   };
 }
 
-/** Matches one provider-day and stores what it found with its evidence; a unit that is done stays as it is. */
+/** Matches one provider-day and stores what it found with its evidence; a unit that is done does not change. */
 export async function matchUnit(work: RunWork, ordinal: number): Promise<void> {
   const { deps, orgDb, runId } = work;
   const unit = await findGapRunUnit(orgDb, runId, ordinal);

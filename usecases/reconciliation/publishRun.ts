@@ -34,9 +34,9 @@ import { digestOf, explainedWindowOf, loadRun, type RunWork, windowOf } from './
 const LISTED_MAX = 200;
 
 /**
- * Shows everything that a run found, in one transaction: the pointers to its days, the explanations of the series, the
- * findings. A run publishes once, and none that has ended or was asked to stop; that one ends here. Returns whether the run
- * goes on.
+ * Shows everything that a run found, in one transaction: the pointers to its days, the explanations of the series,
+ * the findings. A run publishes once, and none that has ended or was asked to stop; that one ends here. Returns
+ * whether the run continues.
  */
 export async function publishRun(work: RunWork): Promise<'published' | 'over'> {
   const { orgDb, runId } = work;
@@ -97,7 +97,7 @@ async function publishFindings(inside: OrgDb, run: GapRun, account: RunAccount):
 
 const daysOf = ({ days }: Finding): string[] => days.map(({ day }) => day);
 
-/** An id that the same finding gets in every run that finds it first, whoever runs it. */
+/** An id that the same finding gets in every run that finds it first, anyone who runs it. */
 function freshId(orgId: string, finding: Finding, taken: Set<string>): string {
   const { provider, accountId, model, kind, variant, direction } = finding;
   const name = [orgId, provider, accountId, model, kind, variant, direction, finding.days[0]?.day];

@@ -26,9 +26,9 @@ interface Recomputed {
 }
 
 /**
- * Learns anew from all outcomes of the organization, stores what came of it as another version where it is not what the newest
- * one says already, and gives open drafts the tiers that follow. Claims that were sent keep what they were sent with. Done
- * twice it is done once: the second time changes nothing.
+ * Learns again from all outcomes of the organization, stores what came of it as another version where it is not what
+ * the newest one says already, and updates the tiers of open drafts. Claims that were sent keep what they were sent
+ * with. Done twice it is done once: the second time changes nothing.
  */
 export async function recomputeWeights(orgDb: OrgDb, nowMicros: bigint): Promise<Recomputed> {
   return orgDb.transaction(async (inside) => {

@@ -22,7 +22,7 @@ const RETRY_AFTER_SECONDS = 2;
 export interface RunOpening<N> {
   /** What the new run is stored with. */
   wanted: Omit<N, 'id'>;
-  /** By which of it the open run is found that stands in its way. */
+  /** The properties that an open run shares with it. */
   open: Partial<N>;
   /** Called where there is neither: throws why none can be opened. */
   assertOpenable?(orgDb: OrgDb): Promise<void>;
@@ -67,7 +67,7 @@ export async function openRun<R extends Run, N extends { id: string }>(
   );
 }
 
-/** Stores a run with the message that starts it; undefined while another one stands in its way. */
+/** Stores a run with the message that starts it; undefined while another one is open. */
 export async function queueRun<R extends Run, N extends { id: string }>(
   orgDb: OrgDb,
   runs: OpenableRunTable<R, N>,

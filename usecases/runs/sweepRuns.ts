@@ -27,7 +27,7 @@ export interface StallLimits {
   silentSeconds: number;
 }
 
-/** Delivered messages are kept this long for whoever looks into a failure. */
+/** Delivered messages are kept this long for anyone who looks into a failure. */
 const DELIVERED_DAYS = 7;
 /** No upload takes this long: chunks of one that is older belong to nobody. */
 const UPLOAD_HOURS_MAX = 2;

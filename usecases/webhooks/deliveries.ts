@@ -63,7 +63,7 @@ export function uuidOfDelivery(id: string): string {
   return uuid;
 }
 
-/** Begins a new series of attempts; a pending delivery stays as it is. Errors not_found, webhook_disabled. */
+/** Begins a new series of attempts; a pending delivery does not change. Errors not_found, webhook_disabled. */
 export async function redeliverMessage(
   orgDb: OrgDb,
   id: string,

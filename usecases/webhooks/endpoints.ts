@@ -89,7 +89,10 @@ export async function readyToChange(
   return { ...change, url: await outbound.assertPublicAddress(change.url, 'url') };
 }
 
-/** Changes an endpoint; what is absent stays. `changed` are the fields that the request names. Error not_found. */
+/**
+ * Changes an endpoint; absent fields keep their values. `changed` are the fields that the request names. Error
+ * not_found.
+ */
 export async function changeWebhook(
   orgDb: OrgDb,
   id: string,

@@ -98,7 +98,7 @@ const NOTHING: Round = { claimed: [], url: '', secrets: [] };
 
 /**
  * One pass over an endpoint's due messages. Each round writes down in one transaction what has ended and takes up as much
- * as there is room for, so a slow answer holds up one lane and no other. The endpoint is read anew each round: one that
+ * as there is room for, so a slow answer holds up one lane and no other. The endpoint is read again each round: one that
  * is switched off, moved or given another secret meanwhile is so for the next message.
  */
 class SendingPass {
@@ -211,7 +211,7 @@ class SendingPass {
 
   async #takeUp(inside: OrgDb, endpoint: WebhookEndpoint | undefined, limit: number): Promise<Round> {
     if (endpoint?.status !== 'active') {
-      // Told just when it was switched off or removed.
+      // It was switched off or removed meanwhile.
       await cancelPendingDeliveries(inside, this.#endpointId);
       return NOTHING;
     }

@@ -32,7 +32,7 @@ export async function openCsvTable(chunks: AsyncIterable<Buffer>): Promise<Table
 
 const SEPARATORS = { ';': 'semicolons', '\t': 'tabs', '|': 'bars' } as const;
 
-/** What is wrong with a first line that commas do not cut; undefined where nothing tells. */
+/** What is wrong with a first line that commas do not cut; undefined where nothing shows it. */
 function faultOfHeader([first = '', more]: readonly string[]): string | undefined {
   if (/^sep=/i.test(first))
     return 'the first line names a separator; leave it out, and put commas between cells';
@@ -262,7 +262,7 @@ function indexOrEnd(text: string, what: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-/** Where the quote that closes a cell stands; -1 when it is not there yet, or may be the first of a doubled one. */
+/** Position of the quote that closes a cell; -1 when it is not there yet, or may be the first of a doubled one. */
 function closingQuote(text: string, from: number): number {
   let at = from;
   for (;;) {

@@ -53,7 +53,7 @@ export function firstRecord(head: Buffer): PlacedRecord | undefined {
   try {
     events.write(head);
   } catch {
-    // What stands behind the first record is the reader's to judge.
+    // The reader judges what follows the first record.
   }
   return builder.take()[0];
 }

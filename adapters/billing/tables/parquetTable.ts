@@ -61,7 +61,7 @@ export async function openParquetTable(random: RandomAccess): Promise<TableSourc
   };
 }
 
-/** hyparquet's view of the file. What the storage throws is told apart from what the bytes are at fault for. */
+/** hyparquet's view of the file. Errors of the storage are distinguished from errors in the bytes. */
 class FileOf {
   readonly byteLength: number;
   readonly #random: RandomAccess;

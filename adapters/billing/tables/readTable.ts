@@ -17,14 +17,14 @@ import { type BillingFileOptions, type BillingFileSummary, Notes, type TaggedRow
 export interface TableSummary {
   format: BillingFormat;
   leftOut: LeftOut[];
-  /** Days of accounts that charges which were left out are told of: the bill speaks about them too. */
+  /** Days of accounts that have only omitted charges: the bill covers them too. */
   covered: Covered[];
 }
 
 type Covered = NonNullable<PlainCharge['covers']>;
 
 /**
- * A table's rows, batch by batch. The format is told from its columns. Error invalid_billing_file with the place;
+ * A table's rows, batch by batch. Its columns show the format. Error invalid_billing_file with the place;
  * whatever was yielded before it must then not be kept.
  */
 export async function* readTable(
@@ -76,7 +76,7 @@ function rowsOf(format: TableFormat, one: PlacedRecord, options: TableOptions): 
   });
 }
 
-/** Adds the place to a fault that a format tells of a record. */
+/** Adds the place to a fault that a format reports in a record. */
 function placed<T>(faultAt: (reason: string, column?: string) => DomainError, read: () => T): T {
   try {
     return read();
@@ -90,7 +90,7 @@ function placed<T>(faultAt: (reason: string, column?: string) => DomainError, re
 /** Records of models whose identity is remembered, so that none counts twice. */
 const REMEMBERED_MAX = 20_000;
 
-/** Looks for a record that stands in the file twice, where the format gives each one an identity. */
+/** Looks for a record that is in the file twice, where the format has an identity for each. */
 class RepeatedRecords {
   readonly #format: TableFormat;
   readonly #seen = new Set<string>();
@@ -180,7 +180,7 @@ function assertOneCurrency({ currency }: BilledRow, seen: Set<string>): void {
   );
 }
 
-/** A record and the fault that is told of it, or of one of its cells, with the place where it stands in the file. */
+/** A record and its fault, or that of one of its cells, with its place in the file. */
 export interface PlacedRecord {
   record: TableRecord;
   /** The fault `reason` at this record; `column` is the lower-case name of the cell at fault. */

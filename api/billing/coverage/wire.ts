@@ -91,7 +91,7 @@ export const coverageResponse = z.strictObject({
   totals: z.strictObject(figureFields).meta({ description: 'Of all groups, not of the page' }),
 });
 
-/** What is asked by: a group's figures, with the tokens' share unknown where keys are not told apart. */
+/** What is asked by: a group's figures, with the tokens' share unknown where keys are not distinguished. */
 export function presentFigures(days: number, figures: CoverageFigures) {
   return {
     days,

@@ -12,7 +12,7 @@ const json = z.unknown();
 const label = z.string().nullable();
 const tokens = z.int().min(0);
 
-/** A call as the API tells it; docs/ingest.md says what its fields mean. */
+/** A call in the API; docs/ingest.md explains its fields. */
 export const eventSchema = z
   .strictObject({
     id: z.string().meta({ example: 'evt_0199f3a2c4d57e3a8f00112233445566' }),
@@ -77,7 +77,7 @@ function presentPayload(payload: Json | null, service: Json | null): Json | null
   return payload === null ? { _service: service } : { body: payload, _service: service };
 }
 
-/** One event asked for by its id also tells what it cost before it was priced anew. */
+/** One event read by its id also shows what it cost before it was priced again. */
 export const oneEventSchema = eventSchema
   .extend({
     former_prices: z
@@ -211,7 +211,7 @@ const WRITERS = EVENT_COLUMNS.map((column, index) => ({
 }));
 
 /**
- * An exported row as JSON text, the same object as `presentEvent` gives, written from the database's own texts: an
+ * An exported row as JSON text, the same object as that of `presentEvent`, written from the database's own texts: an
  * export of millions of rows spends its time here. `withPayload`: the four payload columns follow the event's.
  */
 export function writeEventLine(row: readonly (string | null)[], withPayload: boolean): string {

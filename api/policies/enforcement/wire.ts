@@ -64,7 +64,7 @@ const comparedField = (max: number) =>
       error: 'must be printable ASCII, as calls are stored with it',
     });
 
-/** What each type is told; of every type exactly one field. */
+/** The configuration of each type, of which exactly one field is set. */
 const CONFIG_FIELDS = {
   max_tokens: wholeField(1, MAX_TOKENS_MAX).meta({
     description: 'Tokens of all classes together that a call may have',
@@ -245,7 +245,7 @@ const scopeSchema = z.strictObject({
   model: z.string().nullable(),
 });
 
-/** What a rule says to whoever keeps to it. */
+/** What a rule says to anyone who keeps to it. */
 export const ruleFields = {
   id: z.string(),
   name: z.string().nullable(),
@@ -316,7 +316,7 @@ export function presentRule(rule: StoredRule): z.output<typeof ruleSchema> {
   };
 }
 
-/** What wrappers are told: the same rules are the same bytes and the same version, on every instance. */
+/** The rules as wrappers receive them: the same rules are the same bytes and the same version, on every instance. */
 export function presentEnforcementConfig(rules: readonly Rule[]): z.output<typeof enforcementConfigResponse> {
   const told = { poll_seconds: POLL_SECONDS, rules: rules.map(presentRuleFields) };
   const version = createHash('sha256').update(JSON.stringify(told)).digest('hex').slice(0, 32);

@@ -24,7 +24,7 @@ export const OVERRIDES_PATH = '/api/v1/pricing/overrides';
 
 /** Fraction digits that are kept; more are refused, so that what is stored is what was sent. */
 const DECIMALS = 12;
-/** Above it somebody gave a rate by the wrong unit. */
+/** Above it a rate has the wrong unit. */
 const RATE_USD_MAX = BigInt(RATE_PER_MTOK_USD_MAX);
 const ONE = 10n ** BigInt(DECIMALS);
 

@@ -78,7 +78,7 @@ const usageRecords = routes.get('/api/v1/usage/records', {
   responses: { 200: { description: 'A page of records', schema: usageRecordsResponse } },
   problems: ['invalid_range', 'forbidden'],
   async handle({ query, caller, orgDb }) {
-    // Records show none; whoever may not read payloads is refused here as everywhere.
+    // Records show none; anyone who may not read payloads is refused here as everywhere.
     assertPayloads(caller, query.include_payload);
     const { group_by: groupBy } = query;
     const body = await (groupBy === undefined ? listCalls(orgDb, query) : listGroups(orgDb, query, groupBy));

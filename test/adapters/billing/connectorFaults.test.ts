@@ -43,7 +43,7 @@ function befall(fake: BillingFake, event: Event | undefined): void {
   else if (event === 'larger_pages') fake.limitPages(17);
 }
 
-/** Fetches a chunk as its caller should: passing failures are repeated, changed paging begins anew. */
+/** Fetches a chunk as its caller should: passing failures are repeated, changed paging begins again. */
 async function follow(
   provider: ProviderName,
   connector: BillingConnector,

@@ -24,7 +24,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** An organization with more to export than what sockets hold, so that an unread export goes on. */
+/** An organization with more to export than what sockets hold, so that an unread export continues. */
 async function anOrganizationWithMuch() {
   const organization = await api.addOrganization();
   const payload = { text: 'x'.repeat(100_000) };

@@ -104,7 +104,7 @@ describe('POST /api/v1/pricing/reprice', () => {
       'invalid_range',
       'from',
     ]);
-    // A slip in a filter's name would price everything anew.
+    // A slip in a filter's name would price everything again.
     expect((await ask({ ...WINDOW, modell: 'gpt-4o' })).slice(0, 2)).toEqual([400, 'invalid_body']);
     expect(await ask({ from: '2026-02-01', to: '2026-02-01' })).toEqual([202, undefined, undefined]);
     // The longest window is accepted: only the open run is in its way.

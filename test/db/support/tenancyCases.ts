@@ -84,6 +84,7 @@ export const NEUTRAL: Readonly<Record<string, string>> = {
   noteRepairedUntil: 'a step of the case repairNextCalls',
   startMerging: 'a step of the case repairNextCalls',
   noteBrokenRequests: 'a step of the case repairNextCalls',
+  listEventsToRepair: 'a step of the case repairNextCalls',
   recordRepaired: 'a step of the case repairNextCalls',
   finishRepair: 'a step of the case repairNextCalls',
   deleteUndercharges: 'a step of the case mergeDrafts',

@@ -46,7 +46,7 @@ async function aClaim(org: TestOrganization, isFiled: boolean): Promise<string> 
   return claim.id;
 }
 
-/** The bill of days comes anew, right but for the `wrong` ones, and is compared. */
+/** The bill of days comes again, right but for the `wrong` ones, and is compared. */
 async function restate(org: TestOrganization, rank: number, wrong: readonly string[] = []): Promise<void> {
   await addBill(api, org.orgId, { account: ACCOUNT, days: WRONG, rank, wrong });
   await runs.run(org);

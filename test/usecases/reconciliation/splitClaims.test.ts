@@ -51,7 +51,7 @@ async function aFiledClaim(): Promise<{ org: TestOrganization; dispute: Json; cl
 }
 
 let rank = 30;
-/** The bill of all days comes anew, wrong on some, with twice the quantities on others, and is compared. */
+/** The bill of all days comes again, wrong on some, with twice the quantities on others, and is compared. */
 async function restate(
   org: TestOrganization,
   { wrong, doubled = [] }: { wrong: readonly string[]; doubled?: readonly string[] },

@@ -45,7 +45,7 @@ export async function openBaseBackup(url: string): Promise<BaseBackup> {
     // Known to the driver, not to its types.
     ...({ replication: 'true' } as object),
   });
-  // A connection that breaks is told by the statement that waits for it.
+  // A connection that breaks is reported by the statement that waits for it.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -70,7 +70,7 @@ export async function openBaseBackup(url: string): Promise<BaseBackup> {
       startLsn: start[0][0],
       tar: tarOf(first.value, messages),
       stopLsn: async () => {
-        // Whoever reads the tar stops at its last entry; the server may not have said all then.
+        // Anyone who reads the tar stops at its last entry; the server may not have said all then.
         while (!(await messages.next()).done);
         const stop = copy.results[2]?.[0]?.[0];
         if (!stop) throw new BaseBackupError('Postgres did not finish its backup');

@@ -75,9 +75,9 @@ async function readBilled(client: pg.ClientBase, orgId: string): Promise<string>
 
 /**
  * What calls and cost add up to from the events themselves, without any total, by organization; of those that were
- * removed for their age it is kept what they added up to (docs/decisions/0039). With a snapshot only
- * what that one saw: a row of the log is in it when the transaction that wrote it is, and what was changed later
- * stands in the log as it was (docs/decisions/0006, 0038). The caller has opened a transaction.
+ * removed for their age it is kept what they added up to (docs/decisions/0039). With a snapshot only what that one
+ * saw: a row of the log is in it when the transaction that wrote it is, and a row that changed later is in the log in
+ * its former state (docs/decisions/0006, 0038). The caller has opened a transaction.
  */
 export async function recountBooks(
   client: pg.ClientBase,
@@ -180,7 +180,7 @@ export class BookSampler {
       throw error;
     }
     sampler.#loop = sampler.#repeat();
-    // Whoever stops it hears of a failure.
+    // Anyone who stops it hears of a failure.
     sampler.#loop.catch(() => undefined);
     return sampler;
   }
@@ -206,8 +206,8 @@ export class BookSampler {
   }
 
   /**
-   * Ends the readings. `books` is the last before `stop`; `billedSettled` tells that the bills say the same now, so
-   * that they have said it at the stop.
+   * Ends the readings. `books` is the last before `stop`; `billedSettled`: the bills are the same now, so they were
+   * the same at the stop.
    */
   async finish(stop: Lsn): Promise<{ books: BookReading; billedSettled: boolean }> {
     this.#stopping.abort();
@@ -236,7 +236,7 @@ export interface RestoredBooks {
 
 /**
  * Reads the books of a restored database. The backup's own reading was taken a moment before its end, so the database
- * may hold more; what belongs to that moment is added up anew from the events and must be the same to the last digit.
+ * may hold more; what belongs to that moment is added up again from the events and must be the same to the last digit.
  * So must the totals and the events of now, and what was billed where no bill was stored meanwhile.
  */
 export async function readRestoredBooks(

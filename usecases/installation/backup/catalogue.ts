@@ -140,10 +140,10 @@ export async function describeDatabase(
 }
 
 /**
- * Numbers of transactions belong to a cluster: another one counts from the beginning, and a number from here may be one
- * that it has yet to give. What they decide, though, is little: whether a row of the log is in the totals yet, which
- * closings of its organization saw it, whether a span was swept. An export therefore numbers anew, from the smallest
- * number there is: small enough for every cluster, and each of these questions has the answer that it had
+ * Numbers of transactions belong to a cluster: another one counts from the beginning, and a number from here may be
+ * one that it has yet to assign. What they decide, though, is little: whether a row of the log is in the totals yet,
+ * which closings of its organization saw it, whether a span was swept. An export therefore numbers again, from the
+ * smallest number there is: small enough for every cluster, and each of these questions has the answer that it had
  * (docs/decisions/0038).
  */
 
@@ -179,7 +179,10 @@ const OF_LOG = `left join (${CLOSINGS}) c on c.org_id = t.org_id left join rollu
 /** The number behind all folded rows of an organization. */
 const FOLDED = `${FIRST} + coalesce(c.closings, 0) + 1`;
 
-/** Organizations whose projects' totals are as far as the others: the rows of the log in between could not be told. */
+/**
+ * Organizations whose projects' totals are as far as the others: the rows of the log in between could not be
+ * distinguished.
+ */
 const PROJECTS_ARE_FOLDED = 'join rollup_state r on r.org_id = t.org_id and r.projects_xid = r.folded_xid';
 
 interface Renumbering {
@@ -197,7 +200,7 @@ export const RENUMBERINGS: Readonly<Record<string, Renumbering>> = {
     joins: `left join (${CLOSINGS}) c on c.org_id = t.org_id`,
     columns: {
       folded_xid: FOLDED,
-      // Where the totals of projects are behind they stay here, and are folded anew from the first row there.
+      // Where the totals of projects are behind they stay here, and are folded again from the first row there.
       projects_xid: `case when t.projects_xid = t.folded_xid then ${FOLDED} else 0 end`,
     },
   },

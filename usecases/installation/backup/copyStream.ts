@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import type pg from 'pg';
 
-/** What the driver hands to a query of one's own; its types do not tell. */
+/** What the driver hands to a query of one's own; its types omit it. */
 interface Wire {
   stream: Writable & { pause(): void; resume(): void };
   query(sql: string): void;
@@ -11,7 +11,7 @@ interface Wire {
 
 type Row = (string | null)[];
 
-/** Bytes that may wait for whoever reads before the server is made to wait. */
+/** Bytes that may wait for anyone who reads before the server is made to wait. */
 const WAITING_BYTES_MAX = 4 * 1_048_576;
 
 /**
@@ -118,7 +118,7 @@ export class CopyIn {
     this.#ended = new Promise((resolve, reject) => {
       this.#end = { resolve, reject };
     });
-    // Whoever writes or ends it hears of a failure; until then it is not to end the process.
+    // Anyone who writes or ends it hears of a failure; until then it is not to end the process.
     this.#opened.catch(() => undefined);
     this.#ended.catch(() => undefined);
     client.query(this as unknown as pg.Submittable);

@@ -61,7 +61,7 @@ export function openCopySession(url: string): pg.Client {
     application_name: 'trueup-data',
     options: `${SESSION} -c statement_timeout=0 -c idle_in_transaction_session_timeout=0`,
   });
-  // A connection that breaks is told by the statement that waits for it.
+  // A connection that breaks is reported by the statement that waits for it.
   client.on('error', () => undefined);
   return client;
 }

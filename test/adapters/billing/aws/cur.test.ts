@@ -285,7 +285,7 @@ describe('a CUR 2.0', () => {
     await expect(read(csv([one, other, one], columns))).rejects.toThrow(
       'line 4, column 1: the same charge occurs twice; give each part of a bill once',
     );
-    // An hour of another period has the id anew.
+    // An hour of another period has the id again.
     const later = { ...one, line_item_usage_start_date: '2026-10-01T07:00:00Z' };
     expect((await read(csv([one, later], columns))).rows).toHaveLength(2);
   });

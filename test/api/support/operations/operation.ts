@@ -40,7 +40,7 @@ export interface Operation {
   /** Parameters of the path that are ids of an organization's objects, with what makes an id that nothing has. */
   ids?: Record<string, () => string>;
   /**
-   * A valid request of the owner; makes what it needs, anew each time, as the owner's admin key. Everything made
+   * A valid request of the owner; makes what it needs, again each time, as the owner's admin key. Everything made
    * carries the owner's marker, and `projectId` where it can have one.
    */
   request(place: OperationsPlace, owner: TestOrganization, projectId?: string): Promise<OperationRequest>;

@@ -57,7 +57,7 @@ const ofEntry = (
   request: async (place, owner) => ({ params: { id: (await make(place, owner, path, body(owner))).id } }),
 });
 
-/** Prices: everybody's list, the organization's own, and calls priced anew. */
+/** Prices: everybody's list, the organization's own, and calls priced again. */
 export const PRICE_OPERATIONS: Record<string, Operation> = {
   getPricingTable: {
     method: 'GET',
