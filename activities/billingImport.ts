@@ -11,7 +11,6 @@ interface ImportRef {
   importId: string;
 }
 
-/** The effects of reading a bill. */
 export function createBillingImportActivities(deps: ActivityDeps) {
   return {
     /** Reads a stored file into rows: all of it counts, or nothing. */

@@ -17,7 +17,6 @@ export interface ActivityDeps extends UseCaseDeps {
   readBillingFile: BillingFileReader;
   /** Reads stored pages of bills again, for the evidence of claims: adapters/billing/locateRows.ts. */
   pages: EvidenceDeps['pages'];
-  /** How the providers' bills are fetched. */
   connectors: BillingConnectors;
   /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */
   deliverWebhook: DeliverWebhook;

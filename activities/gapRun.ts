@@ -122,7 +122,6 @@ export function createGapRunActivities(deps: ActivityDeps) {
 
     /** Ends a run that has published; `problems` are sentences about what could not be done after that. */
     endPublishedRun: ({ problems, ...ref }: RunRef & { problems: readonly string[] }): Promise<void> =>
-      // Only an open run is ended.
       withFailures(() => endPublished(ref, problems)),
 
     endGapRunCancelled: endings.cancelled,

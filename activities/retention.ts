@@ -10,7 +10,6 @@ import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
 
-/** The effects of a run of the retention. */
 export function createRetentionActivities(deps: ActivityDeps) {
   return {
     /** The steps of a run. In the history, so that a run under way does not change when there are more. */

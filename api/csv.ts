@@ -43,7 +43,6 @@ export function writeCsvRow(row: readonly CsvCell[]): string {
   return `${row.map(textOf).join(',')}\r\n`;
 }
 
-/** A header, then the rows. */
 export function writeCsv(header: readonly string[], rows: readonly (readonly CsvCell[])[]): string {
   return [header, ...rows].map(writeCsvRow).join('');
 }

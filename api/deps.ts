@@ -34,7 +34,6 @@ export interface ApiDeps {
   pages: EvidenceDeps['pages'];
   /** Sets the document of a claim, in a process of its own. Error document_failed. */
   renderClaim(evidence: ClaimEvidence): Promise<Buffer>;
-  /** How the providers' bills are fetched. */
   connectors: BillingConnectors;
   /** The only way to addresses that users set. */
   outbound: SafeFetch;

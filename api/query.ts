@@ -256,3 +256,12 @@ export function assertMonthBegun(firstDay: string, nowMicros: bigint): void {
     issues: [{ in: 'query', field: 'period', message }],
   });
 }
+
+/** Seconds for which a rotated secret stays valid. */
+export const graceField = (max: number, byDefault: number, description: string) =>
+  z
+    .int({ error: `must be a whole number from 0 to ${max}` })
+    .min(0, { error: 'must not be negative' })
+    .max(max, { error: `must be at most ${max}: a week` })
+    .default(byDefault)
+    .meta({ description });

@@ -2,7 +2,6 @@ import { isatty } from 'node:tty';
 import { Misuse, StartError } from './startError.js';
 import type { ChildMessage } from './supervision.js';
 
-/** Notifies the supervisor, where there is one. */
 export function notifySupervisor(message: ChildMessage): void {
   if (process.connected) process.send?.(message);
 }

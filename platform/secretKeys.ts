@@ -104,7 +104,6 @@ export class SecretKeys {
     return this.#keys[0]?.id ?? '';
   }
 
-  /** Ids of all keys at hand. */
   get ids(): ReadonlySet<string> {
     this.#readIfChanged();
     return new Set(this.#keys.map(({ id }) => id));

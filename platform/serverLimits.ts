@@ -21,7 +21,6 @@ export const CONNECTIONS_MAX = 4_096;
 /** How long browsers insist on TLS after an answer by TLS: the year that ASVS 5 3.4.1 asks for. */
 export const HSTS_MAX_AGE_SECONDS = 31_536_000;
 
-/** The version of this installation, from package.json. */
 export const TRUEUP_VERSION: string = (
   JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')) as { version: string }
 ).version;

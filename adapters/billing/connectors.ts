@@ -4,10 +4,8 @@ import { AzureOpenaiConnector } from './azureOpenaiConnector.js';
 import type { BillingConnector, ConnectedProvider, ConnectorOptions } from './connector.js';
 import { OpenaiConnector } from './openaiConnector.js';
 
-/** The connectors of a process, by provider. */
 export type BillingConnectors = Readonly<Record<ConnectedProvider, BillingConnector>>;
 
-/** Where each provider is asked. */
 export interface ProviderAddresses {
   openai: string;
   anthropic: string;
@@ -16,7 +14,6 @@ export interface ProviderAddresses {
   awsCostExplorer: string;
 }
 
-/** Every connector, each with its own base address. */
 export function createBillingConnectors(
   baseUrls: Readonly<ProviderAddresses>,
   options: Omit<ConnectorOptions, 'baseUrl'>,

@@ -211,7 +211,6 @@ export class JsonEvents {
   }
 }
 
-/** The fault of a file at a place. */
 export function faultAt(place: { line: number; column: number }, reason: string): DomainError {
   return new DomainError('invalid_billing_file', `line ${place.line}, column ${place.column}: ${reason}`);
 }

@@ -43,7 +43,6 @@ export interface LocatedRecord {
   at: string;
   /** Numbers of the record by JSON pointers inside it, or by column. */
   numbers: Map<string, string>;
-  /** Cells of a table's record. */
   cells: TableRecord | null;
   /** Rows that the product's own reader makes of it; empty where which record makes which rows is not known. */
   rows: readonly BilledRow[];

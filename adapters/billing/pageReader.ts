@@ -14,7 +14,6 @@ const RESULT_ENTRIES_MAX = 200;
 /** What a page is made of, in the order of the file. */
 export interface PageSink {
   startPage(): void;
-  /** A bucket begins. */
   startBucket(): void;
   /** One result of the bucket in hand, whose times are known by now. */
   result(kind: PageKind, bucket: PageBucket, result: PageObject): void;

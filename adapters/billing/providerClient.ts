@@ -228,7 +228,6 @@ function unreachable(error: unknown, isLate: boolean, name: string): DomainError
   );
 }
 
-/** How a provider is spoken of. */
 export interface ProviderTerms {
   /** As people write it. */
   name: string;

@@ -9,7 +9,6 @@ export interface RenderJob {
   template: string;
   /** JSON; the template reads it as data, so nothing in it is markup. */
   data: string;
-  /** Folders of the fonts. */
   fontPaths: string[];
   /** An empty folder: whatever lies in it a template could read. */
   workspace: string;

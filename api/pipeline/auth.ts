@@ -18,7 +18,6 @@ const NO_DIGEST = Buffer.alloc(32);
 
 const REFUSAL = 'a valid API key is needed: send the header Authorization: Bearer <key>';
 
-/** A key's row as it is remembered. */
 interface RememberedKey extends StoredKey {
   /** How far the database's clock, which its times are written by, is ahead of this process's. */
   aheadMicros: bigint;

@@ -15,7 +15,6 @@ export type Run = (orgDb: OrgDb, settle: Settle) => Promise<EndpointResponse>;
 interface RepeatableRequest {
   endpoint: Endpoint;
   orgDb: OrgDb;
-  /** The id of the key that calls. */
   callerKeyId: string;
   requestId: string;
   words: RequestTexts;

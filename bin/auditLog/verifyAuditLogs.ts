@@ -26,7 +26,6 @@ import { type AuditVerification, verifyAuditLog } from '../../usecases/access/au
 
 /** Everything that the anchors at hand say. */
 export interface AnchorsAtHand {
-  /** Where they came from. */
   place: string;
   byOrganization: ReadonlyMap<string, SettledAnchors>;
   count: number;
@@ -154,7 +153,6 @@ const SHOWN_MAX = 20;
 
 const rows = (from: number, to: number) => (from === to ? `row ${from}` : `rows ${from} to ${to}`);
 
-/** One sentence for a fault, naming the rows. */
 function faultSentence(fault: ChainFault): string {
   switch (fault.kind) {
     case 'row_edited':
@@ -369,7 +367,6 @@ async function findLastAgreed(
 const isBroken = ({ faultCount, checkpoint, leftoverSeq }: AuditVerification): boolean =>
   faultCount > 0 || checkpoint?.verdict === 'forged' || leftoverSeq !== undefined;
 
-/** Name of the anchors' folder in a data directory. */
 export const ANCHORS_NAME = 'audit-anchors';
 
 /** The anchors' folder where a setting names one outside of the data directory; undefined where it comes with the data. */

@@ -5,7 +5,6 @@ import { checkCells } from './checkCells.js';
 import { checkCsv, checkEvents, checkSums } from './checkSums.js';
 import { canonicalText, Difference, decimalText, type JsonNode, parseDecimal, readJson } from './exact.js';
 
-/** What was checked, and how much of it there was. */
 export interface Checked {
   what: string;
   count: number;

@@ -87,7 +87,6 @@ function sentenceOf(error: CommanderError | Misuse): string {
   return `${words[0]?.toUpperCase()}${words.slice(1)}${/[.)]$/.test(words) ? '' : '.'}`;
 }
 
-/** How the command that the words name is used. */
 function usageOf(program: Command, words: readonly string[]): string {
   const named = words.reduce(
     (command, word) => command.commands.find((sub) => sub.name() === word) ?? command,

@@ -101,7 +101,6 @@ export async function createApiServer(
   return { server, close };
 }
 
-/** What the API is wired with. */
 export interface ApiServerOptions
   extends Pick<
     ApiDeps,

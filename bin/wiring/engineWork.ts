@@ -114,7 +114,6 @@ export async function waitForEngine(address: string, signal: AbortSignal): Promi
 interface EngineWorkerOptions {
   address: string;
   namespace: string;
-  /** File of the bundled workflows. */
   workflowBundle: string;
   activities: object;
   logger: Logger;

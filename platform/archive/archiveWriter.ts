@@ -24,7 +24,6 @@ export interface ArchivedFile {
   sha256: string;
 }
 
-/** What a finished archive is. */
 export interface FinishedArchive {
   path: string;
   sizeBytes: number;

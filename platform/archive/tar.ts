@@ -49,7 +49,6 @@ export function tarPadding(sizeBytes: number): Buffer {
   return Buffer.alloc((BLOCK_BYTES - (sizeBytes % BLOCK_BYTES)) % BLOCK_BYTES);
 }
 
-/** What an archive ends with. */
 export const TAR_END = Buffer.alloc(2 * BLOCK_BYTES);
 
 function splitName(path: string): { name: string; prefix: string } {

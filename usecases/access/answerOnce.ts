@@ -54,7 +54,6 @@ interface AnswerDeps {
   logger: Pick<Logger, 'warn'>;
 }
 
-/** A request that carries an Idempotency-Key. */
 interface KeyedRequest<R> extends RepeatableRequest<R> {
   scope: IdempotencyScope;
   deps: AnswerDeps;

@@ -47,7 +47,6 @@ export interface ConnectionRequest {
   credentials: Credentials;
 }
 
-/** A connection whose credentials its provider has accepted. */
 export interface AcceptedConnection {
   connection: Parameters<typeof insertBillingConnection>[1];
   credentials: Credentials;
@@ -102,7 +101,6 @@ export interface ConnectionChange {
   credentials?: Credentials | undefined;
 }
 
-/** A change that the provider has accepted. */
 export interface AcceptedChange {
   changes: ConnectionChanges;
   /** Whether the connection has to be fetched again. */

@@ -37,7 +37,6 @@ const PASSING: ReadonlySet<ErrorCode> = new Set([
 
 /** What a sync needs of the process. */
 export interface SyncDeps extends UseCaseDeps {
-  /** How the providers' bills are fetched. */
   connectors: BillingConnectors;
   /** Reads bills: adapters/billing/file.ts. */
   readBillingFile: BillingFileReader;
@@ -49,7 +48,6 @@ export interface SyncDeps extends UseCaseDeps {
   logger: Logger;
 }
 
-/** One attempt to take a chunk. */
 export interface ChunkAttempt {
   /** From 1. */
   number: number;

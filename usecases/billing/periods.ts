@@ -35,7 +35,6 @@ import {
 } from '../../domain/billing/periods/month.js';
 import { foldWhenBehind } from '../usage/usage.js';
 
-/** What is known of a month. */
 export interface PeriodFacts {
   period: Month;
   closing: PeriodClosing | undefined;

@@ -55,7 +55,6 @@ class ImportBytes {
     this.#source = source;
   }
 
-  /** The chunks in order. */
   async *chunks(): AsyncGenerator<Buffer> {
     let done = 0;
     this.#noted = 0;

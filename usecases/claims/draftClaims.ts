@@ -335,7 +335,6 @@ async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvide
 /** Whether anyone who drafts may still do so; it stays so until the transaction ends. */
 type Holds = (inside: OrgDb) => Promise<boolean>;
 
-/** What came of drafting. */
 export interface Drafted {
   claims: StoredClaim[];
   /** Over what nothing was drafted, since as much was charged too little. */

@@ -48,7 +48,6 @@ const LANE_MS = 5_000;
 const RETRY_AFTER_SECONDS = 5;
 const HOUR_MICROS = 3_600_000_000n;
 
-/** A move that a request asks for. */
 interface WantedMove extends Pick<ClaimCommand, 'claimId' | 'to' | 'fields'> {
   operationId: string;
   /** The request's Idempotency-Key header. */

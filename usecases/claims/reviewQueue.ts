@@ -13,7 +13,6 @@ import type { Direction } from '../../domain/reconciliation/inference/finding.js
 
 /** Something that people decide on: a finding, or a policy that calls have broken. */
 export interface QueueItem {
-  /** The public id. */
   id: string;
   sizePico: Pico;
   of: { finding: StoredFinding } | { policy: BrokenPolicy };

@@ -56,7 +56,6 @@ interface Pending {
 interface Observer {
   queueRows(rows: number): void;
   batchRows(rows: number): void;
-  /** An alert that is stored. */
   alert?(policyType: PolicyType): void;
   /** A policy that could not be held against a call that is stored. */
   unjudged?(policyType: PolicyType, reason: UnjudgedReason): void;
@@ -312,7 +311,6 @@ function countOutcomes(prepared: PreparedBatch, stored: ReadonlySet<string>): In
   return outcomes;
 }
 
-/** One request's calls and who sent them. */
 export interface IngestRequest {
   orgId: string;
   /** `key_…` of the key that sent it: part of every call's hash. */

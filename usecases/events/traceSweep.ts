@@ -29,9 +29,7 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
 import { Judges, judgeCostBy } from './judgeBatch.js';
 
-/** What a sweep came to. */
 export interface Sweep {
-  /** Events that were superseded. */
   superseded: number;
   /** Traces of which only the last spans were compared. */
   longTraces: number;

@@ -155,7 +155,6 @@ async function removeOld(deps: RetentionDeps, step: RetentionStep, work: Retenti
 /** Folds of one organization at most before its events are looked at: what is left waits for the next run. */
 const FOLDS_MAX = 1_000;
 
-/** Work for each organization in turn. */
 async function forEachOrganization(
   { database }: Pick<RetentionWork, 'database'>,
   work: (orgId: string) => Promise<unknown>,

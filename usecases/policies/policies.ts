@@ -65,7 +65,6 @@ export interface PolicyPreview {
   type: Policy['type'];
   result: Preview['result'];
   skipped: readonly SkippedPattern[];
-  /** The stored policy of the type. */
   known: StoredPolicy | undefined;
 }
 

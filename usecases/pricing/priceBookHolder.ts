@@ -72,7 +72,6 @@ export class PriceBookHolder implements Prices {
     this.#lookedMs = this.#checkedMs;
   }
 
-  /** Loads the stored prices. */
   static async open(database: Database, options: PriceBookHolderOptions): Promise<PriceBookHolder> {
     const book = await loadPriceBook(database);
     return new PriceBookHolder(database, options, book, await readOwnPriceRevisions(database));

@@ -48,7 +48,6 @@ interface WindowInputs {
   keys: Map<string, string>;
   observedSince: GapRun['observedSince'];
   firstEventDay: string | undefined;
-  /** Version of the weights. */
   weights: string;
 }
 

@@ -82,7 +82,6 @@ export function readWeights(orgDb: OrgDb, page: { limit: number; offset: number 
   );
 }
 
-/** A finding with its days and its evidence. */
 export interface WholeFinding {
   finding: StoredFinding;
   evidence: FindingEvidence;

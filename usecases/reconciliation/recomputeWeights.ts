@@ -20,7 +20,6 @@ import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.j
 interface Recomputed {
   /** Of the set that holds now; null while nothing was ever learned. */
   version: number | null;
-  /** Whether it is new. */
   isNew: boolean;
   rescored: RescoredDraft[];
 }

@@ -28,7 +28,6 @@ import {
   updateKeyBody,
 } from './wire.js';
 
-/** An id that no workspace has. */
 const NO_WORKSPACE = '00000000-0000-0000-0000-000000000000';
 
 function keyAuthorOf(request: RequestAuthor & { caller: KeyGiver }, deps: ApiDeps): KeyAuthor {

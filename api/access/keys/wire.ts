@@ -5,7 +5,7 @@ import { ROLES, SCOPES, type Scope } from '../../../domain/access/scopes.js';
 import { findUuid, publicId } from '../../../domain/ids.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
-import { momentField, nameField } from '../../query.js';
+import { graceField, momentField, nameField } from '../../query.js';
 
 export const KEYS_PATH = '/api/v1/keys';
 
@@ -62,12 +62,11 @@ export const updateKeyBody = z
 
 export const rotateKeyBody = z
   .strictObject({
-    grace_seconds: z
-      .int({ error: `must be a whole number from 0 to ${GRACE_SECONDS_MAX}` })
-      .min(0, { error: 'must not be negative' })
-      .max(GRACE_SECONDS_MAX, { error: `must be at most ${GRACE_SECONDS_MAX}: a week` })
-      .default(GRACE_SECONDS_DEFAULT)
-      .meta({ description: 'How long the secret at hand holds too' }),
+    grace_seconds: graceField(
+      GRACE_SECONDS_MAX,
+      GRACE_SECONDS_DEFAULT,
+      'How long the secret at hand holds too',
+    ),
   })
   .meta({ id: 'KeyRotation' });
 

@@ -151,79 +151,70 @@ const createOverride = routes.post(OVERRIDES_PATH, {
   handle: (request, deps) => create('override', request, deps, entryOfBody(request.body)),
 });
 
-const listContractRates = routes.get(CONTRACT_RATES_PATH, {
-  operationId: 'listContractRates',
-  summary: 'What was agreed with the providers',
-  description: LIST_DESCRIPTION,
-  query: listOwnPricesQuery,
-  responses: { 200: { description: 'A page of entries', schema: listContractRatesResponse } },
-  async handle({ query, orgDb }, deps) {
-    const { items, page } = await list('contract', query, { orgDb }, deps);
-    return { status: 200, body: { contract_rates: items, ...page } };
+/** Reading, listing and ending entries of a kind; `field` names the list in its answer. */
+function entryEndpoints(
+  kind: OwnPriceKind,
+  schema: z.ZodType,
+  field: string,
+  {
+    list: listed,
+    get,
+    end: ended,
+  }: Record<'list' | 'get' | 'end', { operationId: string; summary: string }> & {
+    list: { response: z.ZodType };
   },
-});
-
-const listOverrides = routes.get(OVERRIDES_PATH, {
-  operationId: 'listPriceOverrides',
-  summary: 'List prices that the organization knows better',
-  description: LIST_DESCRIPTION,
-  query: listOwnPricesQuery,
-  responses: { 200: { description: 'A page of entries', schema: listOverridesResponse } },
-  async handle({ query, orgDb }, deps) {
-    const { items, page } = await list('override', query, { orgDb }, deps);
-    return { status: 200, body: { overrides: items, ...page } };
-  },
-});
-
-const getContractRate = routes.get(`${CONTRACT_RATES_PATH}/{id}`, {
-  operationId: 'getContractRate',
-  summary: 'One agreed price',
-  params: ownPriceParams,
-  responses: { 200: { description: 'The entry, ended ones too', schema: contractRateSchema } },
-  problems: ['not_found'],
-  handle: ({ params, orgDb }, deps) => read('contract', params.id, { orgDb }, deps),
-});
-
-const getOverride = routes.get(`${OVERRIDES_PATH}/{id}`, {
-  operationId: 'getPriceOverride',
-  summary: 'One override',
-  params: ownPriceParams,
-  responses: { 200: { description: 'The entry, ended ones too', schema: overrideSchema } },
-  problems: ['not_found'],
-  handle: ({ params, orgDb }, deps) => read('override', params.id, { orgDb }, deps),
-});
-
-const endContractRate = routes.delete(`${CONTRACT_RATES_PATH}/{id}`, {
-  operationId: 'endContractRate',
-  summary: 'End an agreed price',
-  description: END_DESCRIPTION,
-  params: ownPriceParams,
-  query: endOwnPriceQuery,
-  responses: { 204: { description: 'Ended' } },
-  problems: ['not_found'],
-  handle: ({ params, query, orgDb, caller, requestId }, deps) =>
-    end('contract', params.id, query.from, { orgDb, caller, requestId }, deps),
-});
-
-const endOverride = routes.delete(`${OVERRIDES_PATH}/{id}`, {
-  operationId: 'endPriceOverride',
-  summary: 'End an override',
-  description: END_DESCRIPTION,
-  params: ownPriceParams,
-  query: endOwnPriceQuery,
-  responses: { 204: { description: 'Ended' } },
-  problems: ['not_found'],
-  handle: ({ params, query, orgDb, caller, requestId }, deps) =>
-    end('override', params.id, query.from, { orgDb, caller, requestId }, deps),
-});
+): Endpoint[] {
+  const { response, ...listDocs } = listed;
+  return [
+    routes.get(PATHS[kind], {
+      ...listDocs,
+      description: LIST_DESCRIPTION,
+      query: listOwnPricesQuery,
+      responses: { 200: { description: 'A page of entries', schema: response } },
+      async handle({ query, orgDb }, deps) {
+        const { items, page } = await list(kind, query, { orgDb }, deps);
+        return { status: 200, body: { [field]: items, ...page } };
+      },
+    }),
+    routes.get(`${PATHS[kind]}/{id}`, {
+      ...get,
+      params: ownPriceParams,
+      responses: { 200: { description: 'The entry, ended ones too', schema } },
+      problems: ['not_found'],
+      handle: ({ params, orgDb }, deps) => read(kind, params.id, { orgDb }, deps),
+    }),
+    routes.delete(`${PATHS[kind]}/{id}`, {
+      ...ended,
+      description: END_DESCRIPTION,
+      params: ownPriceParams,
+      query: endOwnPriceQuery,
+      responses: { 204: { description: 'Ended' } },
+      problems: ['not_found'],
+      handle: ({ params, query, orgDb, caller, requestId }, deps) =>
+        end(kind, params.id, query.from, { orgDb, caller, requestId }, deps),
+    }),
+  ];
+}
 
 export const ownPriceEndpoints: readonly Endpoint[] = [
   createContractRate,
-  listContractRates,
-  getContractRate,
-  endContractRate,
+  ...entryEndpoints('contract', contractRateSchema, 'contract_rates', {
+    list: {
+      operationId: 'listContractRates',
+      summary: 'What was agreed with the providers',
+      response: listContractRatesResponse,
+    },
+    get: { operationId: 'getContractRate', summary: 'One agreed price' },
+    end: { operationId: 'endContractRate', summary: 'End an agreed price' },
+  }),
   createOverride,
-  listOverrides,
-  getOverride,
-  endOverride,
+  ...entryEndpoints('override', overrideSchema, 'overrides', {
+    list: {
+      operationId: 'listPriceOverrides',
+      summary: 'List prices that the organization knows better',
+      response: listOverridesResponse,
+    },
+    get: { operationId: 'getPriceOverride', summary: 'One override' },
+    end: { operationId: 'endPriceOverride', summary: 'End an override' },
+  }),
 ];

@@ -10,6 +10,7 @@ import {
 import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX } from '../../../domain/webhooks/secret.js';
 import type { RotatedWebhook } from '../../../usecases/webhooks/endpoints.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
+import { graceField } from '../../query.js';
 
 export const WEBHOOKS_PATH = '/api/v1/webhook-endpoints';
 
@@ -65,12 +66,11 @@ export const updateWebhookBody = z
 
 export const rotateSecretBody = z
   .strictObject({
-    grace_seconds: z
-      .int({ error: `must be a whole number from 0 to ${GRACE_SECONDS_MAX}` })
-      .min(0, { error: 'must not be negative' })
-      .max(GRACE_SECONDS_MAX, { error: `must be at most ${GRACE_SECONDS_MAX}: a week` })
-      .default(GRACE_SECONDS_DEFAULT)
-      .meta({ description: 'How long the secret at hand signs too' }),
+    grace_seconds: graceField(
+      GRACE_SECONDS_MAX,
+      GRACE_SECONDS_DEFAULT,
+      'How long the secret at hand signs too',
+    ),
   })
   .meta({ id: 'WebhookSecretRotation' });
 

@@ -16,7 +16,6 @@ export interface BookTotals {
   billed_usd: string | null;
 }
 
-/** The books at one instant. */
 export interface BookReading {
   /** RFC 3339. */
   at: string;
@@ -120,7 +119,6 @@ export async function inOneSnapshot<T>(client: pg.ClientBase, work: () => Promis
   }
 }
 
-/** Sums over all organizations. */
 export function sumBooks(organizations: readonly BookTotals[]): {
   calls: number;
   costUsd: string;

@@ -1,6 +1,5 @@
 import pg from 'pg';
 
-/** A column as it is written into an export. */
 export interface CatalogueColumn {
   name: string;
   type: string;

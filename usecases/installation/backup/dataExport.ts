@@ -20,7 +20,6 @@ export interface ExportSchema {
   transactions_below: string;
 }
 
-/** A table as the export has written it. */
 export interface ExportedTable {
   name: string;
   rows: number;
