@@ -29,7 +29,7 @@ export interface ActivityDeps extends UseCaseDeps {
   retention: RetentionLimits;
   /** How long a sync waits for a provider; the product's own where absent. */
   syncPace?: SyncPace;
-  /** How long one effect of a re-pricing continues; the product's own where absent. */
+  /** How long one effect of a re-pricing runs; the product's own where absent. */
   repricePassMs?: number;
   /** Calls that a savings run reads at once; the product's own where absent. */
   replayPageCalls?: number;

@@ -49,7 +49,7 @@ const JSON_TYPES: Record<string, string> = {
   boolean: 'true or false',
 };
 
-/** What is wrong in words for anyone who wrote the request, where the schema itself says nothing. */
+/** The message for the sender of the request, where the schema has none. */
 const plainMessage: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`;
   if (issue.code !== 'invalid_type') return undefined;

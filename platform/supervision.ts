@@ -74,7 +74,7 @@ export class SupervisedProcess {
     this.firstReady = new Promise((resolve, reject) => {
       this.#settleFirst = { resolve, reject };
     });
-    // Anyone who does not wait for it is not to end the process.
+    // It must not end the process where nobody awaits it.
     this.firstReady.catch(() => undefined);
   }
 

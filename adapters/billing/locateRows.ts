@@ -48,7 +48,7 @@ export interface LocatedRecord {
   rows: readonly BilledRow[];
 }
 
-/** How anyone who freezes evidence is given `locateRecords`. */
+/** The type of `locateRecords`, as the freezing of evidence takes it. */
 export type RecordLocator = typeof locateRecords;
 
 /**
@@ -200,7 +200,7 @@ function childrenOf(value: PageValue): [string, PageValue][] {
 /** A name inside a JSON pointer (RFC 6901). */
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** What anyone who freezes evidence needs of the readers of bills; connectors say what their pages were asked for. */
+/** What the freezing of evidence needs of the readers of bills; connectors know which request led to each page. */
 export function createPageReaders(
   connectors: Readonly<Partial<Record<string, Pick<BillingConnector, 'askedFor'>>>>,
 ) {

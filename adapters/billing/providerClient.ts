@@ -72,7 +72,7 @@ export interface ProviderRequest {
   body?: string;
   /** Beside those that every request has, in lower case. */
   headers?: Readonly<Record<string, string>>;
-  /** The request continues behind a page that the provider named. */
+  /** The request is for the page after one that the provider named. */
   hasCursor?: boolean;
 }
 

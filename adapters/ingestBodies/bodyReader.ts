@@ -108,7 +108,7 @@ export class BodyReader {
   }
 
   #giveBack(thread: ThreadHandle): void {
-    // Anyone who was reading gave up: the state of the thread is unknown.
+    // The reader gave up: the state of the thread is unknown.
     if (thread.isReading) void thread.end();
     const next = this.#nextInLine();
     if (next) {
@@ -128,7 +128,7 @@ export class BodyReader {
     this.#idle.set(thread, timer);
   }
 
-  /** Anyone who waits longest, of the organization whose turn it is. */
+  /** The longest waiting request of the organization whose turn it is. */
   #nextInLine(): ((thread: ThreadHandle) => void) | undefined {
     const first = this.#waiting.entries().next();
     if (first.done) return undefined;

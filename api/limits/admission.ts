@@ -30,7 +30,7 @@ interface LaneState {
 }
 
 /**
- * Refuses what there is no room for before anything of it is read: anyone who is let in is served in time, and memory is
+ * Refuses what there is no room for before anything of it is read: an admitted request is served in time, and memory is
  * bounded. Of what is free an organization may take half, so that one alone never closes the door on the others.
  */
 export class Admission {

@@ -7,7 +7,7 @@ import {
   TokenBucket,
 } from '../../domain/access/limits/rate.js';
 
-/** Buckets that are remembered: those of anyone who was here last. A forgotten one is asked for again. */
+/** Buckets that are remembered, the latest used. A forgotten one is read again. */
 const BUCKETS_MAX = 20_000;
 /** The share of a bucket that an instance takes in advance. */
 const LEASE_SHARE = 20;

@@ -22,7 +22,7 @@ import { noteConcurrency, noteRate, wholeSeconds } from './rateLimitFields.js';
 
 /** Addresses that are remembered: those that were here last. */
 const ADDRESSES_MAX = 20_000;
-/** How long an export or a run usually continues at least; a client that asks sooner asks in vain. */
+/** How long an export or a run usually takes at least; a client that asks sooner asks in vain. */
 const BUSY_RETRY_SECONDS = 5;
 /** The organization's bucket, beside those of its keys. */
 const ORGANIZATION = 'organization';

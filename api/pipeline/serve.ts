@@ -129,7 +129,7 @@ async function readRequest(
   endpoint: Endpoint,
   incoming: IncomingBody,
 ): Promise<ReadRequest> {
-  // Anyone who sends calls may have put anything behind the address: what is not asked for is not looked at there.
+  // Senders of calls may append anything to the address: unknown parameters are ignored there.
   const query = endpoint.query || endpoint.idempotency !== 'ignored' ? readQuery(ctx.querystring) : {};
   // Absent where the address was found without the router: the same request by either way.
   const { params = {} } = ctx as { params?: Record<string, string> };

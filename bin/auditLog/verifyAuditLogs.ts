@@ -285,7 +285,7 @@ function reportAnchors(report: AuditLogReport, anchors: AnchorsAtHand): void {
   for (const [keyId, count] of anchors.unknownKeys) {
     const sentence = `${anchors.place}: the signatures of ${count} anchors could not be checked: the secret key ${keyId} is not at hand`;
     if (anchors.unvouched > 0) note(report, `${sentence}.`);
-    // As after each rotation of the key: anyone who waits for an end of the note would wait for years.
+    // This is so for years after each rotation of the key.
     else report.lines.push(`NOTE   ${sentence}; newer ones, which were, cover the same rows.`);
   }
   if (anchors.unreadable > 0)

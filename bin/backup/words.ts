@@ -21,7 +21,7 @@ export function describeBooks(organizations: readonly BookTotals[]): string {
   return parts.join(', ');
 }
 
-/** What a person is shown while something long continues: one line that is written over, on a terminal only. */
+/** What a person is shown during long work: one line that is written over, on a terminal only. */
 export class ProgressLine {
   readonly #isTerminal = process.stderr.isTTY === true;
   #shownMs = Number.NEGATIVE_INFINITY;

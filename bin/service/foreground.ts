@@ -6,7 +6,7 @@ import { Shutdown } from '../../platform/shutdown.js';
 import { createScreen, type Screen } from '../terminal/terminal.js';
 import { startService } from './service.js';
 
-/** The service in the foreground, as anyone who started it sees it. */
+/** The service in the foreground. */
 export interface ForegroundService {
   /** Address of the API, as a browser on this machine can open it. */
   base: string;

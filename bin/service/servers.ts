@@ -60,7 +60,7 @@ export async function openPostgres(
 
 /** What is known of the workflow engine when the start begins. */
 export interface Engine {
-  /** Where it is or will be: asked again by anyone who starts something that works with it. */
+  /** Where it is or will be; read again before each use. */
   readonly address: string;
   /** Called when it runs at another address than announced, because another program had taken the port. */
   onMove(tell: () => void): void;

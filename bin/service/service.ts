@@ -31,7 +31,7 @@ export interface ServiceOptions {
   logger: Logger;
   screen: Screen;
   shutdown: Shutdown;
-  /** Aborts when anyone who stops us has lost patience: the children are then killed. */
+  /** Aborts on a second signal: the children are then killed. */
   hurry: AbortSignal;
   /** What children log when no level is set. */
   childLogLevel: string;

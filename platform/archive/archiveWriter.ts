@@ -69,7 +69,7 @@ export class ArchiveWriter {
     this.#gzip = createGzip({ level: GZIP_LEVEL, chunkSize: GZIP_CHUNK_BYTES });
     this.#gzip.on('data', (bytes: Buffer) => this.#store(bytes));
     this.#written = finished(this.#gzip);
-    // Awaited by anyone who writes next; until then it is not to end the process.
+    // The next write awaits it; until then it must not end the process.
     this.#written.catch(() => undefined);
     process.once('exit', this.#removeDraft);
   }

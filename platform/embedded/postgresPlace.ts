@@ -27,7 +27,7 @@ export interface ClusterPlace {
 }
 
 /**
- * `<DATA_DIR>/pg`, as ourselves. Root hands the cluster to `nobody`, or to anyone who owns it already; where that user
+ * `<DATA_DIR>/pg`, as ourselves. Root hands the cluster to `nobody`, or to its present owner; where that user
  * cannot reach DATA_DIR (a clone under /root), the cluster lies in /var/lib/trueup under the path's hash.
  */
 export function placeCluster(dataDir: string): ClusterPlace {

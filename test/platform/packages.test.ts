@@ -21,7 +21,7 @@ const installed = Object.entries(packages).filter(([path, { link }]) => path !==
 
 /**
  * Binaries of the document setter for platforms whose checksums could not be had where the lockfile was made: named,
- * so that npm ci takes the lockfile, and trusted to the registry of anyone who installs there.
+ * so that npm ci takes the lockfile, and trusted to the registry of the installer.
  */
 const WITHOUT_CHECKSUM = [
   'android-arm-eabi',

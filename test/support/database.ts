@@ -60,7 +60,7 @@ export function asTestLogin(url: string): string {
   return withLoginOf(url, `postgres://${TEST_LOGIN.name}:${TEST_LOGIN.password}@login`);
 }
 
-/** Makes the template once a run: anyone who comes first migrates it, the others wait for the lock. */
+/** Makes the template once a run: the first process migrates it, the others wait for the lock. */
 async function ensureTemplate(client: pg.Client, server: string): Promise<void> {
   await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK]);
   const found = await client.query('select from pg_database where datname = $1 and datistemplate', [

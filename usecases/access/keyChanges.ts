@@ -124,7 +124,7 @@ export async function rotateKey(
     const giver = await getGiver(inside, by);
     const key = await getKey(inside, id);
     if (key.status === 'revoked' || key.status === 'expired') throw notActive(key.status);
-    // Anyone who rotates a key is shown its secret.
+    // The author of a rotation sees the secret.
     assertGrants(giver, scopesOf(key));
     if (secret.graceSeconds === 0) await keepAdmin(inside, key);
     await replaceKeySecret(inside, id, secret);

@@ -111,7 +111,7 @@ export class AuthFailures {
     const network = address === undefined ? undefined : coarseNetwork(address);
     const entry = {
       action: 'auth.failed',
-      // Anyone who it was has not shown to be the key.
+      // The sender has not proved to have the key.
       actor: { kind: 'system', id: 'authentication' },
       subject: { type: 'key', id: key.id },
       details: { reason, count, network },

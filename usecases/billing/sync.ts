@@ -146,7 +146,7 @@ export async function finishSync(deps: SyncDeps, orgDb: OrgDb, runId: string): P
       error: error ?? null,
       revisedOn: error ? null : run.revisesOn,
     });
-    // Anyone who changed the connection under way was given this run, which had asked by the former settings.
+    // A change of the connection under way was answered with this run, which used the former settings.
     if (connection && connection.updatedAtMicros > (run.startedAtMicros ?? run.createdAtMicros)) {
       const id = newUuid(deps.nowMicros());
       await queueRun(inside, SYNC_RUNS, { id, connectionId: connection.id, trigger: 'settings' });

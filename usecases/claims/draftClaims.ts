@@ -190,7 +190,7 @@ export async function discardDraft(orgDb: OrgDb, id: string, author: RequestAuth
 
 const subjectOf = (id: string) => ({ type: 'claim', id: publicId('clm', id) });
 
-/** Anyone who drafts claims of an account waits for anyone who does already, so that nothing is netted twice. */
+/** Drafting claims of an account waits for earlier drafting, so that nothing is netted twice. */
 export function lockDrafting(inside: OrgDb, { provider, accountId }: ClaimedAccount): Promise<void> {
   return lockByName(inside, 'claimDrafts', JSON.stringify([inside.orgId, provider, accountId]));
 }
@@ -332,7 +332,7 @@ async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvide
   await insertClaimFiles(inside, draft.id, frozen.files);
 }
 
-/** Whether anyone who drafts may still do so; it stays so until the transaction ends. */
+/** Whether drafting is still allowed; that cannot change until the transaction ends. */
 type Holds = (inside: OrgDb) => Promise<boolean>;
 
 export interface Drafted {

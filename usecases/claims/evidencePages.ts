@@ -198,7 +198,7 @@ class Locating {
     }
   }
 
-  /** The page's name in the pack; undefined where anyone who checks it is to read its records instead. */
+  /** The page's name in the pack; undefined where a checker reads its records instead. */
   #keep(source: EvidenceSource, page: ReceivedPage): string | undefined {
     const known = this.#names.get(page.sha256);
     if (known !== undefined) return known === '' ? undefined : known;
@@ -359,7 +359,7 @@ const HOSTS: Readonly<Record<string, string>> = {
 const isAsReceived = (page: ReceivedPage): boolean =>
   page.bytes !== null && createHash('sha256').update(page.bytes).digest('hex') === page.sha256;
 
-/** Packed and columnar files are shown by their records: anyone who checks them needs no reader of such files. */
+/** Packed and columnar files are shown as records, so checkers need no reader of such files. */
 export const isText = (bytes: Buffer): boolean =>
   !(bytes[0] === 0x1f && bytes[1] === 0x8b) && bytes.subarray(0, 4).toString('latin1') !== 'PAR1';
 

@@ -154,8 +154,7 @@ const MILLI_MICROS = 1_000n;
 
 /**
  * What became of a command of which nobody knows: its row of the history, or undefined once it is certain that it has
- * done nothing and never will. That is when its time is over and nobody holds the claim: anyone who held it has
- * committed or given up, and anyone who takes it later finds the command too late. Error service_unavailable where
+ * done nothing and never will. That is when its time is over and nobody holds the claim: an earlier holder has committed or given up, and a later one finds the command too late. Error service_unavailable where
  * the row cannot be looked at.
  */
 export async function waitForMove(
@@ -181,7 +180,7 @@ export async function waitForMove(
   }
 }
 
-/** Waits for anyone who holds the claim, and reads what there is then. */
+/** Waits for the holder of the claim's lock, then reads the result. */
 function viewHeld(
   orgDb: OrgDb,
   { claimId, commandId }: Pick<ClaimCommand, 'claimId' | 'commandId'>,
@@ -357,7 +356,7 @@ export class Lanes {
       return { given: await work(before !== undefined) };
     } finally {
       release();
-      // Anyone who came after has this one in mind.
+      // A later caller waits for this one.
       if (this.#last.get(name) === mine) void mine.then(() => this.#forget(name, mine));
     }
   }

@@ -10,11 +10,11 @@ import type { Prices } from './priceBookHolder.js';
 
 interface RepriceDeps extends UseCaseDeps {
   prices: Prices;
-  /** How long one pass continues; the product's own where absent. */
+  /** How long one pass runs; the product's own where absent. */
   repricePassMs?: number;
 }
 
-/** How long one pass continues with batch after batch: few entries in the history, and a cancellation is soon heard. */
+/** How long one pass runs, batch after batch: few entries in the history, and a cancellation is soon heard. */
 const PASS_MS = 10_000;
 
 const PRICES_CHANGED = {

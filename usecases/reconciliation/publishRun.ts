@@ -97,7 +97,7 @@ async function publishFindings(inside: OrgDb, run: GapRun, account: RunAccount):
 
 const daysOf = ({ days }: Finding): string[] => days.map(({ day }) => day);
 
-/** An id that the same finding gets in every run that finds it first, anyone who runs it. */
+/** An id that the same finding gets in every run that finds it first. */
 function freshId(orgId: string, finding: Finding, taken: Set<string>): string {
   const { provider, accountId, model, kind, variant, direction } = finding;
   const name = [orgId, provider, accountId, model, kind, variant, direction, finding.days[0]?.day];

@@ -148,7 +148,7 @@ const setClaimStatus = routes.patch(`${CLAIMS_PATH}/{id}/status`, {
   },
 });
 
-/** Drafts are put in order by anyone who may write claims; to make one of what was chosen takes an admin. */
+/** Keys that may write claims merge and discard drafts; only admins make a claim of chosen disputes. */
 const CLAIM_WRITE = { scope: 'claims:write', workspace: 'refused' } as const;
 
 const createClaimEndpoint = routes.post(CLAIMS_PATH, {
@@ -274,7 +274,7 @@ const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =
     tag: 'Claims',
     summary: 'The text of a support ticket for an escalated claim',
     description: 'Drafted on every request from present data; nothing is stored and nothing is sent.',
-    // A POST leaves a row in the audit log, which anyone who only reads does not.
+    // A POST writes to the audit log, so it needs more than the right to read.
     access: method === 'post' ? { scope: 'claims:write', workspace: 'refused' } : CLAIM_READ,
     params: claimParams,
     responses: { 200: { description: 'The draft', schema: ticketSchema } },

@@ -119,7 +119,7 @@ routes.delete(`${RULES_PATH}/{id}`, {
   },
 });
 
-/** A copy may be kept by anyone who asked, who asks each time whether it still holds. */
+/** The client may keep a copy and must revalidate it on each use. */
 const CONFIG_CACHE_CONTROL = 'private, no-cache';
 
 routes.get(ENFORCEMENT_CONFIG_PATH, {

@@ -245,7 +245,7 @@ const scopeSchema = z.strictObject({
   model: z.string().nullable(),
 });
 
-/** What a rule says to anyone who keeps to it. */
+/** A rule as wrappers apply it. */
 export const ruleFields = {
   id: z.string(),
   name: z.string().nullable(),

@@ -70,7 +70,7 @@ export async function openBaseBackup(url: string): Promise<BaseBackup> {
       startLsn: start[0][0],
       tar: tarOf(first.value, messages),
       stopLsn: async () => {
-        // Anyone who reads the tar stops at its last entry; the server may not have said all then.
+        // Readers of the tar stop at its last entry; the server may not have said all then.
         while (!(await messages.next()).done);
         const stop = copy.results[2]?.[0]?.[0];
         if (!stop) throw new BaseBackupError('Postgres did not finish its backup');

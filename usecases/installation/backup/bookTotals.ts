@@ -178,7 +178,7 @@ export class BookSampler {
       throw error;
     }
     sampler.#loop = sampler.#repeat();
-    // Anyone who stops it hears of a failure.
+    // The failure is reported by stop.
     sampler.#loop.catch(() => undefined);
     return sampler;
   }

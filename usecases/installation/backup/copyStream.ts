@@ -11,7 +11,7 @@ interface Wire {
 
 type Row = (string | null)[];
 
-/** Bytes that may wait for anyone who reads before the server is made to wait. */
+/** Bytes that are buffered before the server has to wait. */
 const WAITING_BYTES_MAX = 4 * 1_048_576;
 
 /**
@@ -118,7 +118,7 @@ export class CopyIn {
     this.#ended = new Promise((resolve, reject) => {
       this.#end = { resolve, reject };
     });
-    // Anyone who writes or ends it hears of a failure; until then it is not to end the process.
+    // The next write or the end reports a failure; until then it is not to end the process.
     this.#opened.catch(() => undefined);
     this.#ended.catch(() => undefined);
     client.query(this as unknown as pg.Submittable);
