@@ -174,7 +174,10 @@ async function mergeInside(
   return merged;
 }
 
-/** Discards a draft. Its disputes stay open and are in no claim; what it netted is free again. Errors not_found, claim_not_draft. */
+/**
+ * Discards a draft. Its disputes stay open and are in no claim; what it netted is free again. Errors not_found,
+ * claim_not_draft.
+ */
 export async function discardDraft(orgDb: OrgDb, id: string, author: RequestAuthor): Promise<void> {
   await orgDb.transaction(async (inside) => {
     const claim = await lockDraft(inside, id);

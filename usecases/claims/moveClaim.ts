@@ -154,7 +154,8 @@ const MILLI_MICROS = 1_000n;
 
 /**
  * What became of a command of which nobody knows: its row of the history, or undefined once it is certain that it has
- * done nothing and never will. That is when its time is over and nobody holds the claim: an earlier holder has committed or given up, and a later one finds the command too late. Error service_unavailable where
+ * done nothing and never will. That is when its time is over and nobody holds the claim: an earlier holder has
+ * committed or given up, and a later one finds the command too late. Error service_unavailable where
  * the row cannot be looked at.
  */
 export async function waitForMove(
@@ -255,7 +256,10 @@ async function moveRow(
   return after;
 }
 
-/** The outcome is written down, the disputes are resolved, their days and what was netted are free again, and credits are settled. */
+/**
+ * The outcome is written down, the disputes are resolved, their days and what was netted are free again, and credits
+ * are settled.
+ */
 async function endClaim(
   inside: OrgDb,
   claim: StoredClaim,

@@ -195,7 +195,10 @@ export const updateRuleBody = z
 
 type ConfigChange = NonNullable<z.output<typeof updateRuleBody>['config']>;
 
-/** What was given, as the config of a rule of this type. Error invalid_body, naming what is missing and what is of another type. */
+/**
+ * What was given, as the config of a rule of this type. Error invalid_body, naming what is missing and what is of
+ * another type.
+ */
 export function configOfType<T extends RuleType>(type: T, given: ConfigChange): RuleConfigs[T] {
   const field = FIELD_OF_TYPE[type];
   const issues: FieldIssue[] = Object.entries(given)
