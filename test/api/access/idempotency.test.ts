@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '../../../api/app.js';
 import { assertRepeatable, type Endpoint, idempotencyOf } from '../../../api/endpoint.js';
 import { pruneIdempotencyKeys } from '../../../db/access/idempotencyKeys.js';
-import { openDatabase } from '../../../db/client.js';
-import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
+import type { TestApi, TestOrganization } from '../../support/api.js';
 import type { OperationsPlace } from '../support/operations/operation.js';
 import { OPERATIONS } from '../support/operations.js';
 import {
@@ -265,16 +264,16 @@ describe('which answers are kept', () => {
     const owner = await one.addOrganization();
     await perform(override, overrideOf('first'), { owner, api: one });
     const key = aKey();
-    const hasty = openDatabase({ ...one.database.database.options, waitLimitMs: 100 });
-    const api = await startTestApi({ database: { ...one.database, database: hasty } });
-    const holder = await one.database.superuser.connect();
-    await holder.query('begin');
-    await holder.query('select from own_price_state where org_id = $1 for update', [owner.orgId]);
-    const failed = await perform(override, overrideOf('second'), { owner, key, api });
-    await holder.query('rollback');
-    holder.release();
-    await api.close();
-    await hasty.close();
+    // As where another transaction holds the row for longer than a statement waits.
+    await one.database.superuser.query(`
+      create function refuse_second() returns trigger language plpgsql as $$
+        begin raise exception 'locked' using errcode = 'lock_not_available'; end $$;
+      create trigger refuse_second before insert on own_prices for each row
+        when (new.org_id = '${owner.orgId}') execute function refuse_second()`);
+    const failed = await perform(override, overrideOf('second'), { owner, key, api: one });
+    await one.database.superuser.query(
+      'drop trigger refuse_second on own_prices; drop function refuse_second()',
+    );
     expect([failed.status, failed.body.code]).toEqual([503, 'service_unavailable']);
     const again = await perform(override, overrideOf('second'), { owner, key, api: one });
     expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, undefined]);

@@ -246,7 +246,8 @@ describe('a request that two readers could read in two ways', () => {
     const upgrade = [
       'GET /healthz HTTP/1.1',
       'Host: localhost',
-      'Connection: Upgrade, HTTP2-Settings',
+      // The end of the connection shows that no bytes come after the answer.
+      'Connection: close, Upgrade, HTTP2-Settings',
       'Upgrade: h2c',
     ];
     expect(
