@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import type { ViteUserConfig } from 'vitest/config';
+import { join } from 'node:path';
+import type { TestProjectInlineConfiguration, ViteUserConfig } from 'vitest/config';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { recordWalks } from '../lab/walks/recordWalks.js';
 import { LongestFirst } from './longestFirst.js';
@@ -50,6 +52,8 @@ const NEEDING = [
 /** Many tests wait for a server or for the timeout of a killed process: one worker more than cores keeps all cores busy. */
 const WORKERS = availableParallelism() + 1;
 
+const WITHOUT_SERVERS = { pool: 'threads' as const, isolate: false, testTimeout: 300_000 };
+
 const WITH_SERVERS = {
   globalSetup: ['test/globalSetup.ts'],
   // Temporal's native module breaks in worker threads.
@@ -64,6 +68,27 @@ const WITH_SERVERS = {
   expect: { poll: { timeout: 120_000 } },
   hookTimeout: 300_000,
 };
+
+/** The files of which the gate runs a short form, once more and in their long form. */
+function longRuns(): TestProjectInlineConfiguration[] {
+  const files = readdirSync(join(PROJECT_ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .map((name) => join('test', name))
+    .filter((file) => file.endsWith('.test.ts'))
+    .filter((file) => readFileSync(join(PROJECT_ROOT, file), 'utf8').includes('support/propertyRuns.js'));
+  const isPure = (file: string) => file.startsWith('test/domain/');
+  const env = { ...WITH_SERVERS.env, LONG_RUNS: '1' };
+  return [
+    { test: { name: 'long runs', include: files.filter(isPure), ...WITHOUT_SERVERS, env } },
+    {
+      test: {
+        name: 'long runs with servers',
+        include: files.filter((file) => !isPure(file)),
+        ...WITH_SERVERS,
+        env,
+      },
+    },
+  ];
+}
 
 /** The Vitest configuration of one part: pure suites in threads, the others in processes beside one Postgres and one Temporal. */
 export function suiteConfig(tier: Tier): ViteUserConfig {
@@ -83,12 +108,11 @@ export function suiteConfig(tier: Tier): ViteUserConfig {
             name: 'pure',
             include: PURE,
             exclude: tier === 'slow' ? ['test/**/!(*.slow).test.ts'] : exclude,
-            pool: 'threads',
-            isolate: false,
-            testTimeout: 300_000,
+            ...WITHOUT_SERVERS,
           },
         },
         { test: { name: 'servers', include, exclude: [...PURE, WALKS, ...exclude], ...WITH_SERVERS } },
+        ...(tier === 'slow' ? longRuns() : []),
         ...(tier === 'gate'
           ? []
           : [

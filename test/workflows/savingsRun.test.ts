@@ -11,8 +11,9 @@ import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
-import { pauseWorkers } from '../support/pauseWorkers.js';
 import { type PlainOutcome, type PlainRule, plainFindings, plainReplay } from '../support/plainReplay.js';
+import { pauseWorkers } from '../support/pauseWorkers.js';
+import { isLongRun } from '../support/propertyRuns.js';
 import { MONTH_RULES, type SeededMonth, seedMonth } from '../support/savingsMonth.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
@@ -27,7 +28,6 @@ const CENT = 10_000_000_000n;
 
 let api: TestApi;
 let engine: TestEngine;
-let bundlePath: string;
 const folder = makeTestFolder('savings');
 
 beforeAll(async () => {
@@ -36,7 +36,6 @@ beforeAll(async () => {
     replayPageCalls: 7,
     sweep: { queuedSeconds: 0, silentSeconds: 0 },
   });
-  bundlePath = await writeWorkflowBundle(folder);
 });
 
 afterAll(async () => {
@@ -382,43 +381,48 @@ describe('a savings run', () => {
     }
   });
 
-  it('killed and taken up by another worker has the same result, and no half of a result is ever seen', {
-    timeout: 300_000,
-  }, async () => {
-    const place = await aMonth(17);
-    const { organization } = place;
-    const { body: run } = await api.post(`${SAVINGS}/runs`, {}, organization.adminKey);
-    const goOn = await pauseWorkers(api.database.superuser, {
-      write: 'update',
-      table: 'savings_runs',
-      condition: `(select max(calls) from savings_runs where id = '${findUuid('run', run.run_id)}') >= 100`,
-    });
-    const victim = await spawnWorker({
-      databaseUrl: api.database.url,
-      address: inject('temporalAddress'),
-      namespace: TEST_NAMESPACE,
-      taskQueue: engine.taskQueue,
-      bundlePath,
-    });
-    await until(
-      'calls of the killed worker',
-      () => countRuns(organization, `calls between 50 and ${CALLS - 100}`),
-      (count) => count === 1,
-      180_000,
-    );
-    await killHard(victim);
-    await goOn();
-    expect(await get(organization, SAVINGS)).toMatchObject({
-      preventable_modeled_usd: null,
-      open_run: { run_id: run.run_id },
-    });
-    await withWorker(async () => {
-      expect(await pollToEnd(api, run.status_url, 180_000, organization.adminKey)).toMatchObject({
-        status: 'succeeded',
+  const itInLongRuns = isLongRun() ? it : () => undefined;
+  itInLongRuns(
+    'killed and taken up by another worker has the same result, and no half of a result is ever seen',
+    {
+      timeout: 300_000,
+    },
+    async () => {
+      const place = await aMonth(17);
+      const { organization } = place;
+      const { body: run } = await api.post(`${SAVINGS}/runs`, {}, organization.adminKey);
+      const goOn = await pauseWorkers(api.database.superuser, {
+        write: 'update',
+        table: 'savings_runs',
+        condition: `(select max(calls) from savings_runs where id = '${findUuid('run', run.run_id)}') >= 100`,
       });
-    });
-    await expectPlain(place);
-  });
+      const victim = await spawnWorker({
+        databaseUrl: api.database.url,
+        address: inject('temporalAddress'),
+        namespace: TEST_NAMESPACE,
+        taskQueue: engine.taskQueue,
+        bundlePath: await writeWorkflowBundle(folder),
+      });
+      await until(
+        'calls of the killed worker',
+        () => countRuns(organization, `calls between 50 and ${CALLS - 100}`),
+        (count) => count === 1,
+        180_000,
+      );
+      await killHard(victim);
+      await goOn();
+      expect(await get(organization, SAVINGS)).toMatchObject({
+        preventable_modeled_usd: null,
+        open_run: { run_id: run.run_id },
+      });
+      await withWorker(async () => {
+        expect(await pollToEnd(api, run.status_url, 180_000, organization.adminKey)).toMatchObject({
+          status: 'succeeded',
+        });
+      });
+      await expectPlain(place);
+    },
+  );
 });
 
 describe('the results of savings runs', () => {

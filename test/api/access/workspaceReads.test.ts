@@ -5,6 +5,7 @@ import { recordNotice } from '../../../db/policies/notices.js';
 import { putPolicy } from '../../../db/policies/policies.js';
 import { foldAll } from '../../db/support/compareTotals.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
+import { isLongRun } from '../../support/propertyRuns.js';
 import { anAttribute, anEvent, aSpan, aTime, aTrace, ingest } from '../support/requests.js';
 
 /**
@@ -15,8 +16,8 @@ import { anAttribute, anEvent, aSpan, aTime, aTrace, ingest } from '../support/r
 const PROJECT = 'project-a';
 const OTHERS = 'project-b';
 const DAY_S = 86_400;
-/** A month that is over, and closed. */
-const OLD = aTime(70 * DAY_S);
+/** In a month that is over, and closed; calls of one time would be in the order of their ids, which are no two homes' alike. */
+const OLD = `${aTime(70 * DAY_S).slice(0, 10)}T12:00:00.000Z`;
 
 interface Home {
   orgId: string;
@@ -266,15 +267,35 @@ const OWN_READS = ENDPOINTS.filter(
   ({ access, method }) => method === 'get' && 'workspace' in access && access.workspace === 'own',
 );
 
+/** Of many questions one in so many: a number that shares no factor with those of groups, windows and filters meets all of them. */
+const SOME_OF = isLongRun() ? 1 : 7;
+const someOf = (questions: readonly string[], pass: number): readonly string[] =>
+  questions.length <= SOME_OF
+    ? questions
+    : questions.filter((_, index) => index === 0 || index % SOME_OF === pass % SOME_OF);
+
+type Answer = Awaited<ReturnType<typeof ask>>;
+/** What the lone home answers as long as its calls are as they are. */
+const aloneAnswers = new Map<string, Promise<Answer>>();
+
+function askAlone(path: string): Promise<Answer> {
+  const answer = aloneAnswers.get(path) ?? ask(path, lone.key);
+  aloneAnswers.set(path, answer);
+  return answer;
+}
+
 /** What an operation answers otherwise than in an organization that has nothing else, with how often it answered. */
-async function compareHomes(operation: string): Promise<{ answers: number; wrong: [number, string][] }> {
+async function compareHomes(
+  operation: string,
+  questions = QUESTIONS[operation] as readonly string[],
+): Promise<{ answers: number; wrong: [number, string][] }> {
   const wrong: [number, string][] = [];
   let answers = 0;
-  for (const question of QUESTIONS[operation] as readonly string[]) {
+  for (const question of questions) {
     const [paths, pathsAlone] = [await pathsOf(question, shared), await pathsOf(question, lone)];
     for (const [index, path] of paths.entries()) {
       const pathAlone = pathsAlone[index] ?? 'none';
-      const [inShared, alone] = await Promise.all([ask(path, shared.key), ask(pathAlone, lone.key)]);
+      const [inShared, alone] = await Promise.all([ask(path, shared.key), askAlone(pathAlone)]);
       const isSame =
         inShared.status === alone.status &&
         comparable(inShared.text) === comparable(alone.text) &&
@@ -285,6 +306,22 @@ async function compareHomes(operation: string): Promise<{ answers: number; wrong
     }
   }
   return { answers, wrong };
+}
+
+let isFolded = false;
+/** Adds up the calls of both homes. */
+async function foldOnce(): Promise<void> {
+  if (isFolded) return;
+  for (const { orgId } of [shared, lone])
+    await foldAll(api.database.superuser, new OrgDb(api.database.database, orgId));
+  aloneAnswers.clear();
+  isFolded = true;
+}
+
+/** As `compareHomes`, of some questions. */
+async function compareSome(operation: string, pass: number): Promise<[number, string][]> {
+  const questions = someOf(QUESTIONS[operation] as readonly string[], pass);
+  return (await compareHomes(operation, questions)).wrong;
 }
 
 /** Tables of which the role of workspaces may read something. */
@@ -316,8 +353,7 @@ describe('a key of a workspace', () => {
     });
 
     it.each(Object.keys(QUESTIONS))('%s, also when its calls are in the totals', async (operation) => {
-      for (const { orgId } of [shared, lone])
-        await foldAll(api.database.superuser, new OrgDb(api.database.database, orgId));
+      await foldOnce();
       expect((await compareHomes(operation)).wrong).toEqual([]);
     });
   });
@@ -337,7 +373,7 @@ describe('a key of a workspace', () => {
       'without row-level security, by the predicates of %s',
       async (operation) => {
         await setRowSecurity('disable', tables);
-        expect((await compareHomes(operation)).wrong).toEqual([]);
+        expect(await compareSome(operation, 1)).toEqual([]);
       },
     );
 
@@ -345,7 +381,7 @@ describe('a key of a workspace', () => {
       'without the predicates of %s, by row-level security: it answers the same, or fails',
       async (operation) => {
         withoutPredicates();
-        const { wrong } = await compareHomes(operation);
+        const wrong = await compareSome(operation, 2);
         expect(wrong.filter(([status]) => status !== 500)).toEqual([]);
       },
     );
@@ -411,7 +447,7 @@ describe('a key of a workspace', () => {
     await setRowSecurity('disable', await readableTables());
     for (const operation of Object.keys(QUESTIONS).filter((name) => !/^get(Event|Alert)/.test(name)))
       expect(
-        (await compareHomes(operation)).wrong.map(([status]) => status),
+        (await compareSome(operation, 3)).map(([status]) => status),
         operation,
       ).toContain(200);
   });

@@ -6,12 +6,13 @@ import { testSeed } from '../../fakes/seededRandom.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { aFindingDay, type FindingToStore, storeFindings } from '../../support/findings.js';
 import { storeModeledResult } from '../../support/modeledResult.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { day, financialOf, resolveDisputes, USD } from '../support/financial.js';
 import { anEvent, ingest } from '../support/requests.js';
 
 const SUMMARY = '/api/v1/financial/summary';
 const SEED = testSeed();
-const RUNS = Number(process.env.TEST_RUNS ?? 25);
+const RUNS = propertyRuns(6);
 const CENT = USD / 100n;
 
 let api: TestApi;

@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { storeFindings } from '../../support/findings.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { storeAlerts } from '../support/alerts.js';
 import { day, FINDINGS, financialOf, QUEUE } from '../support/financial.js';
 
 const SEED = testSeed();
-const RUNS = Number(process.env.TEST_RUNS ?? 25);
+const RUNS = propertyRuns(6);
 
 let api: TestApi;
 let financial: ReturnType<typeof financialOf>;

@@ -5,13 +5,14 @@ import { ALERT_STATUSES, SEVERITIES } from '../../../domain/policies/alerts/aler
 import { POLICY_TYPES } from '../../../domain/policies/policy.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { type AlertToStore, storeAlerts } from '../support/alerts.js';
 import { putPolicy } from '../support/policies.js';
 import { anEvent, ingest } from '../support/requests.js';
 
 const PATH = '/api/v1/alerts';
 const SEED = testSeed();
-const RUNS = Number(process.env.TEST_RUNS ?? 25);
+const RUNS = propertyRuns(6);
 
 let api: TestApi;
 beforeAll(async () => {

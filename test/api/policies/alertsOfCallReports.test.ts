@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PolicyToPut, putPolicy } from '../../../db/policies/policies.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { MultiReportCalls, type Told, WORD } from '../support/multiReportCalls.js';
 import { listAlerts } from '../support/policies.js';
 import { anEvent, ingest } from '../support/requests.js';
@@ -292,7 +293,7 @@ describe('any reports of any calls, in any split into requests, with sweeps betw
         await told.sweep();
         await told.checkAlerts(org);
       }),
-      { numRuns: 40 },
+      { numRuns: propertyRuns(10) },
     );
   });
 

@@ -3,13 +3,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { foldAll } from '../../db/support/compareTotals.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { anEvent, aTime, ingest } from '../support/requests.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
 
 const SEED = testSeed();
-const RUNS = Number(process.env.TEST_RUNS ?? 8);
+const RUNS = propertyRuns(2);
 const PROJECT = 'search';
 const NO_USAGE = { input_tokens: undefined, output_tokens: undefined };
 

@@ -17,9 +17,10 @@ import type { Notice } from '../../../domain/policies/alerts/alert.js';
 import { forgetSealed, recordSyncOutcome } from '../../../usecases/billing/connectionTurns.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 
 const SEED = testSeed();
-const RUNS = Number(process.env.TEST_RUNS ?? 15);
+const RUNS = propertyRuns(4);
 
 let test: TestDatabase;
 beforeAll(async () => {

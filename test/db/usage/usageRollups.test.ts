@@ -17,13 +17,14 @@ import { sumUsage } from '../../../usecases/usage/usage.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { aBatch, aCall, aUsage } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { compareSources } from '../support/compareSources.js';
 import { compareCells, compareRead, compareStored, foldAll } from '../support/compareTotals.js';
 import { DAYS, DIMENSIONS, FIRST, HOUR, step } from '../support/drawSteps.js';
 import { otherPrices, repriceAll } from '../support/repriceAll.js';
 
 const SEED = testSeed();
-const RUNS = Number(process.env.TEST_RUNS ?? 12);
+const RUNS = propertyRuns(3);
 
 let test: TestDatabase;
 let prices: PriceBookHolder;

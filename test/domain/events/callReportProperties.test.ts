@@ -7,6 +7,7 @@ import { resolveCalls } from '../../../domain/events/resolveCalls.js';
 import { SpanTree } from '../../../domain/events/spanTree.js';
 import type { Biller, Provider } from '../../../domain/providers.js';
 import { aCall } from '../../support/aCall.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 
 const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0');
 const START = 1_790_000_000_000_000n;
@@ -236,7 +237,7 @@ describe('the reports of a call', () => {
         const links = items.flatMap((item) => ('link' in item ? [item.link] : []));
         expect(liveOf({ calls, links })).toEqual(liveOf(world));
       }),
-      { verbose: 1, numRuns: 500 },
+      { verbose: 1, numRuns: propertyRuns(125) },
     );
   });
 
@@ -257,7 +258,7 @@ describe('the reports of a call', () => {
         store.add(calls, links);
         expect(store.live).toEqual(liveOf(world));
       }),
-      { verbose: 1, numRuns: 1000 },
+      { verbose: 1, numRuns: propertyRuns(250) },
     );
   });
 
@@ -304,7 +305,7 @@ describe('the reports of a call', () => {
             : [{ usage, reportedCostPico, billedBy, responseModel, stopReason, startMicros }];
         expect(liveOf(all).flatMap(counted)).toEqual(liveOf(world).flatMap(counted));
       }),
-      { verbose: 1, numRuns: 500 },
+      { verbose: 1, numRuns: propertyRuns(125) },
     );
   });
 
@@ -329,7 +330,7 @@ describe('the reports of a call', () => {
           expect(live?.usage).toMatchObject({ cacheCreation5m: short, cacheCreation1h: long });
         }
       }),
-      { verbose: 1, numRuns: 300 },
+      { verbose: 1, numRuns: propertyRuns(75) },
     );
   });
 

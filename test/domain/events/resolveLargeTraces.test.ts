@@ -4,6 +4,7 @@ import type { CallRecord, SpanLink } from '../../../domain/events/event.js';
 import { resolveCalls, resolveCallsInSteps } from '../../../domain/events/resolveCalls.js';
 import { SpanTree } from '../../../domain/events/spanTree.js';
 import { aCall, aUsage } from '../../support/aCall.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { threadCpuMs } from '../../support/threadCpu.js';
 import { PlainTree, resolvePlainly } from './plainResolver.js';
 
@@ -119,9 +120,9 @@ const bare = (resolved: ReturnType<typeof resolveCalls>) =>
 
 describe('resolving the calls of a batch', () => {
   it.each([
-    ['spans with any parent, circles among them', anyWorld, 2_000],
-    ['trees', tree, 1_000],
-    ['chains and circles longer than kinship reaches', longWay, 150],
+    ['spans with any parent, circles among them', anyWorld, propertyRuns(500)],
+    ['trees', tree, propertyRuns(250)],
+    ['chains and circles longer than kinship reaches', longWay, propertyRuns(40)],
   ])('resolves %s as the plain rules do', (_name, worlds, numRuns) => {
     fc.assert(
       fc.property(worlds, ({ calls, links }) => {
@@ -144,7 +145,7 @@ describe('resolving the calls of a batch', () => {
         });
         expect(bare(resolveCalls(calls, []))).toEqual(bare(resolvePlainly(calls, [])));
       }),
-      { numRuns: 1_000, verbose: 1 },
+      { numRuns: propertyRuns(250), verbose: 1 },
     );
   });
 
@@ -157,7 +158,7 @@ describe('resolving the calls of a batch', () => {
         for (const one of asked)
           for (const other of asked) expect(quick.isInside(one, other)).toBe(plain.isInside(one, other));
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(125) },
     );
   });
 });

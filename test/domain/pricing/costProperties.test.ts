@@ -4,6 +4,7 @@ import { TOKEN_CLASSES } from '../../../domain/events/event.js';
 import { expectedRates, priceCall } from '../../../domain/pricing/cost.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
 import type { Provider } from '../../../domain/providers.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { equal, fraction, gapNames, plainCost, plainPrice, round, type Tokens } from './rationalModel.js';
 import { AS_OF, aCall, aPeriod, aUsage, bookOf, listOf, shippedBook, shippedJson } from './support.js';
 
@@ -71,7 +72,7 @@ describe('the cost of any call', () => {
         expect(got.contextBand).toBe(plain.band);
         expect([...got.priceGaps].sort()).toEqual(gapNames(plain, used));
       }),
-      { numRuns: 4_000 },
+      { numRuns: propertyRuns(1_000) },
     );
   });
 
@@ -157,7 +158,7 @@ describe('the cost of any call', () => {
           expect([...(expected?.assumed ?? [])].sort()).toEqual(gapNames(charge));
         },
       ),
-      { numRuns: 1_500 },
+      { numRuns: propertyRuns(400) },
     );
   });
 
@@ -179,7 +180,7 @@ describe('the cost of any call', () => {
         }
         expect([...expected.assumed].sort()).toEqual(gapNames(plain));
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(500) },
     );
   });
 

@@ -4,6 +4,7 @@ import { microsOfDay } from '../../../domain/period.js';
 import { bookWithOwnPrices, type OwnPrice } from '../../../domain/pricing/ownPrices.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { aPeriod, bookOf, listOf } from './support.js';
 
 /** Days as numbers, so that the plain model needs no calendar. */
@@ -169,7 +170,7 @@ describe('the prices of an organization', () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(75) },
     );
   });
 

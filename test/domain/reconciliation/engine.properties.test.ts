@@ -6,11 +6,12 @@ import type { ExplainedDay, Finding } from '../../../domain/reconciliation/infer
 import type { BilledCell, DayInput } from '../../../domain/reconciliation/matching/cells.js';
 import { reconcileDays } from '../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { shippedBook } from '../pricing/support.js';
 import { billedCells, observedCells, usageCells } from './arbitraries.js';
 import { aBilledCell, aCoveredAccount, aDay, anObservedCell, BOOK, DAY, NOW } from './support.js';
 
-const WILD_RUNS = 60;
+const WILD_RUNS = propertyRuns(15);
 const SERIES_RUNS = 40;
 const PRICES = { agreed: BOOK, list: BOOK };
 const reconcile = (days: readonly DayInput[], prices = PRICES) =>

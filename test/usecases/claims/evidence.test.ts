@@ -8,10 +8,11 @@ import type { ClaimEvidence } from '../../../domain/claims/evidence/claimEvidenc
 import { canonicalJson, packManifest } from '../../../domain/claims/evidence/packManifest.js';
 import { picoFromDecimal } from '../../../domain/money.js';
 import { packBytes } from '../../../platform/archive/archiveWriter.js';
-import { startTestApi, type TestApi } from '../../support/api.js';
-import { startProgram } from '../../support/childProgram.js';
-import { type ClaimedDemo, claimDemo } from '../../support/claimedDemo.js';
+import type { TestApi } from '../../support/api.js';
+import { startTypeScript } from '../../support/childProgram.js';
+import { type ClaimedDemo, startClaimedDemo } from '../../support/claimedDemo.js';
 import { pdfTextOf } from '../../support/pdfText.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 import { makeTestFolder } from '../../support/testFolder.js';
 
 /** Claims over the demo's planted mistakes, as they are made and shown by the API, and checked by nothing but their packs. */
@@ -25,8 +26,8 @@ let claimed: ClaimedDemo;
 const claims = new Map<string, Json>();
 
 beforeAll(async () => {
-  api = await startTestApi();
-  claimed = await claimDemo(api, 'Fjäll & Søn #1 *Börse* $100 <b>');
+  claimed = await startClaimedDemo();
+  ({ api } = claimed);
   for (const dispute of claimed.disputes) {
     const key = claimed.organization.adminKey;
     const { status, body } = await api.post('/api/v1/claims', { dispute_ids: [dispute.id] }, key);
@@ -34,7 +35,7 @@ beforeAll(async () => {
   }
 }, 300_000);
 
-afterAll(() => api?.close());
+afterAll(() => claimed?.close());
 
 const pathOf = (claim: Json, extension: string) => `/api/v1/claims/${claim.id}/evidence.${extension}`;
 
@@ -224,7 +225,7 @@ describe('the pack checker, given a pack with a changed digit', () => {
         const { differences } = verifyPack(new Map(files).set(name, changed));
         expect(differences.length).toBeGreaterThan(0);
       }),
-      { numRuns: 24 },
+      { numRuns: propertyRuns(6) },
     );
   }, 300_000);
 
@@ -247,7 +248,7 @@ describe('the pack checker, given a pack with a changed digit', () => {
         // The numbers decide: no hash is wrong.
         expect(differences.some(({ message }) => message.includes('sha256'))).toBe(false);
       }),
-      { numRuns: 24 },
+      { numRuns: propertyRuns(6) },
     );
   }, 300_000);
 
@@ -292,7 +293,7 @@ describe('the pack checker, given a pack with a changed digit', () => {
             0,
           ),
         );
-        const program = startProgram(['--import', 'tsx', 'bin/trueup.ts', 'evidence', 'verify', path]);
+        const program = startTypeScript('bin/trueup.ts', ['evidence', 'verify', path]);
         return { code: await program.ended(), output: program.stdout() };
       };
       const whole = await run(files);

@@ -16,9 +16,10 @@ import { testSeed } from '../../fakes/seededRandom.js';
 import { aBatch } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { untilNothingHoldsBack } from '../../support/horizon.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 
 const SEED = testSeed();
-const RUNS = Number(process.env.TEST_RUNS ?? 12);
+const RUNS = propertyRuns(3);
 
 let test: TestDatabase;
 let prices: PriceBookHolder;

@@ -10,9 +10,10 @@ import { storeAlerts } from '../../api/support/alerts.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { createTestOrganization } from '../../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 
 const SEED = testSeed();
-const RUNS = Number(process.env.TEST_RUNS ?? 12);
+const RUNS = propertyRuns(3);
 const NOW = microsFromDate(new Date());
 
 let test: TestDatabase;

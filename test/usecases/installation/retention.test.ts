@@ -20,9 +20,10 @@ import { CALL_TABLES, type RetentionPlace, startRetentionPlace, timesOf } from '
 import { testSeed } from '../../fakes/seededRandom.js';
 import { aCall, aUsage } from '../../support/aCall.js';
 import { holdBack } from '../../support/horizon.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 
 const SEED = testSeed();
-const RUNS = Number(process.env.TEST_RUNS ?? 10);
+const RUNS = propertyRuns(3);
 const NOW = microsFromDate(new Date());
 const DIMENSIONS: UsageDimension[] = ['day', 'model', 'team', 'session', 'key', 'project'];
 

@@ -20,6 +20,7 @@ import {
   MODEL,
   type Runs,
 } from '../../support/incrementalRuns.js';
+import { propertyRuns } from '../../support/propertyRuns.js';
 
 const DAYS = 6;
 const [ONE, TWO] = ACCOUNTS;
@@ -193,7 +194,7 @@ describe('a run compares what changed', () => {
         await runs.runFully(org);
         expect(await runs.published(org)).toEqual(after);
       }),
-      { numRuns: 5, seed: 7 },
+      { numRuns: propertyRuns(2), seed: 7 },
     );
   });
 });

@@ -1,6 +1,7 @@
 /** Bills without quantities: what missing calls explain as well is no mistake. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { propertyRuns } from '../../../support/propertyRuns.js';
 import {
   asClasses,
   asTotal,
@@ -35,7 +36,7 @@ describe.each(WITHOUT_QUANTITIES)('%s', (_, input) => {
           expect(findingsOf({ seen, input })).toEqual([]);
         },
       ),
-      { numRuns: 40, seed: 3 },
+      { numRuns: propertyRuns(10), seed: 3 },
     );
   });
 
@@ -75,7 +76,7 @@ describe('one amount a day', () => {
           isBetween(at, first, first + 3) ? scale(lines, BigInt(percent), 100n) : lines;
         expect(findingsOf({ bill, input: asTotal })).toEqual([]);
       }),
-      { numRuns: 30, seed: 5 },
+      { numRuns: propertyRuns(8), seed: 5 },
     );
   });
 });

@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest';
 import type { DayInput } from '../../../../domain/reconciliation/matching/cells.js';
 import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
+import { propertyRuns } from '../../../support/propertyRuns.js';
 import { BOOK } from '../support.js';
 import { type Lines, seriesOf } from './support.js';
 
-const RUNS = 40;
+const RUNS = propertyRuns(10);
 const PRICES = { agreed: BOOK, list: BOOK };
 const reconcile = (days: readonly DayInput[]) => reconcileDays('openai', days, PRICES, DEFAULT_WEIGHTS, []);
 

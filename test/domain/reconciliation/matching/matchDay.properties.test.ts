@@ -4,10 +4,11 @@ import { evidenceFromJson, evidenceToJson } from '../../../../domain/reconciliat
 import type { DayInput, GapBucket } from '../../../../domain/reconciliation/matching/cells.js';
 import { apportion } from '../../../../domain/reconciliation/matching/charge.js';
 import { matchDay } from '../../../../domain/reconciliation/matching/matchDay.js';
+import { propertyRuns } from '../../../support/propertyRuns.js';
 import { billedCells, observedCells, usageCells } from '../arbitraries.js';
 import { aCoveredAccount, BOOK, DAY, DAY_MICROS, NOW } from '../support.js';
 
-const RUNS = 400;
+const RUNS = propertyRuns(100);
 const days: fc.Arbitrary<DayInput> = fc.record({
   day: fc.constant(DAY),
   nowMicros: fc.constantFrom(NOW, DAY_MICROS),

@@ -7,6 +7,7 @@ import { claimProbability, learnWeights } from '../../../../domain/reconciliatio
 import type { Outcome } from '../../../../domain/reconciliation/weights/outcome.js';
 import { nonDecreasing } from '../../../../domain/reconciliation/weights/poolAdjacent.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
+import { propertyRuns } from '../../../support/propertyRuns.js';
 import { DAY, NOW } from './support.js';
 
 const learn = (outcomes: readonly Outcome[]) => learnWeights(outcomes, DEFAULT_WEIGHTS, NOW);
@@ -60,7 +61,7 @@ const outcomes = fc.oneof(
   },
 );
 
-const RUNS = { numRuns: 60 };
+const RUNS = { numRuns: propertyRuns(15) };
 
 describe('whatever became of an organization’s claims', () => {
   it('the same outcomes in any order teach the same, to the last bit, and nothing of them is changed', () => {
