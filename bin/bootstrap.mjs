@@ -256,6 +256,9 @@ if (!(name === 'trueup' && ONLOOKERS.has(args[0])) || !existsSync(target)) {
   const hash = hashSources();
   if (builtFrom() !== hash) await step('build', () => build(hash));
 }
-if (name === 'test') await become(join(ROOT, 'node_modules/vitest/vitest.mjs'), ['run', ...args]);
-else if (existsSync(target)) await become(target, args);
+if (name === 'test') {
+  // Programs that tests start may come from dist/, which is that of these sources.
+  process.env.TESTS_OF_DIST = '1';
+  await become(join(ROOT, 'node_modules/vitest/vitest.mjs'), ['run', ...args]);
+} else if (existsSync(target)) await become(target, args);
 else fail(`There is no program "${name}": ./trueup --help lists the commands, package.json the rest.`);

@@ -1,7 +1,9 @@
+import { rmSync } from 'node:fs';
 import type { TestProject } from 'vitest/node';
 import { startPooler } from './support/pooler.js';
 import { startTestPostgres } from './support/postgres.js';
 import { startTestTemporal } from './support/temporal.js';
+import { makeTestFolder } from './support/testFolder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -13,6 +15,8 @@ declare module 'vitest' {
     temporalAddress: string;
     /** The `temporal` program that the suite's server was started from. */
     temporalProgram: string;
+    /** Where the processes of the run share what one of them has made (test/support/makeOnce.ts). */
+    runFolder: string;
   }
 }
 
@@ -30,7 +34,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const started: { stop(): Promise<void> }[] = [postgres, temporal].flatMap((server) =>
     server.status === 'fulfilled' ? [server.value] : [],
   );
+  const folder = makeTestFolder('run');
   const stop = async () => {
+    rmSync(folder, { recursive: true, force: true });
     for (const server of started.toReversed()) await server.stop();
   };
   if (postgres.status === 'rejected' || temporal.status === 'rejected') {
@@ -50,5 +56,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('poolerUrl', pooler?.urlOf(url) ?? null);
   project.provide('temporalAddress', temporal.value.address);
   project.provide('temporalProgram', temporal.value.program);
+  project.provide('runFolder', folder);
   return stop;
 }

@@ -3,16 +3,17 @@ import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { addAgreements, addEvents } from '../../bin/demo/demoLoad.js';
 import { createScreen } from '../../bin/terminal/terminal.js';
-import { listNettable, loadDraftDisputes } from '../../db/claims/draftDisputes.js';
-import { type DraftClaim, monthsOf, netDraft } from '../../domain/claims/draft.js';
+import { OrgDb } from '../../db/orgDb.js';
 import { findUuid } from '../../domain/ids.js';
-import { DEMO_SEED, type Demo, generateDemo } from '../../lab/demo/generateDemo.js';
+import { DEMO_SEED, generateDemo } from '../../lab/demo/generateDemo.js';
 import { readImport } from '../../usecases/billing/readImport.js';
 import type { EvidenceDeps } from '../../usecases/claims/freezeEvidence.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
-import type { TestApi, TestOrganization } from './api.js';
+import { startTestApi, type TestApi, type TestOrganization } from './api.js';
 import { uploadBill } from './bills.js';
+import { createTestDatabase } from './database.js';
 import { gapRunsOf } from './incrementalRuns.js';
+import { makeOnce } from './makeOnce.js';
 import { yesterday } from './plantedFaults.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
@@ -22,18 +23,53 @@ const screen = createScreen(false, pino({ level: 'silent' }));
 
 /** An organization with the demo's calls and bills, compared, and every finding that can be disputed in a dispute. */
 export interface ClaimedDemo {
+  api: TestApi;
   organization: TestOrganization;
-  demo: Demo;
   deps: EvidenceDeps;
   /** Of every dispute: its public id and kind. */
   disputes: Json[];
-  /** The claim over some of them, as it would be made. */
-  draftOf(ids: readonly string[]): Promise<DraftClaim>;
+  close(): Promise<void>;
+}
+
+/** What leads to the demo in a database that holds it. */
+interface StoredDemo {
+  database: string;
+  orgId: string;
+  adminKey: string;
+  ingestKey: string;
+  nowMicros: string;
+}
+
+/** The API on a database of its own with the demo in it, which is brought in once a run. */
+export async function startClaimedDemo(): Promise<ClaimedDemo> {
+  const stored = JSON.parse(
+    await makeOnce('claimed-demo.json', async () => JSON.stringify(await storeDemo())),
+  ) as StoredDemo;
+  const test = await createTestDatabase({ template: stored.database });
+  const api = await startTestApi({ database: test });
+  const { orgId, adminKey, ingestKey } = stored;
+  const organization = { orgId, adminKey, ingestKey, orgDb: new OrgDb(test.database, orgId) };
+  const { disputes } = (await api.get('/api/v1/financial/disputes?limit=1000', adminKey)).body;
+  const prices = await PriceBookHolder.open(test.database, {
+    nowMs: () => performance.now(),
+    onFailure: () => undefined,
+  });
+  return {
+    api,
+    organization,
+    deps: { nowMicros: () => BigInt(stored.nowMicros), prices, pages: createPageReaders({}) },
+    disputes,
+    async close() {
+      await api.close();
+      await test.close();
+    },
+  };
 }
 
 /** Brings the demo in without an engine: the steps of an import and of a run, one after the other. */
-export async function claimDemo(api: TestApi, name?: string): Promise<ClaimedDemo> {
-  const organization = await api.addOrganization(name);
+async function storeDemo(): Promise<StoredDemo> {
+  const api = await startTestApi();
+  const organization = await api.addOrganization('Fjäll & Søn #1 *Börse* $100 <b>');
   const client = { base: api.baseUrl, key: organization.adminKey };
   const demo = generateDemo({ seed: DEMO_SEED, endDay: yesterday });
   await addAgreements(client, demo);
@@ -48,18 +84,10 @@ export async function claimDemo(api: TestApi, name?: string): Promise<ClaimedDem
   const runs = await gapRunsOf(api, () => nowMicros);
   await runs.run(organization, '90d' as '30d');
   await confirmAll(api, client.key);
-  const { disputes } = (await api.get('/api/v1/financial/disputes?limit=1000', client.key)).body;
-  const prices = await PriceBookHolder.open(api.database.database, {
-    nowMs: () => performance.now(),
-    onFailure: () => undefined,
-  });
-  return {
-    organization,
-    demo,
-    deps: { nowMicros: () => nowMicros, prices, pages: createPageReaders({}) },
-    disputes,
-    draftOf: (ids) => draftOf(organization, ids),
-  };
+  await api.close();
+  const { orgId, adminKey, ingestKey } = organization;
+  const database = new URL(api.database.url).pathname.slice(1);
+  return { database, orgId, adminKey, ingestKey, nowMicros: String(nowMicros) };
 }
 
 async function confirmAll(api: TestApi, key: string): Promise<void> {
@@ -68,16 +96,4 @@ async function confirmAll(api: TestApi, key: string): Promise<void> {
     if (kind === 'policy') continue;
     await api.post(`/api/v1/financial/review-queue/${id}/confirm`, {}, key);
   }
-}
-
-async function draftOf({ orgDb }: TestOrganization, publicIds: readonly string[]): Promise<DraftClaim> {
-  const ids = publicIds.map((id) => findUuid('dsp', id) ?? '');
-  const disputes = await loadDraftDisputes(orgDb, ids);
-  const [first] = disputes;
-  if (!first) throw new RangeError('a draft is of at least one dispute');
-  const account = { provider: first.provider, accountId: first.accountId };
-  const undercharges = await listNettable(orgDb, account, monthsOf(disputes));
-  const draft = netDraft(first.id, { disputes, undercharges });
-  if (!draft) throw new RangeError('nothing is left to ask for');
-  return draft;
 }

@@ -84,14 +84,16 @@ async function ensureTemplate(client: pg.Client, server: string): Promise<void> 
   await client.query('select pg_advisory_unlock($1)', [TEMPLATE_LOCK]);
 }
 
-/** A database of its own for a test file, cloned from the migrated template. */
-export async function createTestDatabase(options: { poolMax?: number } = {}): Promise<TestDatabase> {
+/** A database of its own for a test file, cloned from the migrated template, or from another that nobody is connected to. */
+export async function createTestDatabase(
+  options: { poolMax?: number; template?: string } = {},
+): Promise<TestDatabase> {
   const server = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
   const client = new pg.Client({ connectionString: server });
   await client.connect();
   await ensureTemplate(client, server);
-  await client.query(`create database ${name} template ${TEMPLATE}`);
+  await client.query(`create database ${name} template ${options.template ?? TEMPLATE}`);
   await client.end();
   const url = urlOf(server, name);
   // The pooler logs in by itself.

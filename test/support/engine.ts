@@ -24,6 +24,7 @@ import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { asOwner } from './database.js';
+import { makeOnce } from './makeOnce.js';
 import { testOutbound } from './outbound.js';
 import { SILENT, SILENT_RUNTIME } from './silentRuntime.js';
 import { TEST_NAMESPACE } from './temporal.js';
@@ -33,9 +34,14 @@ Runtime.install({ ...SILENT_RUNTIME, shutdownSignals: [] });
 
 let bundle: Promise<{ code: string }> | undefined;
 
-/** The product's workflows, bundled once in a test process straight from the sources. */
+/** The product's workflows, bundled straight from the sources, once in a run. */
 export function workflowBundle(): Promise<{ code: string }> {
-  bundle ??= bundleWorkflowCode({
+  bundle ??= makeOnce('workflows.js', bundleWorkflows).then((code) => ({ code }));
+  return bundle;
+}
+
+async function bundleWorkflows(): Promise<string> {
+  const { code } = await bundleWorkflowCode({
     workflowsPath: join(import.meta.dirname, '../../workflows/index.ts'),
     logger: SILENT,
     webpackConfigHook: (config) => ({
@@ -43,7 +49,7 @@ export function workflowBundle(): Promise<{ code: string }> {
       resolve: { ...config.resolve, extensionAlias: { '.js': ['.ts', '.js'] } },
     }),
   });
-  return bundle;
+  return code;
 }
 
 /** The bundle as a file in this folder, for workers that are processes of their own. */
@@ -181,6 +187,8 @@ export async function startTestEngine(
         taskQueue,
         workflowBundle: { code },
         maxCachedWorkflows: 50,
+        // Workflows run in this thread: to start another one takes half a second of a processor.
+        debugMode: true,
       });
       const workers = [worker];
       if (options.deliverWebhook)

@@ -1,17 +1,26 @@
-/**
- * Writes test/durations.json, by which the longest files run first, from Vitest's JSON reports:
- *
- *   npm run test:durations -- REPORT [REPORT ...]
- */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-const ROOT = join(import.meta.dirname, '../..');
-const results = process.argv.slice(2).flatMap((file) => JSON.parse(readFileSync(file, 'utf8')).testResults);
-const durations = results
-  .map(({ name, startTime, endTime }) => [relative(ROOT, name), Math.round((endTime - startTime) / 100) / 10])
-  .sort(([a], [b]) => (a < b ? -1 : 1));
-writeFileSync(
-  join(ROOT, 'test/durations.json'),
-  `${JSON.stringify(Object.fromEntries(durations), null, 2)}\n`,
-);
+const FILE = join(import.meta.dirname, '../durations.json');
+
+/**
+ * A reporter that writes test/durations.json, by which the longest files run first: of each file that ran, the seconds
+ * of its tests and of what they begin with.
+ *
+ *   npm run test:durations             the gate
+ *   npm run test:durations -- --config test/slow.config.ts
+ */
+export default class RecordDurations {
+  onTestRunEnd(files) {
+    const before = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {};
+    const seconds = new Map(Object.entries(before));
+    for (const file of files) {
+      if (file.project.name.startsWith('long runs')) continue;
+      const { duration, setupDuration } = file.diagnostic();
+      seconds.set(file.relativeModuleId, Math.round((duration + setupDuration) / 100) / 10);
+    }
+    const there = [...seconds].filter(([name]) => existsSync(join(import.meta.dirname, '../..', name)));
+    const sorted = Object.fromEntries(there.sort(([a], [b]) => (a < b ? -1 : 1)));
+    writeFileSync(FILE, `${JSON.stringify(sorted, null, 2)}\n`);
+  }
+}

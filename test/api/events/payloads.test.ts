@@ -3,7 +3,13 @@ import { SCOPES } from '../../../domain/access/scopes.js';
 import { createLogger } from '../../../platform/logger.js';
 import type { TestOrganization } from '../../support/api.js';
 import type { JsonSchema } from '../support/jsonSchema.js';
-import { addressOf, bodyOf, type OperationsPlace } from '../support/operations/operation.js';
+import {
+  addressOf,
+  bodyOf,
+  type Operation,
+  type OperationRequest,
+  type OperationsPlace,
+} from '../support/operations/operation.js';
 import { OPERATIONS, startOperationsPlace } from '../support/operations.js';
 import { anEvent, aSpan, aTime, aTrace, ingest, type RawAnswer, send } from '../support/requests.js';
 
@@ -80,13 +86,20 @@ const taking = () =>
   documented.filter(({ parameters = [] }) => parameters.some(({ name }) => name === 'include_payload'));
 const names = (operations: readonly Documented[]) => operations.map(({ operationId }) => operationId).sort();
 
+const reads = new Map<string, Promise<OperationRequest>>();
+
+/** A valid request of the owner: the same one each time for what changes nothing. */
+function requestOf(name: string, operation: Operation): Promise<OperationRequest> {
+  if (operation.method !== 'GET') return operation.request(place, owner);
+  const request = reads.get(name) ?? operation.request(place, owner);
+  reads.set(name, request);
+  return request;
+}
+
 /** A valid request of the owner, with include_payload as given. */
 async function ask(name: string, as: string, includePayload: string | undefined): Promise<RawAnswer> {
   const operation = OPERATIONS[name] as (typeof OPERATIONS)[string];
-  const { query: { include_payload: _usual, ...query } = {}, ...rest } = await operation.request(
-    place,
-    owner,
-  );
+  const { query: { include_payload: _usual, ...query } = {}, ...rest } = await requestOf(name, operation);
   const request = {
     ...rest,
     query: includePayload === undefined ? query : { ...query, include_payload: includePayload },

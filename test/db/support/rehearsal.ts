@@ -37,13 +37,12 @@ export interface Rehearsed {
 export class Rehearsals {
   readonly #database: Database;
   readonly #superuser: pg.Pool;
-  readonly #url: string;
+  readonly #rehearsed: RehearsedDatabase;
   /** May what app_rw may, and passes by row-level security. */
   readonly #openRole: string;
   readonly #fingerprints = new Map<string, Map<string, string>>();
 
   constructor(test: TestDatabase) {
-    this.#url = test.url;
     this.#superuser = test.superuser;
     this.#database = openDatabase({
       url: test.url,
@@ -52,6 +51,7 @@ export class Rehearsals {
       statementTimeoutMs: 20_000,
     });
     this.#openRole = `rehearsal_${randomBytes(6).toString('hex')}`;
+    this.#rehearsed = new RehearsedDatabase(test.url, this.#openRole);
   }
 
   /** All that happens is rolled back, so what was there before the first rehearsal is there before each. */
@@ -67,6 +67,7 @@ export class Rehearsals {
   }
 
   async close(): Promise<void> {
+    await this.#rehearsed.close();
     await this.#database.close();
     await this.#superuser.query(`drop role ${this.#openRole}`);
   }
@@ -79,13 +80,14 @@ export class Rehearsals {
       .transact('app_system', undefined, async (connection) => {
         await connection.query('set local role none');
         const before = await this.#before(connection, watched);
-        const writes = await countWrites(connection);
-        const rehearsed = new RehearsedDatabase(this.#url, connection, footing.bound, this.#openRole);
-        const outcome = await settle(work(new OrgDb(rehearsed, footing.asks)));
-        await rehearsed.close();
+        this.#rehearsed.standOn(connection, footing.bound);
+        const outcome = await settle(work(new OrgDb(this.#rehearsed, footing.asks)));
         await connection.query('set local role none');
-        const isUnchanged = (await countWrites(connection)) === writes;
-        const changed = isUnchanged ? [] : differences(before, await fingerprints(connection, watched));
+        const written = await tablesWritten(connection);
+        const changed =
+          written.length === 0
+            ? []
+            : differences(before, await fingerprints(connection, watched, new Set(written)));
         seen = { ...outcome, changed };
         throw enough;
       })
@@ -97,12 +99,21 @@ export class Rehearsals {
   }
 }
 
-/** Rows that this session has written, also those of what was rolled back; they are told now and then and begin anew. */
-async function countWrites(connection: TransactionConnection): Promise<string> {
-  const { rows } = await connection.query<{ writes: string }>(
-    'select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::text as writes from pg_stat_xact_user_tables',
+/**
+ * Tables of which rows were written, also by what was rolled back, and by transactions just before this one: the server
+ * counts them together.
+ */
+async function tablesWritten(connection: TransactionConnection): Promise<string[]> {
+  // A transaction that has written nothing has no number.
+  const { rows } = await connection.query<{ written: boolean }>(
+    'select pg_current_xact_id_if_assigned() is not null as written',
   );
-  return rows[0]?.writes ?? '';
+  if (rows[0]?.written !== true) return [];
+  const tables = await connection.query<{ name: string }>(
+    `select distinct coalesce(pg_partition_root(relid), relid)::regclass::text as name from pg_stat_xact_user_tables
+     where n_tup_ins + n_tup_upd + n_tup_del > 0`,
+  );
+  return tables.rows.map(({ name }) => name);
 }
 
 async function settle(work: Promise<unknown>): Promise<Omit<Rehearsed, 'changed'>> {
@@ -114,15 +125,20 @@ async function settle(work: Promise<unknown>): Promise<Omit<Rehearsed, 'changed'
 
 /** A database whose every transaction is a savepoint of one that is open. One after the other, never two at once. */
 class RehearsedDatabase extends Database {
-  readonly #connection: TransactionConnection;
-  readonly #bound: string | null;
   readonly #openRole: string;
+  #connection: TransactionConnection | undefined;
+  #bound: string | null = null;
   #depth = 0;
 
-  constructor(url: string, connection: TransactionConnection, bound: string | null, openRole: string) {
+  constructor(url: string, openRole: string) {
     super({ url, poolMax: 1, applicationName: 'rehearsal', statementTimeoutMs: 20_000 });
-    this.#bound = bound;
     this.#openRole = openRole;
+  }
+
+  /** From here on everything happens in the transaction of this connection, with row-level security for this organization. */
+  standOn(connection: TransactionConnection, bound: string | null): void {
+    this.#bound = bound;
+    this.#depth = 0;
     this.#connection = this.#withRoles(connection);
   }
 
@@ -134,6 +150,7 @@ class RehearsedDatabase extends Database {
   ): Promise<T> {
     if (this.#depth > 0) throw new Error('two transactions at once cannot be rehearsed');
     const connection = this.#connection;
+    if (connection === undefined) throw new Error('a rehearsal stands on a transaction');
     this.#depth += 1;
     try {
       await connection.query('savepoint rehearsed');
@@ -176,28 +193,37 @@ class RehearsedDatabase extends Database {
   }
 }
 
-let fingerprintSql: string | undefined;
+let fingerprintsOf: Map<string, string> | undefined;
 
-/** Of each tenant table, how many rows the organization has and what they hold. */
-async function fingerprints(connection: TransactionConnection, orgId: string): Promise<Map<string, string>> {
-  fingerprintSql ??= await fingerprintOf(connection);
-  const { rows } = await connection.query<{ name: string; digest: string }>(fingerprintSql, [orgId]);
+/** Of each tenant table, or of these, how many rows the organization has and what they hold. */
+async function fingerprints(
+  connection: TransactionConnection,
+  orgId: string,
+  tables?: ReadonlySet<string>,
+): Promise<Map<string, string>> {
+  fingerprintsOf ??= await listFingerprints(connection);
+  const wanted = [...fingerprintsOf].filter(([name]) => tables?.has(name) ?? true).map(([, sql]) => sql);
+  if (wanted.length === 0) return new Map();
+  const { rows } = await connection.query<{ name: string; digest: string }>(wanted.join(' union all '), [
+    orgId,
+  ]);
   return new Map(rows.map(({ name, digest }) => [name, digest]));
 }
 
-async function fingerprintOf(connection: TransactionConnection): Promise<string> {
+/** The statement of each tenant table, by its name. */
+async function listFingerprints(connection: TransactionConnection): Promise<Map<string, string>> {
   const { rows } = await connection.query<{ name: string; key: string }>(
     `select c.relname as name, case c.relname when 'organizations' then 'id' else 'org_id' end as key
      from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
        and (c.relname = 'organizations' or exists (
          select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id' and not a.attisdropped))`,
   );
-  return rows
-    .map(
-      ({ name, key }) =>
-        `select '${name}' as name, count(*) || ':' || coalesce(sum(hashtextextended(t::text, 0)), 0) as digest from ${name} t where ${key} = $1`,
-    )
-    .join(' union all ');
+  return new Map(
+    rows.map(({ name, key }) => [
+      name,
+      `select '${name}' as name, count(*) || ':' || coalesce(sum(hashtextextended(t::text, 0)), 0) as digest from ${name} t where ${key} = $1`,
+    ]),
+  );
 }
 
 function differences(before: Map<string, string>, after: Map<string, string>): string[] {

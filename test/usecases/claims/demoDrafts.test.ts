@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Drafted, draftConfirmed } from '../../../usecases/claims/draftClaims.js';
-import { startTestApi, type TestApi } from '../../support/api.js';
-import { type ClaimedDemo, claimDemo } from '../../support/claimedDemo.js';
+import type { TestApi } from '../../support/api.js';
+import { type ClaimedDemo, startClaimedDemo } from '../../support/claimedDemo.js';
 
 /** The demo's planted mistakes, every one of them confirmed, as a run drafts claims over them. */
 let api: TestApi;
@@ -9,12 +9,12 @@ let claimed: ClaimedDemo;
 let drafted: Drafted;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  claimed = await claimDemo(api);
+  claimed = await startClaimedDemo();
+  ({ api } = claimed);
   drafted = await draftConfirmed(claimed.organization.orgDb, { provider: null, by: 'test' }, claimed.deps);
 }, 300_000);
 
-afterAll(() => api?.close());
+afterAll(() => claimed?.close());
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 const get = async (path: string): Promise<any> => (await api.get(path, claimed.organization.adminKey)).body;
