@@ -81,7 +81,7 @@ describe('./trueup prices import', () => {
     expect(shown).toContain('openai gpt-9-test-2027-01-01\n      input 0.123456789012\n      output 0.4');
     expect(shown).toContain('openai gpt-5.6-sol\n      input 4 → 5 (× 1.25)\n      output 20 → 30 (× 1.5)');
     expect(shown).toContain('batch output 10 → 15 (× 1.5)');
-    expect(shown).toMatch(/priced now and not in the file: stays \(\d+\)/);
+    expect(shown).toMatch(/priced now and not in the file: kept \(\d+\)/);
     expect(shown).toContain('--dry-run');
     expect(await run(litellm(), 'n')).toContain('Import these');
     expect(await run(litellm(), '')).toContain('Nothing was stored.');

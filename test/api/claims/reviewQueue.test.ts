@@ -168,7 +168,7 @@ describe('the review queue', () => {
         confidence: null,
         status: 'open',
         reason:
-          '2 calls have broken the policy approved_models, and nobody has acknowledged it; of 1 of them nobody knows the cost.',
+          '2 calls have broken the policy approved_models, and nobody has acknowledged it; the cost of 1 of them is unknown.',
         evidence_refs: ['/api/v1/alerts?kind=policy&policy_type=approved_models&status=open'],
       },
     ]);
