@@ -295,7 +295,7 @@ describe('an answer of Azure', () => {
     ['{"properties":{"columns":[{"name":"Cost"}],"rows":[]}}', 'has no column usagedate'],
     [
       '{"properties":{"columns":[{"name":"Cost"},{"name":"UsageDate"},{"name":"Meter"}],"rows":[[1,20261101,"x"]]}}',
-      'a day that was not asked for',
+      'a day that was not requested',
     ],
     ['{"value":[]}', 'properties is not as documented'],
     ['<html>', 'it is not JSON'],
