@@ -50,7 +50,12 @@ process.once('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
 
 process.once('message', async (job: ExtractJob) => {
   try {
-    await work(job);
+    // An allocation that fails must not pass for an empty page, so errors count at first. Small faults of a writer,
+    // such as an unknown operator, are overlooked by a second reading.
+    await work(job, true).catch((error: unknown) => {
+      if (asPdfFailure(error)?.code !== 'invalid_pdf') throw error;
+      return work(job, false);
+    });
   } catch (error) {
     const failure = asPdfFailure(error);
     // Without a last message the parent takes it for a limit.
@@ -63,8 +68,8 @@ process.once('message', async (job: ExtractJob) => {
 });
 await say({ is: 'ready' });
 
-async function work(job: ExtractJob): Promise<void> {
-  const document = await openPdf(job.pdf);
+async function work(job: ExtractJob, isStrict: boolean): Promise<void> {
+  const document = await openPdf(job.pdf, isStrict);
   if (job.kind === 'image') {
     if (job.page > document.numPages)
       throw new DomainError('not_found', `the PDF has ${document.numPages} pages`);

@@ -212,7 +212,7 @@ export function createInvoiceExtractor(settings: InvoiceExtractorSettings): Invo
           await readLocally(pdf, progress, options, {
             useText: engine === 'text',
             ocr: recognizes ? (settings.ocr ?? 'bundled') : null,
-            isLast: engines.length === 0,
+            isLast: engines.length === 0 && !recognizes,
           });
         }
       } catch (error) {

@@ -37,14 +37,14 @@ function load<T>(name: string): Promise<T> {
  * Opens a PDF in this process, which must be one under limits. Nothing in the file is executed: no scripts, no
  * XFA forms, no links. Errors invoice_encrypted, invalid_pdf, too_many_pages.
  */
-export async function openPdf(source: PdfSource): Promise<PDFDocumentProxy> {
-  const data = typeof source === 'string' ? new Uint8Array(readFileSync(source)) : source;
+export async function openPdf(source: PdfSource, isStrict: boolean): Promise<PDFDocumentProxy> {
+  // pdf.js takes the bytes away from whoever gives them.
+  const data = typeof source === 'string' ? new Uint8Array(readFileSync(source)) : source.slice();
   const document = await getDocument({
     data,
     isEvalSupported: false,
     enableXfa: false,
-    // An allocation that fails must not pass for an empty page.
-    stopAtErrors: true,
+    stopAtErrors: isStrict,
     useSystemFonts: false,
     useWorkerFetch: false,
     verbosity: 0,
@@ -54,6 +54,7 @@ export async function openPdf(source: PdfSource): Promise<PDFDocumentProxy> {
     wasmUrl: join(PACKAGE, 'wasm/'),
     iccUrl: join(PACKAGE, 'iccs/'),
   }).promise;
+  if (document.numPages < 1) throw invalidPdf();
   if (document.numPages > PAGES_MAX)
     throw new DomainError(
       'too_many_pages',
@@ -72,6 +73,10 @@ export function asPdfFailure(error: unknown): DomainError | undefined {
       'invoice_encrypted',
       'the PDF asks for a password: upload a copy that is not locked',
     );
+  return invalidPdf();
+}
+
+function invalidPdf(): DomainError {
   return new DomainError(
     'invalid_pdf',
     'the file is not a PDF that can be read: it is damaged, or not whole; download it again and upload it',
