@@ -18,6 +18,7 @@ import {
   ONE,
   printedDecimals,
   sharedSignOf,
+  WHOLE_CURRENCIES,
 } from './reading/printedNumber.js';
 import { totalEvidence } from './totalEvidence.js';
 
@@ -316,8 +317,11 @@ function baseOf(tax: TaxReading, { lines, taxes, subtotal, discounts }: InvoiceR
 /** A dot or comma before three digits may end thousands or the whole: some other number has to tell which. */
 function checkNotation(reading: InvoiceReading): InvoiceCheck | undefined {
   const texts = moneyFields(reading).map((field) => field.text);
-  const isAmbiguous = (text: string) => /(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])/.test(text);
-  const isClear = (text: string) => /[.,]\d{1,2}(?!\d)|[.,]\d{4,}|[.,' ]\d{3}[.,]\d|¥|₩|JPY|KRW/.test(text);
+  // Without cents a comma can only end thousands.
+  const mark = WHOLE_CURRENCIES.has(reading.currency?.value ?? '') ? '[.]' : '[.,]';
+  const ambiguous = new RegExp(`(?<![\\d.,])[1-9]\\d{0,2}${mark}\\d{3}(?![\\d.,])`);
+  const isAmbiguous = (text: string) => ambiguous.test(text);
+  const isClear = (text: string) => /[.,]\d{1,2}(?!\d)|[.,]\d{4,}|[.,' ]\d{3}[.,]\d/.test(text);
   if (!texts.some(isAmbiguous) || texts.some(isClear)) return undefined;
   return statement(
     'number_notation',

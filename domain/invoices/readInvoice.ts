@@ -4,6 +4,7 @@ import { checkInvoice, isAccepted } from './checkInvoice.js';
 import type { InvoiceLineReading, InvoiceReading, Maybe, ReadField, Scaled } from './invoiceReading.js';
 import { classifyLine } from './lineClass.js';
 import type { InvoiceExtraction } from './pageWords.js';
+import { findProduct, statedUnitsOf } from './productOf.js';
 import { type DocumentFields, readFields } from './reading/documentFields.js';
 import { type AmountChoice, type DraftLine, linesOf } from './reading/draftLines.js';
 import { type EntityReading, readEntities } from './reading/entityReading.js';
@@ -12,7 +13,13 @@ import { findIssuer, type Layout, layoutOf } from './reading/layouts.js';
 import { type Notation, type TableRegion, tablesOf } from './reading/lineTable.js';
 import { dateOrderOf } from './reading/printedDate.js';
 import type { DecimalMark } from './reading/printedNumber.js';
-import { currenciesIn, currencyCodesIn, decimalMarkOf, sharedSignOf } from './reading/printedNumber.js';
+import {
+  currenciesIn,
+  currencyCodesIn,
+  decimalMarkOf,
+  printedDecimals,
+  sharedSignOf,
+} from './reading/printedNumber.js';
 import { repairReading } from './reading/repairReading.js';
 import { fieldFrom, type Row, rowsOf, tokensAt } from './reading/textRows.js';
 
@@ -142,10 +149,20 @@ function fromEntities(
   };
 }
 
+function isProduct({ quantity, unitPrice, amount, description }: DraftLine): boolean {
+  if (!quantity || !unitPrice) return false;
+  const factor = (field: ReadField<Scaled>) => ({
+    value: field.value,
+    decimals: printedDecimals(field.text, 2),
+  });
+  const per = statedUnitsOf(`${unitPrice.text} ${description.value}`);
+  return findProduct(factor(quantity), factor(unitPrice), factor(amount), per) !== undefined;
+}
+
 /** The lines of all tables, and of some of them: others may repeat in detail what one sums up. */
 function* lineSets(tables: readonly TableRegion[], choice: AmountChoice): Generator<DraftLine[]> {
-  // Beside unit prices other columns are no amounts: of single units their sum would be the same.
-  const isPriced = tables.some((table) => linesOf(table, 'header').some((line) => line.unitPrice !== null));
+  // Beside unit prices that make the amounts other columns are none: of single units their sum would be the same.
+  const isPriced = tables.some((table) => linesOf(table, 'header').some(isProduct));
   if (isPriced && choice !== 'header') return;
   const byTable = tables.map((table) => linesOf(table, choice)).filter((lines) => lines.length > 0);
   if (byTable.length === 0) return;

@@ -82,9 +82,9 @@ function partsOf(row: NumberedRow, table: TableRegion, choice: AmountChoice): Pa
   const product = productAmong(plain, per, amount) ?? productAmong(plain, per);
   const [first, second] = before.slice(-2);
   const guess =
-    second !== undefined && first !== undefined
+    second !== undefined && first !== undefined && first.currency === null
       ? { quantity: first, unitPrice: second }
-      : first === undefined
+      : first === undefined || second !== undefined
         ? {}
         : isMoney(first)
           ? { unitPrice: first }

@@ -51,14 +51,14 @@ export function readSums(
   };
 }
 
-/** A number of an article or a year stands alone; an amount has a currency, decimals or groups of digits, or is zero. */
+/** A number of an article, a year or a day without its dashes stands alone; an amount has a currency, decimals or groups of digits, or is zero. */
 function isMoneyLike(span: NumberSpan): boolean {
   return (
     span.currency !== null ||
     span.decimals > 0 ||
     span.value === 0n ||
     /\d[.,' ]\d{3}/.test(span.text) ||
-    !/^(?:19|20)\d\d$/.test(span.text)
+    !/^(?:19|20)\d\d(?:\d{4})?$/.test(span.text)
   );
 }
 

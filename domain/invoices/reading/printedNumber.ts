@@ -83,7 +83,7 @@ const CODES = [
   'TRY',
 ];
 /** Currencies without cents. */
-const WHOLE_CURRENCIES: ReadonlySet<string> = new Set(['JPY', 'KRW']);
+export const WHOLE_CURRENCIES: ReadonlySet<string> = new Set(['JPY', 'KRW']);
 
 const SIGN = '[-\u2212\u2013\u2014\u2010\u2011\u00ad]';
 const SYMBOL = Object.keys(SYMBOLS)

@@ -1,9 +1,10 @@
+import { divideHalfEven } from '../../money.js';
 import { addedTaxes, checkInvoice, sumOf } from '../checkInvoice.js';
 import type { InvoiceLineReading, InvoiceReading, ReadField, Scaled } from '../invoiceReading.js';
-import { findProduct, statedUnitsOf } from '../productOf.js';
+import { findProduct, productOf, statedUnitsOf } from '../productOf.js';
 import { CONCLUDED_CONFIDENCE } from './documentFields.js';
 import { type Alternative, alternativesOf } from './mendedNumbers.js';
-import { type DecimalMark, ONE, printedDecimals } from './printedNumber.js';
+import { type DecimalMark, ONE, printedDecimals, SCALE } from './printedNumber.js';
 
 /** Words of lines that take away, so that an amount without a sign has lost it. */
 const TAKES_AWAY =
@@ -20,7 +21,7 @@ export function repairReading(reading: InvoiceReading, mark: DecimalMark | undef
   let repaired = reading;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const before = repaired;
-    for (const step of [repairProducts, repairSums, repairSigns, repairAmounts])
+    for (const step of [repairProducts, repairSums, repairSigns, repairAmounts, takeProducts])
       repaired = step(repaired, mark);
     if (repaired === before) break;
   }
@@ -175,4 +176,16 @@ function repairAmounts(reading: InvoiceReading, mark: DecimalMark | undefined): 
   const proven = fixes.filter(({ fixed }) => fixed.quantity && fixed.unitPrice && hasProduct(fixed));
   const [fix] = proven.length === 1 ? proven : fixes.length === 1 ? fixes : [];
   return fix ? withLines(reading, (line) => (line === fix.line ? fix.fixed : line)) : reading;
+}
+
+/** Recognised amounts that lost a digit: the products of their lines, where with all of these the lines make the sum. */
+function takeProducts(reading: InvoiceReading): InvoiceReading {
+  const taken = withLines(reading, (line) => {
+    const { quantity, unitPrice, amount } = line;
+    if (!quantity || !unitPrice || amount.engine === 'text' || hasProduct(line)) return line;
+    const unit = 10n ** BigInt(SCALE - Math.min(printedDecimals(amount.text, 2), SCALE));
+    const product = productOf(quantity.value, unitPrice.value);
+    return { ...line, amount: concluded(amount, divideHalfEven(product, unit) * unit) };
+  });
+  return taken !== reading && isOk(taken, 'lines_sum') && isOk(taken, 'total') ? taken : reading;
 }

@@ -36,13 +36,18 @@ export function rowsOf(pages: readonly PageWords[]): Row[] {
     rows.filter((row) => {
       // The first page's heading names the document.
       const isHeading = row.page === first && row.middle < page.height / 2;
-      return !PAGE_NUMBER.test(row.text) && (isHeading || !repeated.has(marginKey(row, page)));
+      if (PAGE_NUMBER.test(row.text) || (isInMargin(row, page) && ENDS_IN_PAGE_NUMBER.test(row.text)))
+        return false;
+      return isHeading || !repeated.has(marginKey(row, page));
     }),
   );
 }
 
 const PAGE_NUMBER =
   /^(?:[\w #.-]{0,60}?[\s·|–-]+)?(?:page|seite|página|pagina|pag\.?)\s*\d{1,3}(?:\s*(?:of|\/|von|sur|de|di|van)\s*\d{1,3})?$|^\d{1,3}\s*(?:\/|of|von|sur)\s*\d{1,3}$/i;
+
+/** A running title before the page's number, in which recognition may take `of` for `0f`. */
+const ENDS_IN_PAGE_NUMBER = /(?:page|seite|página|pagina)\s*\d{1,3}\s*(?:[o0]f|\/|von|sur|de|di)\s*\d{1,3}$/i;
 
 function pageRows(page: PageWords): Row[] {
   const rows: { middle: number; tokens: Token[] }[] = [];
@@ -133,6 +138,11 @@ function boxAround(tokens: readonly Token[]): Box | null {
 /** Share of a page's height above and below in which a repeated row is a running title. */
 const MARGIN_SHARE = 0.12;
 
+function isInMargin(row: Row, page: PageWords): boolean {
+  const share = row.middle / page.height;
+  return share <= MARGIN_SHARE || share >= 1 - MARGIN_SHARE;
+}
+
 /** Rows that stand in the margin of several pages at the same height: running titles and footers. */
 function repeatedMargins(pages: readonly { page: PageWords; rows: readonly Row[] }[]): ReadonlySet<string> {
   const seen = new Map<string, number>();
@@ -146,8 +156,8 @@ function repeatedMargins(pages: readonly { page: PageWords; rows: readonly Row[]
 
 /** Empty for a row that stands in no margin, or is needed wherever it stands, as a table's header is. */
 function marginKey(row: Row, page: PageWords): string {
+  if (!isInMargin(row, page)) return '';
   const share = row.middle / page.height;
-  if (share > MARGIN_SHARE && share < 1 - MARGIN_SHARE) return '';
   // Without the page's own number.
   const text = row.text.toLowerCase().replace(/(?:page\s*)?\d{1,3}(?:\s*(?:of|\/|von|sur)\s*\d{1,3})?$/, '');
   if (text.length < 4 || /amount|betrag|total|montant|price|description/.test(text)) return '';
