@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { OrgDb } from '../db/orgDb.js';
-import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
+import { type Role, SCOPES, type Scope } from '../domain/access/keyRules.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { RunKind } from '../domain/runs/runKinds.js';
 import type { Settle as SettleAnswer } from '../usecases/access/answerOnce.js';

@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import { type DatabaseState, findBacklog, getDatabaseState } from '../db/health.js';
 import { CONNECTION_STATUSES } from '../domain/billing/connections.js';
 import { DomainError } from '../domain/errors.js';
-import { ATTEMPT_ANSWERS } from '../domain/webhooks/attempt.js';
+import { ATTEMPT_ANSWERS } from '../domain/webhooks/retrySchedule.js';
 import type { ApiDeps } from './deps.js';
 
 const DATABASE_REASONS: Record<DatabaseState, string | undefined> = {

@@ -1,4 +1,4 @@
-import { LimitError } from '../domain/access/limits/rate.js';
+import { LimitError } from '../domain/access/rate.js';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
 
 /** Status and title of each code: the only place that knows them. */

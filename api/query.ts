@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseMonth } from '../domain/billing/periods/month.js';
+import { parseMonth } from '../domain/billing/periods.js';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
 import { stripText } from '../domain/events/jsonValues.js';
 import {

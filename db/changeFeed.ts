@@ -27,7 +27,6 @@ export interface ChangeFeedOptions {
   directUrl: string;
   /** Told once when the connection is lost or cannot be had; the feed goes on trying. */
   onLost(error: unknown): void;
-  /** Told when it is there again after that. */
   onBack?(): void;
 }
 
@@ -39,10 +38,7 @@ const PROBE_EVERY_MS = 10_000;
 const PROBE_TIMEOUT_MS = 5_000;
 const END_TIMEOUT_MS = 1_000;
 
-/**
- * The changes that other processes commit, over one connection that listens. It comes back by itself when it is lost;
- * each time that it listens anew, everybody is told that changes may have been missed.
- */
+/** Changes that other processes commit, over one listening connection that reconnects; each reconnect reports `missed`. */
 export class ChangeFeed implements Changes {
   readonly #options: ChangeFeedOptions;
   readonly #listeners = new Map<string, ChangeListener[]>();
@@ -56,7 +52,6 @@ export class ChangeFeed implements Changes {
     this.#options = options;
   }
 
-  /** Whether changes are told at present. */
   get isListening(): boolean {
     return this.#isListening;
   }
@@ -72,7 +67,6 @@ export class ChangeFeed implements Changes {
     });
   }
 
-  /** Ends the connection and everything that waits for one. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -164,6 +158,5 @@ function cut(client: pg.Client, why: string): void {
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
-  // An aborted pause is over, too.
   return setTimeoutPromise(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -4,7 +4,6 @@ import { DomainError } from '../domain/errors.js';
 import { isUuidText } from '../domain/ids.js';
 import { parseScaled } from '../domain/money.js';
 import { translatePgError } from './pgErrors.js';
-import { isPooled, prepareSession, SETTINGS_OF_TRANSACTION } from './session.js';
 
 /** Fraction digits of every numeric that comes out of the database as a bigint. */
 export const NUMERIC_SCALE = 12;
@@ -54,7 +53,6 @@ export interface DatabaseOptions {
   url: string;
   /** Connections of this process at most. */
   poolMax: number;
-  /** What `pg_stat_activity` shows. */
   applicationName: string;
   /** A statement is cancelled after this time; the answer is then 503. */
   statementTimeoutMs: number;
@@ -65,10 +63,7 @@ export interface DatabaseOptions {
 /** How long a request waits for a free connection, and a statement for a lock, before it is told to come back. */
 const WAIT_LIMIT_MS = 2_000;
 
-/**
- * The process's connections. Nothing outside db/ gets a query builder from it: a tenant's data goes through
- * `OrgDb`, maintenance across organizations through `unscoped`.
- */
+/** The process's connections. Code outside db/ reaches them through `OrgDb` and `unscoped` only. */
 export class Database {
   readonly knex: Knex;
   readonly options: DatabaseOptions;
@@ -207,7 +202,6 @@ function sendTogether(connection: TransactionConnection): void {
 /** `app_workspace` reads one project's rows, and what of the organization those need; it writes nothing. */
 export type TransactionRole = 'app_rw' | 'app_system' | 'app_workspace';
 
-/** Whose rows a transaction sees. */
 export interface Tenant {
   orgId: string;
   /** Only with `app_workspace`: the one project whose rows it sees. */
@@ -226,4 +220,71 @@ function assertUuid(value: string): string {
 
 export function openDatabase(options: DatabaseOptions): Database {
   return new Database(options);
+}
+
+/** What holds for every statement of the service, whatever the database's own settings are. */
+const SETTINGS: readonly (readonly [name: string, value: string])[] = [
+  // Times are read as UTC in this form (parseTimestampMicros).
+  ['timezone', 'UTC'],
+  ['datestyle', 'ISO, YMD'],
+  // Parallel workers take longer to start than our reads take, and would take the cores of other requests.
+  ['max_parallel_workers_per_gather', '0'],
+];
+
+/** For the message that opens a transaction on a connection that keeps nothing from one to the next. */
+export const SETTINGS_OF_TRANSACTION = SETTINGS.map(
+  ([name, value]) => `set local ${name} = '${value}';`,
+).join(' ');
+
+/**
+ * Whether Postgres is at the other end itself: then it has the process id that it gave when the connection was made,
+ * and the settings are made for good, in one round trip. They are not asked for when connecting, since a pooler refuses
+ * such a connection or forgets what it was asked.
+ */
+const PREPARE = `select pg_backend_pid() = $1 as is_direct, case when pg_backend_pid() = $1 then
+  ${SETTINGS.map(([name, value]) => `set_config('${name}', '${value}', false)`).join(' || ')} end as made`;
+
+const pooled = new WeakSet<object>();
+
+/** Through a transaction pooler nothing may outlast a transaction: settings and statement names go with each one. */
+export async function prepareSession(
+  connection: pg.ClientBase & { processID?: number | null },
+): Promise<void> {
+  const { rows } = await connection.query<{ is_direct: boolean }>({
+    text: PREPARE,
+    values: [connection.processID ?? 0],
+  });
+  if (rows[0]?.is_direct) return;
+  pooled.add(connection);
+  withoutNames(connection);
+}
+
+/** Whether Postgres itself answers at an address, and not a pooler: what holds a lock or listens needs its own session. */
+export async function reachesPostgres(url: string): Promise<boolean> {
+  const client: pg.Client & { processID?: number | null } = new pg.Client({
+    connectionString: url,
+    application_name: 'trueup-start',
+  });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    return rows[0]?.pid === client.processID;
+  } finally {
+    await client.end();
+  }
+}
+
+export function isPooled(connection: object): boolean {
+  return pooled.has(connection);
+}
+
+function withoutNames(connection: pg.ClientBase): void {
+  const query = connection.query.bind(connection) as (...all: unknown[]) => unknown;
+  const nameless = (first: unknown, ...rest: unknown[]) =>
+    query(isNamed(first) ? { ...first, name: undefined } : first, ...rest);
+  Object.assign(connection, { query: nameless });
+}
+
+function isNamed(statement: unknown): statement is { name: string } {
+  return typeof statement === 'object' && statement !== null && 'name' in statement && 'text' in statement;
 }

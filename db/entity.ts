@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { OrgDb, SqlValue } from './orgDb.js';
+import { isoFromMicros } from '../domain/period.js';
+import type { OrgDb, SqlValue, SystemDb } from './orgDb.js';
 
 /** One column of an entity: its SQL expression, and how the driver's value becomes the entity's. */
 export interface Column<T> {
@@ -14,14 +15,11 @@ export function column<T>(sql?: string): Column<T> {
   return { sql, read: undefined };
 }
 
-/** A column whose driver value `read` converts. */
 export function converted<T, Raw>(read: (value: Raw) => T, sql?: string): Column<T> {
   return { sql, read: read as (value: never) => T };
 }
 
 type Columns = Record<string, Column<unknown>>;
-
-export type EntityOf<C extends Columns> = { [K in keyof C]: C[K] extends Column<infer T> ? T : never };
 
 /** A table's columns, written once: the select list and the mapping of a row come from them. */
 export interface Entity<T> {
@@ -66,17 +64,72 @@ export function sqlNameOf(property: string): string {
   return property.replace(/Micros$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
+/** How a property is stored: times are microseconds in code and timestamps in SQL. */
+function stored(property: string, value: SqlValue | undefined): SqlValue {
+  return typeof value === 'bigint' && property.endsWith('Micros') ? isoFromMicros(value) : (value ?? null);
+}
+
+/** Rows of the organization with these values by property; null equals null. `rest` adds conditions, an order or a lock. */
+export async function selectEntities<T>(
+  orgDb: OrgDb,
+  entity: Entity<T>,
+  wanted: object,
+  rest = '',
+  name?: string,
+): Promise<T[]> {
+  const values: SqlValue[] = [orgDb.orgId];
+  const where = Object.entries(wanted).map(([property, value]: [string, SqlValue]) =>
+    value === null
+      ? ` and ${sqlNameOf(property)} is null`
+      : ` and ${sqlNameOf(property)} = $${values.push(stored(property, value))}`,
+  );
+  const sql = `select ${entity.columns} from ${entity.table} where org_id = $1${where.join('')} ${rest}`;
+  return entity.read(await orgDb.rows<T>(sql, values, name));
+}
+
+export async function findEntity<T>(
+  orgDb: OrgDb,
+  entity: Entity<T>,
+  wanted: object,
+  rest?: string,
+  name?: string,
+): Promise<T | undefined> {
+  return (await selectEntities(orgDb, entity, wanted, rest, name))[0];
+}
+
+/** The columns, values and parameters of a row that is to be stored: properties name the columns as in `defineEntity`. */
+export function columnsOfRow(row: Record<string, SqlValue | undefined>): {
+  names: string;
+  values: SqlValue[];
+  parameters: string;
+} {
+  const properties = Object.keys(row);
+  return {
+    names: properties.map(sqlNameOf).join(', '),
+    values: properties.map((property) => stored(property, row[property])),
+    parameters: properties.map((_, at) => `$${at + 1}`).join(', '),
+  };
+}
+
+/** Stores one row, which names its organization; undefined is stored as null. */
+export function insertRow(
+  inside: OrgDb | SystemDb,
+  table: string,
+  row: Record<string, SqlValue | undefined>,
+): Promise<number> {
+  const { names, values, parameters } = columnsOfRow(row);
+  return inside.run(`insert into ${table} (${names}) values (${parameters})`, values);
+}
+
 /** A page of a list. `after` holds the last row's values of the order, one for each column of it. */
-export interface Page {
+interface Page {
   limit: number;
   offset: number;
   after?: readonly SqlValue[] | undefined;
 }
 
-export interface ListQuery {
-  /** Equality by column; undefined leaves a filter out. */
+interface ListQuery {
   where?: Record<string, string | number | boolean | null | undefined>;
-  /** Conditions beyond equality, in Knex's terms. */
   and?: (query: Knex.QueryBuilder) => void;
   /** Columns with their cast (`created_at::timestamptz`), all in one direction; the last makes it unique. */
   order: readonly { column: string; type: string }[];
@@ -84,7 +137,6 @@ export interface ListQuery {
   page: Page;
 }
 
-/** One keyset page of an entity's rows of the handle's organization. */
 export async function listEntities<T>(orgDb: OrgDb, entity: Entity<T>, query: ListQuery): Promise<T[]> {
   const { knex } = orgDb.database;
   const builder = knex(entity.table).select(knex.raw(entity.columns)).where('org_id', orgDb.orgId);
@@ -100,4 +152,32 @@ export async function listEntities<T>(orgDb: OrgDb, entity: Entity<T>, query: Li
   for (const { column: name } of query.order) builder.orderBy(name, query.direction);
   const { sql, bindings } = builder.limit(limit).offset(offset).toSQL().toNative();
   return entity.read(await orgDb.rows<T>(sql, bindings as SqlValue[]));
+}
+
+/** A page of a list that is in the order of a time and an id; `after` has those of the last row that was seen. */
+export interface TimePage {
+  limit: number;
+  offset: number;
+  after?: { micros: bigint; id: string } | undefined;
+}
+
+export function listNewest<T>(
+  orgDb: OrgDb,
+  entity: Entity<T>,
+  {
+    page,
+    time = 'created_at',
+    idType = 'uuid',
+    ...filter
+  }: Pick<ListQuery, 'where' | 'and'> & { page: TimePage; time?: string; idType?: 'uuid' | 'text' },
+): Promise<T[]> {
+  return listEntities(orgDb, entity, {
+    ...filter,
+    order: [
+      { column: time, type: 'timestamptz' },
+      { column: 'id', type: idType },
+    ],
+    direction: 'desc',
+    page: { ...page, after: page.after && [isoFromMicros(page.after.micros), page.after.id] },
+  });
 }

@@ -1,14 +1,13 @@
 import type { ConnectionStatus } from '../domain/billing/connections.js';
 import { DomainError } from '../domain/errors.js';
 import type { RetentionStep } from '../domain/installation/retention.js';
-import type { AttemptAnswer } from '../domain/webhooks/attempt.js';
+import type { AttemptAnswer } from '../domain/webhooks/retrySchedule.js';
 import type { Database } from './client.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { type SystemDb, unscoped } from './orgDb.js';
 
 export type DatabaseState = 'up' | 'behind' | 'down';
 
-/** Whether the database answers and has every migration that this version needs. */
 export async function getDatabaseState(database: Database): Promise<DatabaseState> {
   try {
     const rows = await unscoped(database, 'health concerns no organization', (system) =>
@@ -33,10 +32,7 @@ export const STORAGE_PROBE = {
   write: `select count(*) from generate_series(1, ${PROBE_ROWS})`,
 };
 
-/**
- * Whether the database's disk takes anything more: a write is tried, since a disk may be full for Postgres alone (a
- * quota, blocks that are reserved for root). 'unknown' where the database does not answer.
- */
+/** Tries a write: a disk may be full for Postgres alone (a quota, reserved blocks). 'unknown' without an answer. */
 export async function findFullStorage(database: Database): Promise<'ok' | 'full' | 'unknown'> {
   try {
     await unscoped(database, 'health concerns no organization', async (system) => {
@@ -49,15 +45,12 @@ export async function findFullStorage(database: Database): Promise<'ok' | 'full'
   }
 }
 
-/** Work that waits behind the API: what a scrape of the metrics shows. */
-export interface Backlog {
+interface Backlog {
   /** Messages to the workflow engine that are not delivered. */
   outboxMessages: number;
   /** Seconds since the oldest of them was written; 0 when there is none. */
   outboxAgeSeconds: number;
-  /** Runs, imports and syncs that are queued or at work. */
   openRuns: number;
-  /** Billing connections by status. */
   connections: Partial<Record<ConnectionStatus, number>>;
   /** Seconds since the connection that has waited longest, and is not paused, was fetched whole; 0 without any. */
   syncAgeSeconds: number;
@@ -66,8 +59,7 @@ export interface Backlog {
   webhooks: WebhookBacklog;
 }
 
-export interface WebhookBacklog {
-  /** Messages that are still to be delivered to an endpoint. */
+interface WebhookBacklog {
   pending: number;
   /** Seconds since the oldest attempt was due that has not been made; 0 when none is late. */
   overdueSeconds: number;
@@ -79,38 +71,21 @@ export interface WebhookBacklog {
 export async function findBacklog(database: Database): Promise<Backlog | undefined> {
   try {
     return await unscoped(database, 'metrics concern no organization', async (system) => {
-      const [row] = await system.rows<{
-        messages: number;
-        age: number;
-        runs: number;
-        connections: Backlog['connections'];
-        sync_age: number;
-        retention_age: Backlog['retentionAgeSeconds'];
-      }>(
-        `select (select count(*) from outbox where dispatched_at is null and dead_at is null)::bigint as messages,
-           coalesce((select extract(epoch from now() - min(created_at)) from outbox where dispatched_at is null and dead_at is null), 0)::float8 as age,
+      const [row] = await system.rows<Omit<Backlog, 'webhooks'>>(
+        `select (select count(*) from outbox where dispatched_at is null and dead_at is null)::bigint as "outboxMessages",
+           coalesce((select extract(epoch from now() - min(created_at)) from outbox where dispatched_at is null and dead_at is null), 0)::float8 as "outboxAgeSeconds",
            ((select count(*) from gap_runs where status in ('queued', 'running'))
              + (select count(*) from billing_sources where kind = 'file' and status in ('queued', 'running'))
-             + (select count(*) from sync_runs where status in ('queued', 'running')))::bigint as runs,
+             + (select count(*) from sync_runs where status in ('queued', 'running')))::bigint as "openRuns",
            (select coalesce(jsonb_object_agg(status, n), '{}') from (select status, count(*) as n from billing_connections where removed_at is null group by 1) c) as connections,
            coalesce((select extract(epoch from now() - min(coalesce(last_synced_at, created_at))) from billing_connections
-             where removed_at is null and status <> 'paused'), 0)::float8 as sync_age,
+             where removed_at is null and status <> 'paused'), 0)::float8 as "syncAgeSeconds",
            (select coalesce(jsonb_object_agg(step, age), '{}') from (
              select step, extract(epoch from now() - max(finished_at))::float8 as age from retention_runs
-             where error_message is null and finished_at is not null group by step) r) as retention_age`,
+             where error_message is null and finished_at is not null group by step) r) as "retentionAgeSeconds"`,
       );
       const webhooks = await readWebhookBacklog(system);
-      return (
-        row && {
-          outboxMessages: row.messages,
-          outboxAgeSeconds: row.age,
-          openRuns: row.runs,
-          connections: row.connections,
-          syncAgeSeconds: row.sync_age,
-          retentionAgeSeconds: row.retention_age,
-          webhooks,
-        }
-      );
+      return row && { ...row, webhooks };
     });
   } catch {
     return undefined;
@@ -118,22 +93,14 @@ export async function findBacklog(database: Database): Promise<Backlog | undefin
 }
 
 async function readWebhookBacklog(system: SystemDb): Promise<WebhookBacklog> {
-  const [row] = await system.rows<{
-    pending: number;
-    overdue: number;
-    attempts: WebhookBacklog['attemptsOfHour'];
-  }>(
+  const [row] = await system.rows<WebhookBacklog>(
     `select (select count(*) from webhook_deliveries where status = 'pending')::bigint as pending,
-       coalesce((select greatest(0, extract(epoch from now() - min(next_attempt_at))) from webhook_deliveries where status = 'pending'), 0)::float8 as overdue,
+       coalesce((select greatest(0, extract(epoch from now() - min(next_attempt_at))) from webhook_deliveries where status = 'pending'), 0)::float8 as "overdueSeconds",
        (select coalesce(jsonb_object_agg(answer, n), '{}') from (
          select case when http_status is null then 'unanswered' when http_status between 200 and 299 then 'delivered'
              when http_status = 410 then 'gone' when http_status between 300 and 399 then 'redirected'
              when http_status between 400 and 499 then 'rejected' else 'failed' end as answer, count(*) as n
-         from webhook_attempts where started_at > now() - interval '1 hour' and duration_ms is not null group by 1) a) as attempts`,
+         from webhook_attempts where started_at > now() - interval '1 hour' and duration_ms is not null group by 1) a) as "attemptsOfHour"`,
   );
-  return {
-    pending: row?.pending ?? 0,
-    overdueSeconds: row?.overdue ?? 0,
-    attemptsOfHour: row?.attempts ?? {},
-  };
+  return row ?? { pending: 0, overdueSeconds: 0, attemptsOfHour: {} };
 }

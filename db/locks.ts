@@ -40,3 +40,15 @@ interface Transaction {
 export async function lockByName(inside: Transaction, kind: LockKind, name: string): Promise<void> {
   await inside.run(`select pg_advisory_xact_lock(${lockNumber(kind)})`, [name]);
 }
+
+/** Something sealed, and the id of the key that opens it. */
+export interface Sealed {
+  ciphertext: Buffer;
+  keyId: string;
+}
+
+/** A rotation drops an old key only while nobody seals with it: it takes the same lock for itself alone. */
+export async function sealUnderLock(inside: Transaction, seal: () => Sealed): Promise<Sealed> {
+  await inside.run(`select pg_advisory_xact_lock_shared(${INSTALLATION_LOCKS.secrets})`, []);
+  return seal();
+}

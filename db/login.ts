@@ -12,13 +12,11 @@ export interface Login {
   password: string;
 }
 
-/** The login that an address names. */
 export function loginOf(url: string): Login {
   const { username, password } = new URL(url);
   return { name: decodeURIComponent(username), password: decodeURIComponent(password) };
 }
 
-/** An address with the login of another one. */
 export function withLoginOf(url: string, other: string): string {
   const { username, password } = new URL(other);
   if (username === '') return url;

@@ -45,10 +45,7 @@ export class OrgDb {
     return this.#projectId;
   }
 
-  /**
-   * The whole organization's handle, for what is kept of the organization and not of its projects, such as its log or
-   * how far its totals are. The reason is for a reader of the call. Throws TypeError inside a project's transaction.
-   */
+  /** The whole organization's handle, for what is kept by organization. @throws TypeError inside a project's transaction. */
   leaveProject(why: string): OrgDb {
     assertReason(why);
     if (this.#projectId === undefined) return this;
@@ -94,10 +91,7 @@ export class OrgDb {
     });
   }
 
-  /**
-   * Runs `work` so that its failure undoes it alone and the transaction goes on, where there is one. Resolves with what
-   * it gave or with what it threw.
-   */
+  /** Runs `work` in a savepoint of the transaction, so that its failure undoes it alone. */
   async attempt<T>(work: (inside: OrgDb) => Promise<T>): Promise<{ given: T } | { thrown: unknown }> {
     return this.transaction(async (inside) => {
       const connection = inside.#connection as TransactionConnection;
@@ -125,7 +119,6 @@ export class OrgDb {
     return result.rows as (string | null)[][];
   }
 
-  /** Number of rows that a statement changed. */
   async run(sql: string, values: readonly SqlValue[] = []): Promise<number> {
     return (await this.#run(statementOf(sql, values))).rowCount ?? 0;
   }
@@ -145,10 +138,7 @@ export class OrgDb {
   }
 }
 
-/**
- * Statements across organizations, under `app_system`. Only named maintenance does this; the reason is the first
- * argument so that a reader of the call sees it.
- */
+/** Statements across organizations, under `app_system`; the reason comes first so that a reader of the call sees it. */
 export async function unscoped<T>(
   database: Database,
   why: string,
@@ -196,10 +186,14 @@ function toParameter(value: SqlValue): unknown {
   return typeof value === 'bigint' ? value.toString() : value;
 }
 
-/**
- * The condition that keeps a statement to the handle's project, to stand behind others; nothing for a handle of the
- * whole organization. Pushes its value. Row-level security stands behind it (docs/decisions/0029).
- */
+/** Restricts a statement to the handle's project and pushes its value; empty for the organization (docs/decisions/0029). */
 export function andOfProject(orgDb: OrgDb, values: SqlValue[], column = 'project_id'): string {
   return orgDb.projectId === undefined ? '' : ` and ${column} = $${values.push(orgDb.projectId)}`;
+}
+
+/** The database's clock at this moment, microseconds since 1970: not the time at which the transaction began. */
+export async function readClock(orgDb: OrgDb): Promise<bigint> {
+  const [row] = await orgDb.rows<{ at: bigint }>('select clock_timestamp() as at', [], 'clock-read');
+  if (!row) throw new Error('a clock answers');
+  return row.at;
 }

@@ -24,7 +24,6 @@ export function plainArray(values: readonly (string | number | bigint | boolean 
   return `{${values.map((value) => (value === null ? 'NULL' : String(value))).join(',')}}`;
 }
 
-/** The items of an array's text whose elements need no quotes. */
 export function plainItems(literal: string | null): string[] {
   return literal === null || literal === '{}' ? [] : literal.slice(1, -1).split(',');
 }

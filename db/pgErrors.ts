@@ -23,10 +23,7 @@ function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }
 
-/**
- * Whether the database's disk is full. A new connection that cannot cache its catalogue fails as an internal error, in
- * which only the operating system's words remain of the reason.
- */
+/** A full disk may show as an internal error (XX000) with the operating system's words as the only reason. */
 export function isStorageFull(error: unknown): boolean {
   const code = codeOf(error);
   if (code !== 'XX000') return code === '53100';
@@ -67,11 +64,23 @@ export function translatePgError(error: unknown): unknown {
   });
 }
 
-/**
- * Whether the database refused a value (SQLSTATE class 22, data exception: out of range, not representable; or a check that a
- * row breaks): the same row is refused whenever it is given.
- */
+/** SQLSTATE class 22 or a broken check: the same row is refused whenever it is stored. */
 export function isValueRefused(error: unknown): boolean {
   const code = codeOf(error);
   return code === '23514' || (code.length === 5 && code.startsWith('22'));
+}
+
+/** SQLSTATE of a lost deadlock and of a lost serialization race: the transaction is undone, and succeeds when repeated. */
+const CONFLICT_CODES = new Set(['40P01', '40001']);
+const REPEATS_MAX = 5;
+
+export async function repeatOnConflict<T>(work: () => Promise<T>, repeatsMax = REPEATS_MAX): Promise<T> {
+  for (let repeat = 0; ; repeat += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const cause = error instanceof Error ? (error.cause as { code?: string } | undefined) : undefined;
+      if (repeat >= repeatsMax || !CONFLICT_CODES.has(cause?.code ?? '')) throw error;
+    }
+  }
 }

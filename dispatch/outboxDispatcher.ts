@@ -6,7 +6,7 @@ import {
   type MessageGroup,
   type OutboxMessage,
   readRunMessage,
-} from '../domain/runs/outboxMessage.js';
+} from '../domain/runs/runKinds.js';
 import {
   giveMessageUp,
   noteDelivered,

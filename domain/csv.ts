@@ -3,10 +3,7 @@ const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 /** Spreadsheets of several locales split at semicolons, so a cell with one is quoted too. */
 const NEEDS_QUOTES = /[",;\r\n]/;
 
-/**
- * One text cell of a CSV file (RFC 4180). A text that a spreadsheet would run as a formula gets an apostrophe in front.
- * Numbers are not passed through here: their sign is no formula.
- */
+/** One text cell (RFC 4180); a formula gets a leading apostrophe. Numbers do not pass here: their sign is no formula. */
 export function csvText(text: string): string {
   const safe = FORMULA.test(text) ? `'${text}` : text;
   return NEEDS_QUOTES.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

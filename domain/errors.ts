@@ -1,7 +1,4 @@
-/**
- * Every failure that the product can name. The same code travels from a rule (DomainError) through
- * a workflow (ApplicationFailure.type) to the answer (problem+json `code`); nothing is decided by a text.
- */
+/** Every failure that the product can name, from DomainError through ApplicationFailure.type to the problem's `code`. */
 export const ERROR_CODES = [
   'invalid_parameter',
   'missing_parameter',
@@ -92,10 +89,7 @@ export interface FieldIssue {
   message: string;
 }
 
-/**
- * A failure with a stable code and a sentence for people. Thrown by rules, queries and handlers; the API
- * turns it into problem+json by the table in api/problem.ts.
- */
+/** A failure with a stable code and a sentence for people; api/problem.ts maps it to problem+json. */
 export class DomainError extends Error {
   readonly code: ErrorCode;
   readonly issues: readonly FieldIssue[];

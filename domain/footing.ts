@@ -8,11 +8,7 @@ export interface Footed {
   partsPico: Pico[];
 }
 
-/**
- * Amounts, none negative, in whole cents that add up: the total is the exact sum, rounded half to even once; the parts
- * are cut to the cent, and the cents that are missing go to those that lost most, the earlier first. No part is a whole
- * cent away from its exact amount.
- */
+/** Rounds amounts to cents that add up: the total is rounded once, missing cents go to the largest losses, earlier first. */
 export function footCents(exactPico: readonly Pico[]): Footed {
   const totalCents = centsFromPico(exactPico.reduce((sum, part) => sum + part, 0n));
   const cents = exactPico.map((part) => part / PICO_PER_CENT);

@@ -1,7 +1,4 @@
-/**
- * Public ids: a kind prefix and a uuid without its dashes. In SQL they are uuids; only wire.ts adds and takes
- * off the prefix.
- */
+/** Public ids are a kind prefix and a uuid without dashes; only wire.ts adds and removes the prefix. */
 const UUID_HEX = /^[0-9a-f]{32}$/;
 const UUID_TEXT = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -29,7 +26,6 @@ export type IdKind =
   | 'mat'
   | 'crd';
 
-/** uuid → public id, e.g. `evt_0192f3…`. */
 export function publicId(kind: IdKind, uuid: string): string {
   return `${kind}_${uuid.replaceAll('-', '')}`;
 }
@@ -39,7 +35,6 @@ export function publicSourceId(kind: 'file' | 'api', uuid: string): string {
   return publicId(kind === 'api' ? 'src' : 'imp', uuid);
 }
 
-/** Whether it is a uuid as Postgres writes it: lower case, with dashes. */
 export function isUuidText(text: string): boolean {
   return UUID_TEXT.test(text);
 }
@@ -52,15 +47,11 @@ export function findUuid(kind: IdKind, id: string): string | undefined {
   return UUID_HEX.test(hex) ? formatUuid(hex) : undefined;
 }
 
-/** 32 hex digits → the dashed form. */
 export function formatUuid(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/**
- * A version 7 uuid whose time part is `micros` (RFC 9562, method 3: the 12 bits after the milliseconds hold the
- * microseconds), so that the row behind an id is found by its time. `random62` fills the rest.
- */
+/** A version 7 uuid (RFC 9562, method 3) with microseconds, so that the row behind an id is found by its time. */
 export function uuidFromMicros(micros: bigint, random62: bigint): string {
   const millis = micros / 1000n;
   const subMillis = micros % 1000n;
@@ -78,7 +69,6 @@ export function findMicrosOfUuid(uuid: string): bigint | undefined {
   return BigInt(`0x${hex.slice(0, 12)}`) * 1000n + subMillis;
 }
 
-/** A new id whose order is that of its time (UUIDv7). */
 export function newUuid(atMicros: bigint): string {
   const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
   return uuidFromMicros(atMicros, random);

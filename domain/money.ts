@@ -1,7 +1,4 @@
-/**
- * Exact money. Inside the product an amount of dollars is a bigint count of pico-dollars (1e-12 USD), as
- * numeric(24,12) is in SQL; it becomes a number only in wire.ts. Rates are pico-dollars per million tokens.
- */
+/** Exact money: bigint pico-dollars (1e-12 USD), numeric(24,12) in SQL; rates are pico-dollars per million tokens. */
 
 /** Pico-dollars: 1 USD = 1_000_000_000_000n. */
 export type Pico = bigint;
@@ -23,10 +20,7 @@ export function divideHalfEven(numerator: bigint, divisor: bigint): bigint {
   return quotient % 2n === 0n ? quotient : away;
 }
 
-/**
- * Reads a decimal text ("1.25", "-3e-7") as an integer scaled by 10^scale, rounded half to even where it has
- * more digits. Returns undefined for what is not a finite decimal.
- */
+/** Reads a decimal text ("1.25", "-3e-7") scaled by 10^scale, rounded half to even; undefined when not finite. */
 export function parseScaled(text: string, scale: number): bigint | undefined {
   const match = DECIMAL.exec(text.trim());
   if (!match) return undefined;
@@ -41,15 +35,11 @@ export function parseScaled(text: string, scale: number): bigint | undefined {
   return sign === '-' ? -magnitude : magnitude;
 }
 
-/** Dollars written as a decimal text → pico-dollars; undefined when it is not a number. */
 export function picoFromDecimal(text: string): Pico | undefined {
   return parseScaled(text, PICO_DIGITS);
 }
 
-/**
- * Dollars as a JSON number → pico-dollars, through the shortest decimal that names the double, which is what
- * its writer meant. Undefined for NaN and infinities.
- */
+/** Dollars as a JSON number → pico-dollars, through the shortest decimal of the double. Undefined for NaN and infinities. */
 export function picoFromNumber(usd: number): Pico | undefined {
   return Number.isFinite(usd) ? picoFromDecimal(String(usd)) : undefined;
 }
@@ -73,7 +63,6 @@ export function usdNumberFromPico(pico: Pico): number {
   return Number(decimalFromPico(pico));
 }
 
-/** As usdNumberFromPico; what is not known stays null. */
 export function usdNumberOrNull(pico: Pico | null): number | null {
   return pico === null ? null : usdNumberFromPico(pico);
 }
@@ -88,10 +77,7 @@ export function centsFromPico(pico: Pico): bigint {
   return divideHalfEven(pico, PICO_PER_USD / 100n);
 }
 
-/**
- * Exact product tokens × rate before any rounding, in pico-dollars × 1e6. Add these for a call's classes and
- * round once with `picoFromTokenProduct`.
- */
+/** Exact tokens × rate, in pico-dollars × 1e6; add them and round once with `picoFromTokenProduct`. */
 export function tokenProduct(tokens: bigint, picoPerMtok: bigint): bigint {
   return tokens * picoPerMtok;
 }

@@ -6,10 +6,7 @@ export const JSON_DEPTH_MAX = 64;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/**
- * Refuses JSON that nests deeper than `JSON_DEPTH_MAX`, by looking at its bytes: what walks the parsed value later
- * (stripping, storage) would overflow on it.
- */
+/** Refuses JSON deeper than `JSON_DEPTH_MAX`, which walks of the parsed value would overflow on. */
 export function assertJsonDepth(bytes: Uint8Array): void {
   let depth = 0;
   for (let i = 0; i < bytes.length; i += 1) {
@@ -31,10 +28,7 @@ export function assertJsonDepth(bytes: Uint8Array): void {
   }
 }
 
-/**
- * Bytes → JSON value. Invalid UTF-8 is decoded with replacement characters (they are stripped later), a byte order
- * mark is skipped. Errors: invalid_json with the place, json_too_deep.
- */
+/** Bytes → JSON value; invalid UTF-8 is replaced, a byte order mark skipped. Errors: invalid_json, json_too_deep. */
 export function parseJson(bytes: Buffer): unknown {
   assertJsonDepth(bytes);
   const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;

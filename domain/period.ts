@@ -1,7 +1,4 @@
-/**
- * Time as the product counts it: UTC, microseconds, half-open intervals. Inclusive dates of the interface are
- * turned into half-open ones here and nowhere else.
- */
+/** Time is UTC, in microseconds and half-open; inclusive dates of the interface are converted here only. */
 export const MICROS_PER_DAY = 86_400_000_000n;
 export const MICROS_PER_HOUR = 3_600_000_000n;
 const MICROS_PER_MILLI = 1000n;
@@ -19,10 +16,7 @@ export interface Instant {
   dateOnly: boolean;
 }
 
-/**
- * Reads ISO 8601. A time without an offset is UTC; digits after the microsecond are cut. Undefined for what is
- * not a time of the calendar (a 30 February, an hour 25), and outside the years 1 to 9999 of UTC.
- */
+/** Reads ISO 8601; UTC without an offset, cut to microseconds. Undefined for impossible times and years outside 1 to 9999. */
 export function parseInstant(text: string): Instant | undefined {
   const match = ISO.exec(text.trim());
   if (!match) return undefined;
@@ -63,7 +57,6 @@ export function exclusiveEnd(instant: Instant): bigint {
   return end > LATEST_MICROS ? LATEST_MICROS : end;
 }
 
-/** How long an interval between two inclusive bounds is; a date counts as its whole day. */
 export function spanMicros(from: Instant, to: Instant): bigint {
   return (to.dateOnly ? exclusiveEnd(to) : to.micros) - from.micros;
 }
@@ -81,18 +74,15 @@ export function microsFromDate(date: Date): bigint {
   return BigInt(date.getTime()) * MICROS_PER_MILLI;
 }
 
-/** Start of the UTC day that holds this time. */
 export function startOfDay(micros: bigint): bigint {
   const rest = ((micros % MICROS_PER_DAY) + MICROS_PER_DAY) % MICROS_PER_DAY;
   return micros - rest;
 }
 
-/** `YYYY-MM-DD` of the UTC day. */
 export function dayOf(micros: bigint): string {
   return isoFromMicros(startOfDay(micros)).slice(0, 10);
 }
 
-/** First microsecond of a `YYYY-MM-DD` day. */
 export function microsOfDay(day: string): bigint {
   const instant = parseInstant(day);
   if (!instant?.dateOnly) throw new RangeError(`not a day: ${day}`);
@@ -121,7 +111,6 @@ export function listDays(fromDay: string, toDay: string): string[] {
 export const GAP_PERIODS = ['7d', '30d', '90d'] as const;
 export type GapPeriod = (typeof GAP_PERIODS)[number];
 
-/** How many UTC days each period has. */
 export const GAP_PERIOD_DAYS: Readonly<Record<GapPeriod, number>> = { '7d': 7, '30d': 30, '90d': 90 };
 
 /** The `count` UTC days that end with today, half-open: `toDay` is tomorrow. */

@@ -1,7 +1,4 @@
-/**
- * The eight providers, their aliases and the hosts that tell who bills a call. Data only: a new provider is a
- * row here. Aliases as seen in real clients, hosts as the providers document them (docs/ingest.md).
- */
+/** The eight providers with aliases seen in clients and hosts from their documentation (docs/ingest.md). */
 export const PROVIDERS = [
   'openai',
   'anthropic',
@@ -124,7 +121,6 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
   },
 ];
 
-/** The providers that the gap explorer filters by. */
 export const GAP_PROVIDERS = [
   'openai',
   'anthropic',

@@ -1,10 +1,6 @@
-/**
- * Work in short steps, so that its caller can let others run between two of them. It yields often and nothing; the
- * caller decides by the clock whether to pause.
- */
+/** Work in short steps: it yields often, and the caller decides by the clock whether to pause. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Runs all steps without a pause. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();

@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { type AzureScope, parseAzureScope } from '../../domain/billing/azureScope.js';
-import type { ConnectionSettings } from '../../domain/billing/connections.js';
+import {
+  type AzureScope,
+  type ConnectionSettings,
+  parseAzureScope,
+} from '../../domain/billing/connections.js';
 import { AZURE_MODEL_CATEGORIES } from '../../domain/billing/formats/azureCostDetails.js';
 import { AZURE_QUERY_COLUMNS, dayOfUsageDate } from '../../domain/billing/formats/azureQuery.js';
 import { DomainError } from '../../domain/errors.js';

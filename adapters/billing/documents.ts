@@ -1,8 +1,7 @@
-import { isPageObject, type PageObject, type PageValue } from '../../domain/billing/exactNumber.js';
-import { DOCUMENT_FORMATS, type DocumentFormat } from '../../domain/billing/formats/documentFormat.js';
-import { isLikeTable } from '../../domain/billing/formats/index.js';
+import { assertPlausible } from '../../domain/billing/billedRow.js';
+import { DOCUMENT_FORMATS, type DocumentFormat, isLikeTable } from '../../domain/billing/formats/index.js';
 import type { LeftOut } from '../../domain/billing/formats/tableFormat.js';
-import { assertPlausible } from '../../domain/billing/rowBounds.js';
+import { isPageObject, type PageObject, type PageValue } from '../../domain/billing/pageRow.js';
 import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Provider } from '../../domain/providers.js';

@@ -1,4 +1,4 @@
-import { ExactNumber } from '../../domain/billing/exactNumber.js';
+import { ExactNumber } from '../../domain/billing/pageRow.js';
 import { DomainError } from '../../domain/errors.js';
 
 /** A scalar with numbers kept as their text. */

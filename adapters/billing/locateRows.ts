@@ -1,15 +1,14 @@
 /** Where on its pages a bill says what was read from it: record by record, for anyone who has to show it again. */
 import type { BilledRow, ChargeCategory } from '../../domain/billing/billedRow.js';
+import { DOCUMENT_FORMATS, formatOfHeader } from '../../domain/billing/formats/index.js';
+import type { TableRecord } from '../../domain/billing/formats/tableFormat.js';
 import {
   ExactNumber,
+  type FxRate,
   isPageObject,
   type PageObject,
   type PageValue,
-} from '../../domain/billing/exactNumber.js';
-import { DOCUMENT_FORMATS } from '../../domain/billing/formats/documentFormat.js';
-import { formatOfHeader } from '../../domain/billing/formats/index.js';
-import type { TableRecord } from '../../domain/billing/formats/tableFormat.js';
-import type { FxRate } from '../../domain/billing/pageRow.js';
+} from '../../domain/billing/pageRow.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf } from '../../domain/period.js';
@@ -23,6 +22,8 @@ import { openCsvTable } from './tables/csvTable.js';
 import { openJsonLines } from './tables/jsonLinesTable.js';
 import { openParquetTable } from './tables/parquetTable.js';
 import type { TableSource } from './tables/readTable.js';
+
+/** Where on its pages a bill says what was read from it: record by record, for whoever has to show it again. */
 
 /** A page as it was received, and how it was read then. */
 export interface LocatedPage {

@@ -1,5 +1,11 @@
-import { ExactNumber, findText, type PageObject, type PageValue } from '../../domain/billing/exactNumber.js';
-import type { PageBucket, PageKind } from '../../domain/billing/pageRow.js';
+import {
+  ExactNumber,
+  findText,
+  type PageBucket,
+  type PageKind,
+  type PageObject,
+  type PageValue,
+} from '../../domain/billing/pageRow.js';
 import { DomainError } from '../../domain/errors.js';
 import { MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 import { faultAt, type JsonHandler, type JsonScalar } from './jsonEvents.js';

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { anthropicCostRow, anthropicUsageRows } from '../../domain/billing/anthropicRows.js';
-import type { BilledRow } from '../../domain/billing/billedRow.js';
-import { BucketCopies, PROJECTS_TRACKED_MAX } from '../../domain/billing/bucketCopies.js';
-import type { PageObject } from '../../domain/billing/exactNumber.js';
+import { assertPlausible, type BilledRow } from '../../domain/billing/billedRow.js';
+import { BucketCopies, PROJECTS_TRACKED_MAX } from '../../domain/billing/coverage.js';
 import { openaiCostRow, openaiUsageRows } from '../../domain/billing/openaiRows.js';
-import type { FxRate, PageBucket, PageKind } from '../../domain/billing/pageRow.js';
-import { assertPlausible } from '../../domain/billing/rowBounds.js';
+import type { FxRate, PageBucket, PageKind, PageObject } from '../../domain/billing/pageRow.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, MICROS_PER_DAY, parseInstant } from '../../domain/period.js';

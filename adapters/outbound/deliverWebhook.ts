@@ -4,7 +4,7 @@ import {
   type AttemptOutcome,
   resultOfStatus,
   retryAfterSeconds,
-} from '../../domain/webhooks/attempt.js';
+} from '../../domain/webhooks/retrySchedule.js';
 import { secretBytes } from '../../domain/webhooks/secret.js';
 import { type SafeAnswer, type SafeFetch, SafeFetchError } from './safeFetch.js';
 

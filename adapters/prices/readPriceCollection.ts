@@ -1,7 +1,10 @@
-import { isPageObject, type PageObject, type PageValue } from '../../domain/billing/exactNumber.js';
+import { isPageObject, type PageObject, type PageValue } from '../../domain/billing/pageRow.js';
 import { DomainError } from '../../domain/errors.js';
-import { type ListedCollection, readLitellm } from '../../domain/pricing/imports/collection.js';
-import { readModelsDev } from '../../domain/pricing/imports/readModelsDev.js';
+import {
+  type ListedCollection,
+  readLitellm,
+  readModelsDev,
+} from '../../domain/pricing/imports/collection.js';
 import { JsonEvents, type JsonHandler, type JsonScalar } from '../billing/jsonEvents.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { LimitError } from '../../domain/access/limits/rate.js';
+import { LimitError } from '../../domain/access/rate.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Metrics } from '../../platform/metrics.js';
 

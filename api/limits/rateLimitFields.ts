@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { perSecond, type Rate } from '../../domain/access/limits/rate.js';
+import { perSecond, type Rate } from '../../domain/access/rate.js';
 
 /**
  * The fields RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11): lists of structured fields

@@ -1,11 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import {
-  neededFor,
-  perSecond,
-  type Rate,
-  secondsUntil,
-  TokenBucket,
-} from '../../domain/access/limits/rate.js';
+import { neededFor, perSecond, type Rate, secondsUntil, TokenBucket } from '../../domain/access/rate.js';
 
 /** Buckets that are remembered, the latest used. A forgotten one is read again. */
 const BUCKETS_MAX = 20_000;

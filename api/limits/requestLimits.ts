@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../db/client.js';
-import { LimitError, type LimitRules, type Rate, TokenBucket } from '../../domain/access/limits/rate.js';
+import { LimitError, type LimitRules, type Rate, TokenBucket } from '../../domain/access/rate.js';
 import { DomainError } from '../../domain/errors.js';
 import { describeRun, isRunKind, type RunKind } from '../../domain/runs/runKinds.js';
 import type { Metrics } from '../../platform/metrics.js';

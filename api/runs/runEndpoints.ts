@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OrgDb } from '../../db/orgDb.js';
 import { listRuns, type OpenableRunTable, type Run } from '../../db/runs/runTable.js';
-import type { AuditAction, AuditDetails, AuditSubject } from '../../domain/access/auditLog/actions.js';
+import type { AuditAction, AuditDetails, AuditSubject } from '../../domain/access/auditLog.js';
 import type { DomainError } from '../../domain/errors.js';
 import { publicRunId } from '../../domain/runs/runKinds.js';
 import { recordAction } from '../../usecases/access/recordAction.js';

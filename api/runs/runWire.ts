@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { isoFromMicros, isoOrNull } from '../../domain/period.js';
-import { percentDone, RUN_STATUSES, RUN_TERMINAL_STATUSES, type RunStatus } from '../../domain/runs/runs.js';
+import {
+  percentDone,
+  RUN_STATUSES,
+  RUN_TERMINAL_STATUSES,
+  type RunStatus,
+} from '../../domain/runs/runKinds.js';
 import type { EndpointResponse, ResponseDoc } from '../endpoint.js';
 
 /** How long a client should wait before it asks again. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { UsageView } from '../../domain/billing/periods/asOf.js';
+import type { UsageView } from '../../domain/billing/periods.js';
 import { usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { UsageBooks } from '../../usecases/usage/usage.js';

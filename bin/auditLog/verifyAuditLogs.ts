@@ -10,12 +10,13 @@ import {
   anchorLine,
   anchorText,
   CHECKPOINT_PURPOSE,
+  type ChainFault,
+  type ChainPoint,
+  FIRST_PREV_HASH,
   parseAnchorLine,
   type SettledAnchors,
   settleAnchors,
-} from '../../domain/access/auditLog/anchors.js';
-import type { ChainFault, ChainPoint } from '../../domain/access/auditLog/chain.js';
-import { FIRST_PREV_HASH } from '../../domain/access/auditLog/record.js';
+} from '../../domain/access/auditLog.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros, microsFromDate } from '../../domain/period.js';
 import type { Config } from '../../platform/config.js';

@@ -1,9 +1,13 @@
 import { type Command, Option } from 'commander';
 import { writeAuditCsv } from '../../api/reconciliation/audit/csv.js';
 import { presentAudit } from '../../api/reconciliation/audit/wire.js';
-import type { UnjudgedLine } from '../../domain/reconciliation/audit/audit.js';
-import { type AuditLine, differenceOf, perMtok } from '../../domain/reconciliation/audit/auditLine.js';
-import type { DayRange } from '../../domain/reconciliation/statement/statementCoverage.js';
+import {
+  type AuditLine,
+  differenceOf,
+  perMtok,
+  type UnjudgedLine,
+} from '../../domain/reconciliation/audit/audit.js';
+import type { DayRange } from '../../domain/reconciliation/statement/statementFigures.js';
 import { type AuditReport, auditBills } from '../../usecases/reconciliation/billAudit.js';
 import { billReportCommand, type MakeReport } from '../bills/billReport.js';
 import type { Terminal } from '../terminal/terminal.js';

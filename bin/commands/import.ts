@@ -15,7 +15,7 @@ import { newUuid, publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { microsFromDate } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
-import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
 import { Misuse, StartError } from '../../platform/startError.js';
 import {
   BILLING_PAGE_BYTES,

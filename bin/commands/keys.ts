@@ -1,9 +1,18 @@
 import { Argument, Command, Option } from 'commander';
 import { type ApiKey, listApiKeys } from '../../db/access/keys.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { findKeyFault, isKeyId, parseKey } from '../../domain/access/keyFormat.js';
-import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX, KEY_STATUSES } from '../../domain/access/keyRules.js';
-import { ROLES, type Role, SCOPES, type Scope } from '../../domain/access/scopes.js';
+import {
+  findKeyFault,
+  GRACE_SECONDS_DEFAULT,
+  GRACE_SECONDS_MAX,
+  isKeyId,
+  KEY_STATUSES,
+  parseKey,
+  ROLES,
+  type Role,
+  SCOPES,
+  type Scope,
+} from '../../domain/access/keyRules.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { isoFromMicros, microsFromDate, parseInstant } from '../../domain/period.js';

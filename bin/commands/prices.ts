@@ -7,12 +7,13 @@ import { readPriceCollection } from '../../adapters/prices/readPriceCollection.j
 import type { Database } from '../../db/client.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { dayOf, microsFromDate } from '../../domain/period.js';
-import type {
-  CollectionDifferences,
-  ModelDifference,
-  RateDifference,
+import {
+  type CollectionDifferences,
+  factorText,
+  type ModelDifference,
+  type RateDifference,
+  type Suspicion,
 } from '../../domain/pricing/imports/differences.js';
-import { factorText, type Suspicion } from '../../domain/pricing/imports/suspicions.js';
 import type { Provider } from '../../domain/providers.js';
 import { StartError } from '../../platform/startError.js';
 import {

@@ -3,7 +3,7 @@ import { presentFigures } from '../../api/billing/coverage/wire.js';
 import { type CsvCell, csvInteger, csvUsd, writeCsv } from '../../api/csv.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import { QUANTITY_ONE } from '../../domain/billing/billedRow.js';
-import { claimCents } from '../../domain/claims/claimAmount.js';
+import { claimCents } from '../../domain/claims/financialSummary.js';
 import {
   centsFromPico,
   decimalFromPico,
@@ -13,21 +13,21 @@ import {
   usdNumberOrNull,
 } from '../../domain/money.js';
 import {
+  asksForAction,
+  byWeight,
+  type FindingSums,
+  sumsOfFindings,
+} from '../../domain/reconciliation/carryFindings.js';
+import {
   type CoverageFigures,
   coverageOfBuckets,
   dollarShare,
   type ModelCoverage,
   tokenShare,
-} from '../../domain/reconciliation/coverage/coverage.js';
-import {
-  asksForAction,
-  byWeight,
-  type FindingSums,
-  sumsOfFindings,
-} from '../../domain/reconciliation/findings/findingSums.js';
+} from '../../domain/reconciliation/coverage.js';
 import type { Finding, FindingDay } from '../../domain/reconciliation/inference/finding.js';
 import { reasonOf } from '../../domain/reconciliation/inference/words.js';
-import { apportion } from '../../domain/reconciliation/matching/charge.js';
+import { apportion } from '../../domain/reconciliation/matching/classLines.js';
 import { type ReconcileReport, reconcileBills } from '../../usecases/reconciliation/reconcileBills.js';
 import { billReportCommand, type MakeReport } from '../bills/billReport.js';
 import type { Terminal } from '../terminal/terminal.js';

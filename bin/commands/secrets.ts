@@ -9,7 +9,7 @@ import {
 } from '../../db/access/sealedSecrets.js';
 import type { Database } from '../../db/client.js';
 import { answerBinding } from '../../domain/access/idempotencyKey.js';
-import { findSealedText, resealText } from '../../domain/billing/credentials.js';
+import { findSealedText, resealText } from '../../domain/billing/connections.js';
 import { findSecretsText, sealSecretsText } from '../../domain/webhooks/secret.js';
 import type { Config } from '../../platform/config.js';
 import {

@@ -5,7 +5,7 @@ import { findKey, type NewKey } from '../../db/access/keys.js';
 import type { Database } from '../../db/client.js';
 import { type DemoOrganization, findDemoOrganization } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { parseKey } from '../../domain/access/keyFormat.js';
+import { parseKey } from '../../domain/access/keyRules.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import { DAY_COUNT } from '../../lab/demo/calendar.js';
 import { ORGANIZATION_NAME } from '../../lab/demo/company.js';

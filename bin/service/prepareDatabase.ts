@@ -1,13 +1,11 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NewKey } from '../../db/access/keys.js';
-import { type Database, openDatabase } from '../../db/client.js';
+import { type Database, openDatabase, reachesPostgres } from '../../db/client.js';
 import { listOrganizations } from '../../db/installation/organizations.js';
 import { admitLogin, loginOf, makeLogin } from '../../db/login.js';
 import { listPendingMigrations, migrate } from '../../db/migrate.js';
-import { reachesPostgres } from '../../db/session.js';
-import { parseKey } from '../../domain/access/keyFormat.js';
-import type { Role } from '../../domain/access/scopes.js';
+import { parseKey, type Role } from '../../domain/access/keyRules.js';
 import { newUuid } from '../../domain/ids.js';
 import type { Config } from '../../platform/config.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';

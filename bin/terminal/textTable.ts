@@ -1,4 +1,4 @@
-import { claimCents } from '../../domain/claims/claimAmount.js';
+import { claimCents } from '../../domain/claims/financialSummary.js';
 import { decimalFromScaled, divideHalfEven, type Pico } from '../../domain/money.js';
 
 /** A column of a table on a terminal: its heading, and on which side its cells stand. */

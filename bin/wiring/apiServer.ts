@@ -15,7 +15,7 @@ import { RequestLimits } from '../../api/limits/requestLimits.js';
 import { presentBrokenRequest } from '../../api/pipeline/requestHead.js';
 import { ChangeFeed, type Changes, NO_CHANGES } from '../../db/changeFeed.js';
 import type { Database } from '../../db/client.js';
-import type { LimitRules } from '../../domain/access/limits/rate.js';
+import type { LimitRules } from '../../domain/access/rate.js';
 import type { ClaimEvidence } from '../../domain/claims/evidence/claimEvidence.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../../domain/period.js';
 import { answerBrokenRequests, closeQueuedAnswers } from '../../platform/brokenRequests.js';

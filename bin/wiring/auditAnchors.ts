@@ -10,7 +10,7 @@ import {
   anchorText,
   CHECKPOINT_PURPOSE,
   parseAnchorLine,
-} from '../../domain/access/auditLog/anchors.js';
+} from '../../domain/access/auditLog.js';
 import type { Config } from '../../platform/config.js';
 import { MonthlyLines, readLines } from '../../platform/monthlyLines.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';

@@ -1,10 +1,17 @@
-import type { AuditActor, AuditEntry } from '../../domain/access/auditLog/actions.js';
-import type { AuditCheckpoint, Signature } from '../../domain/access/auditLog/anchors.js';
-import type { ChainedRecord, ChainPoint } from '../../domain/access/auditLog/chain.js';
-import { auditFields, FIRST_PREV_HASH, restOfAuditText } from '../../domain/access/auditLog/record.js';
+import {
+  type AuditActor,
+  type AuditCheckpoint,
+  type AuditEntry,
+  auditFields,
+  type ChainedRecord,
+  type ChainPoint,
+  FIRST_PREV_HASH,
+  restOfAuditText,
+  type Signature,
+} from '../../domain/access/auditLog.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
-import { column, converted, defineEntity } from '../entity.js';
+import { column, defineEntity } from '../entity.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 
 const APPEND = `
@@ -43,8 +50,6 @@ export async function recordAudit(orgDb: OrgDb, entry: AuditEntry): Promise<void
   );
 }
 
-const hexOf = (hash: Buffer) => hash.toString('hex');
-
 type FlatRecord = Omit<ChainedRecord, 'orgId' | 'actor' | 'subject'> & {
   actorKind: AuditActor['kind'];
   actorId: string;
@@ -62,8 +67,8 @@ const RECORD = defineEntity<FlatRecord>('audit_log', {
   subjectId: column(),
   details: column(),
   requestId: column(),
-  prevHash: converted(hexOf),
-  hash: converted(hexOf),
+  prevHash: column("encode(prev_hash, 'hex')"),
+  hash: column("encode(hash, 'hex')"),
 });
 
 function recordOf<Row extends FlatRecord>(orgId: string, row: Row) {
@@ -120,10 +125,9 @@ export async function listAuditRecords(
       page.offset,
     ],
   );
-  return RECORD.read(rows).map((row) => recordOf(orgDb.orgId, row));
+  return rows.map((row) => recordOf(orgDb.orgId, row));
 }
 
-/** Rows of one statement. */
 const STREAM_ROWS = 2_000;
 
 /** All rows after `afterSeq` by their number, page by page. Meant for a transaction with one snapshot. */
@@ -137,50 +141,33 @@ export async function* streamAuditRecords(
       [orgDb.orgId, after],
       'audit-stream',
     );
-    if (rows.length > 0) yield RECORD.read(rows).map((row) => recordOf(orgDb.orgId, row));
+    if (rows.length > 0) yield rows.map((row) => recordOf(orgDb.orgId, row));
     const last = rows.at(-1);
     if (!last || rows.length < STREAM_ROWS) return;
     after = last.seq;
   }
 }
 
-/** Where the organization's chain ends; undefined while it has no row. */
 export async function findAuditHead(orgDb: OrgDb): Promise<(ChainPoint & { atMicros: bigint }) | undefined> {
-  const [row] = await orgDb.rows<{ seq: number; at: bigint; hash: Buffer }>(
-    'select seq, at, hash from audit_heads where org_id = $1',
+  const [head] = await orgDb.rows<ChainPoint & { atMicros: bigint }>(
+    `select seq, at as "atMicros", encode(hash, 'hex') as hash from audit_heads where org_id = $1`,
     [orgDb.orgId],
   );
-  return row && { seq: row.seq, atMicros: row.at, hash: row.hash.toString('hex') };
-}
-
-interface CheckpointRow {
-  seq: number;
-  at: bigint;
-  hash: Buffer;
-  made_at: bigint;
-  key_id: string;
-  signature: Buffer;
+  return head;
 }
 
 /** What stands for the rows that retention has dropped; undefined when none were. */
 export async function findAuditCheckpoint(
   orgDb: OrgDb,
 ): Promise<{ checkpoint: AuditCheckpoint; signed: Signature } | undefined> {
-  const [row] = await orgDb.rows<CheckpointRow>(
-    'select seq, at, hash, made_at, key_id, signature from audit_checkpoints where org_id = $1',
+  const [row] = await orgDb.rows<Omit<AuditCheckpoint, 'orgId'> & Signature>(
+    `select seq, at as "atMicros", encode(hash, 'hex') as hash, made_at as "madeAtMicros", key_id as "keyId",
+       encode(signature, 'hex') as signature from audit_checkpoints where org_id = $1`,
     [orgDb.orgId],
   );
   if (!row) return undefined;
-  return {
-    checkpoint: {
-      orgId: orgDb.orgId,
-      seq: row.seq,
-      atMicros: row.at,
-      hash: row.hash.toString('hex'),
-      madeAtMicros: row.made_at,
-    },
-    signed: { keyId: row.key_id, signature: row.signature.toString('hex') },
-  };
+  const { keyId, signature, ...checkpoint } = row;
+  return { checkpoint: { orgId: orgDb.orgId, ...checkpoint }, signed: { keyId, signature } };
 }
 
 /** Stores the organization's checkpoint in place of a former one. */
@@ -243,18 +230,16 @@ export async function findFirstAuditSeq(orgDb: OrgDb): Promise<number | undefine
   return row?.seq;
 }
 
-/** Where an organization's chain ends. */
-export interface AuditHead extends ChainPoint {
+interface AuditHead extends ChainPoint {
   orgId: string;
 }
 
 /** The end of every organization's chain, but for demos: they come and go, and prove nothing to anybody. */
 export async function listAuditHeads(database: Database): Promise<AuditHead[]> {
-  const rows = await unscoped(database, 'anchor the audit log of every organization', (system) =>
-    system.rows<{ org_id: string; seq: number; hash: Buffer }>(
-      `select h.org_id, h.seq, h.hash from audit_heads h join organizations o on o.id = h.org_id
-       where o.demo_end_day is null order by h.org_id`,
+  return unscoped(database, 'anchor the audit log of every organization', (system) =>
+    system.rows<AuditHead>(
+      `select h.org_id as "orgId", h.seq, encode(h.hash, 'hex') as hash from audit_heads h
+       join organizations o on o.id = h.org_id where o.demo_end_day is null order by h.org_id`,
     ),
   );
-  return rows.map((row) => ({ orgId: row.org_id, seq: row.seq, hash: row.hash.toString('hex') }));
 }

@@ -1,6 +1,6 @@
 import { IDEMPOTENCY_HOURS, type IdempotencyScope } from '../../domain/access/idempotencyKey.js';
 import type { Database } from '../client.js';
-import { INSTALLATION_LOCKS, lockNumber } from '../locks.js';
+import { lockNumber, type Sealed, sealUnderLock } from '../locks.js';
 import { type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
 
 /** What is known of a key: its answer, or that its first attempt is under way (`status` null). */
@@ -38,10 +38,7 @@ export async function findKnownRequest(
   return known;
 }
 
-/**
- * Takes a key for the rest of the transaction, without waiting: `isMine` is false while another transaction has it. What
- * is known of it was read after that, so that the answer of whoever had it last is seen.
- */
+/** Takes a key without waiting; `isMine` is false while another transaction has it. `known` is read after the lock. */
 export async function takeIdempotencyKey(
   inside: OrgDb,
   scope: IdempotencyScope,
@@ -59,10 +56,7 @@ export async function takeIdempotencyKey(
   return { isMine: lock[0]?.taken === true, known };
 }
 
-/**
- * Begins an attempt under a lease: committed before the work, so that others see that it is under way. False when there
- * is an answer, or another attempt whose lease has not run out.
- */
+/** Begins an attempt under a lease. False when there is an answer, or another attempt whose lease has not run out. */
 export async function beginAttempt(
   orgDb: OrgDb,
   scope: IdempotencyScope,
@@ -105,12 +99,12 @@ export async function releaseAttempt(
   ]);
 }
 
-export interface AnswerToKeep {
+interface AnswerToKeep {
   attemptId: string;
   fingerprint: Buffer;
   status: number;
   /** Seals with the key that is current at that moment; called under the lock that a rotation takes. */
-  seal(): { ciphertext: Buffer; keyId: string };
+  seal(): Sealed;
 }
 
 /** Stores the answer of an attempt, in a transaction; false when another attempt has taken its turn meanwhile. */
@@ -119,9 +113,7 @@ export async function storeAnswer(
   scope: IdempotencyScope,
   answer: AnswerToKeep,
 ): Promise<boolean> {
-  // A rotation drops an old key only while nobody seals with it: it takes the same lock for itself alone.
-  await inside.rows('select pg_advisory_xact_lock_shared($1)', [INSTALLATION_LOCKS.secrets]);
-  const { ciphertext, keyId } = answer.seal();
+  const { ciphertext, keyId } = await sealUnderLock(inside, () => answer.seal());
   const stored = await inside.run(
     `insert into idempotency_keys as k (org_id, api_key_id, operation, idempotency_key, attempt, lease_until, fingerprint, status, ciphertext, secret_key_id)
        values ($1, $2, $3, $4, $5, now(), $6, $7, $8, $9)
@@ -138,10 +130,7 @@ export async function storeAnswer(
 
 const PRUNE_ROWS = 1_000;
 
-/**
- * Removes what is older than a day, in batches of which each is a transaction. Returns the number of rows; at most
- * `rowsMax` of them, so that one call ends.
- */
+/** Removes expired rows in batches, each a transaction, at most `rowsMax`; returns their number. */
 export async function pruneIdempotencyKeys(database: Database, rowsMax = 1_000_000): Promise<number> {
   let removed = 0;
   while (removed < rowsMax) {

@@ -1,11 +1,9 @@
-import type { KeyStatus, KeyTerms } from '../../domain/access/keyRules.js';
-import type { Role } from '../../domain/access/scopes.js';
+import type { KeyStatus, KeyTerms, Role } from '../../domain/access/keyRules.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
-import { column, defineEntity, listEntities, type Page } from '../entity.js';
+import { column, defineEntity, findEntity, insertRow, listNewest, type TimePage } from '../entity.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 
-/** What authentication needs of a key. */
 export interface StoredKey {
   id: string;
   orgId: string;
@@ -48,10 +46,7 @@ const AUTHENTICATION = defineEntity<FlatKey>('api_keys', {
 });
 const SELECT_KEY = `select ${AUTHENTICATION.columns} from api_keys k left join workspaces w on w.org_id = k.org_id and w.id = k.workspace_id`;
 
-/**
- * The key behind an id, whatever its organization: it is the key that names the organization. An id that no key has
- * reads a row too and takes as long, so that its time reveals nothing.
- */
+/** An unknown id reads a row too and takes as long, so that its time reveals nothing. */
 export async function findKey(database: Database, keyId: string): Promise<StoredKey | undefined> {
   const [row] = await unscoped(database, 'authenticate: the key tells the organization', (system) =>
     system.rows<FlatKey>(
@@ -125,7 +120,7 @@ const API_KEY = defineEntity<ApiKey>('api_keys', {
   ),
 });
 
-export interface ApiKeyFilter {
+interface ApiKeyFilter {
   role?: string | undefined;
   status?: string | undefined;
   /** A uuid. */
@@ -133,37 +128,22 @@ export interface ApiKeyFilter {
 }
 
 /** Keys, the newest first, revoked ones too; `after` is the time and id of the last one that was seen. */
-export async function listApiKeys(
-  orgDb: OrgDb,
-  filter: ApiKeyFilter,
-  page: Omit<Page, 'after'> & { after?: { micros: bigint; id: string } | undefined },
-): Promise<ApiKey[]> {
-  return listEntities(orgDb, API_KEY, {
+export async function listApiKeys(orgDb: OrgDb, filter: ApiKeyFilter, page: TimePage): Promise<ApiKey[]> {
+  return listNewest(orgDb, API_KEY, {
     where: { role: filter.role, workspace_id: filter.workspaceId },
     and: (query) => {
       if (filter.status !== undefined) query.whereRaw(`${STATUS} = ?`, [filter.status]);
     },
-    order: [
-      { column: 'created_at', type: 'timestamptz' },
-      { column: 'id', type: 'text' },
-    ],
-    direction: 'desc',
-    page: { ...page, after: page.after && [isoFromMicros(page.after.micros), page.after.id] },
+    idType: 'text',
+    page,
   });
 }
 
 export async function findApiKey(orgDb: OrgDb, id: string): Promise<ApiKey | undefined> {
-  const [key] = await orgDb.rows<ApiKey>(
-    `select ${API_KEY.columns} from api_keys where org_id = $1 and id = $2`,
-    [orgDb.orgId, id],
-  );
-  return key;
+  return findEntity(orgDb, API_KEY, { id });
 }
 
-/**
- * Lets one transaction at a time change the organization's keys: two that each revoke one of the last two admin keys
- * would otherwise both still see the other's. Keys are used and organizations read meanwhile.
- */
+/** Serializes changes of the organization's keys: two requests must not each revoke one of the last two admin keys. */
 export async function lockKeyRing(inside: OrgDb): Promise<void> {
   await inside.rows('select from organizations where id = $1 for no key update', [inside.orgId]);
 }
@@ -196,27 +176,10 @@ export interface NewKey {
 const isoOf = (micros: bigint | null | undefined) =>
   micros === null || micros === undefined ? null : isoFromMicros(micros);
 
-/** Stores a key of the organization. */
 export async function insertKey(orgDb: OrgDb, key: NewKey): Promise<void> {
-  await orgDb.run(
-    `insert into api_keys (id, org_id, name, role, scopes, workspace_id, expires_at, secret_hash, last4, created_by)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    [
-      key.id,
-      orgDb.orgId,
-      key.name,
-      key.role,
-      key.scopes ?? null,
-      key.workspaceId ?? null,
-      isoOf(key.expiresAtMicros),
-      key.secretHash,
-      key.last4,
-      key.createdBy,
-    ],
-  );
+  await insertRow(orgDb, 'api_keys', { orgId: orgDb.orgId, ...key });
 }
 
-/** Stores what can change of a key. */
 export async function updateApiKey(
   orgDb: OrgDb,
   key: Pick<ApiKey, 'id' | 'name' | 'scopes' | 'expiresAtMicros'>,

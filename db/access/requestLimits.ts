@@ -1,8 +1,7 @@
-import { neededFor, perSecond, type Rate } from '../../domain/access/limits/rate.js';
+import { neededFor, perSecond, type Rate } from '../../domain/access/rate.js';
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 
-/** What an instance asks of a shared bucket. */
 export interface TokenRequest {
   /** A key's id, or 'organization'. */
   subject: string;
@@ -16,11 +15,9 @@ export interface TokenRequest {
   returned: number;
 }
 
-/** The bucket's answer. */
 export interface TokenGrant {
   /** 0, or at least the cost. */
   granted: number;
-  /** What is left in the bucket, by the database's clock. */
   tokens: number;
 }
 
@@ -46,7 +43,7 @@ returning tokens, granted`;
  */
 export async function leaseRateTokens(orgDb: OrgDb, request: TokenRequest): Promise<TokenGrant> {
   const { subject, policy, rate, cost, wanted, returned } = request;
-  const rows = await orgDb.rows<TokenGrant>(
+  const [grant] = await orgDb.rows<TokenGrant>(
     LEASE,
     [
       orgDb.orgId,
@@ -61,7 +58,6 @@ export async function leaseRateTokens(orgDb: OrgDb, request: TokenRequest): Prom
     ],
     'lease_rate_tokens',
   );
-  const [grant] = rows;
   if (!grant) throw new Error('a lease of tokens returned no row');
   return grant;
 }
@@ -75,7 +71,6 @@ export async function pruneRateBuckets(database: Database, idleSeconds: number):
   );
 }
 
-/** What holds a place for as long as it goes on. */
 export const SLOT_KINDS = ['export'] as const;
 export type SlotKind = (typeof SLOT_KINDS)[number];
 
@@ -88,10 +83,7 @@ on conflict (org_id, kind, slot) do update set holder = excluded.holder, expires
   where request_slots.expires_at <= now()
 returning slot`;
 
-/**
- * Takes one of the organization's places for `seconds`; false when all are held. Two who want the last one meet at its
- * primary key, and one of them looks again.
- */
+/** Takes one of the organization's places for `seconds`; false when all are held. */
 export async function takeRequestSlot(
   orgDb: OrgDb,
   slot: { kind: SlotKind; holder: string; max: number; seconds: number },
@@ -112,7 +104,6 @@ export async function renewRequestSlot(orgDb: OrgDb, holder: string, seconds: nu
   return changed === 1;
 }
 
-/** Gives a place back. */
 export async function releaseRequestSlot(orgDb: OrgDb, holder: string): Promise<void> {
   await orgDb.run('delete from request_slots where org_id = $1 and holder = $2', [orgDb.orgId, holder]);
 }

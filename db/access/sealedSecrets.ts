@@ -5,10 +5,7 @@ import { column, defineEntity } from '../entity.js';
 import { INSTALLATION_LOCKS } from '../locks.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 
-/**
- * What is sealed with the instance's secret key, over all organizations: for the start, which says when a key is
- * missing, and for the rotation.
- */
+/** Everything sealed with the instance's secret key, over all organizations: for the start and the rotation. */
 
 const WHY = 'the secret key belongs to the instance, not to an organization';
 
@@ -20,7 +17,6 @@ export type SealedKind = keyof typeof TABLES;
 export interface SealedSecret {
   kind: SealedKind;
   orgId: string;
-  /** The connection's or the endpoint's. */
   subjectId: string;
   ciphertext: Buffer;
   keyId: string;
@@ -34,7 +30,6 @@ const SEALED = defineEntity<SealedSecret>('sealed', {
   keyId: column('secret_key_id'),
 });
 
-/** SQL of all that is sealed, with the kind of each. */
 const ALL_SEALED = Object.entries(TABLES)
   .map(
     ([kind, table]) =>
@@ -47,16 +42,15 @@ export async function countSealedByKey(
   database: Database,
 ): Promise<Map<string, Partial<Record<SealedKind, number>>>> {
   const rows = await unscoped(database, WHY, (system) =>
-    system.rows<{ key_id: string; kind: SealedKind; sealed: number }>(
-      `select secret_key_id as key_id, kind, count(*)::bigint as sealed from (${ALL_SEALED}) s group by 1, 2 order by 1, 2`,
+    system.rows<{ keyId: string; kind: SealedKind; sealed: number }>(
+      `select secret_key_id as "keyId", kind, count(*)::bigint as sealed from (${ALL_SEALED}) s group by 1, 2 order by 1, 2`,
     ),
   );
   const counts = new Map<string, Partial<Record<SealedKind, number>>>();
-  for (const row of rows) counts.set(row.key_id, { ...counts.get(row.key_id), [row.kind]: row.sealed });
+  for (const { keyId, kind, sealed } of rows) counts.set(keyId, { ...counts.get(keyId), [kind]: sealed });
   return counts;
 }
 
-/** Secrets that are sealed with another key than `keyId`. */
 export async function listSealedOtherwise(database: Database, keyId: string): Promise<SealedSecret[]> {
   return unscoped(database, WHY, (system) =>
     system.rows<SealedSecret>(
@@ -107,7 +101,6 @@ export interface SealedAnswer {
   ciphertext: Buffer;
 }
 
-/** Kept answers that are sealed with another key than `keyId`, a batch of them. */
 export async function listAnswersSealedOtherwise(
   database: Database,
   keyId: string,
@@ -146,10 +139,7 @@ export async function replaceSealedAnswer(
   );
 }
 
-/**
- * Calls `drop` while nobody seals, when nothing is sealed with another key than `keyId`; returns whether it did. What
- * drops an old key must not meet a request that has just sealed with it.
- */
+/** Calls `drop` while nobody seals and nothing is sealed with another key than `keyId`; returns whether it did. */
 export async function dropOldKeysWhenUnused(
   database: Database,
   keyId: string,

@@ -1,5 +1,4 @@
-import { isoFromMicros } from '../../domain/period.js';
-import { column, defineEntity, listEntities } from '../entity.js';
+import { column, defineEntity, findEntity, listNewest, type TimePage } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 
 /** A part of an organization: the calls of one project, and the keys that see no others. */
@@ -24,7 +23,6 @@ const WORKSPACE = defineEntity<Workspace>('workspaces', {
 
 export type NewWorkspace = Pick<Workspace, 'id' | 'name' | 'projectId' | 'createdBy'>;
 
-/** Stores a workspace; undefined when another one that is not archived has the project. */
 export async function insertWorkspace(orgDb: OrgDb, workspace: NewWorkspace): Promise<Workspace | undefined> {
   const rows = await orgDb.rows<Workspace>(
     `insert into workspaces (org_id, id, name, project_id, created_by) values ($1, $2, $3, $4, $5)
@@ -34,45 +32,30 @@ export async function insertWorkspace(orgDb: OrgDb, workspace: NewWorkspace): Pr
   return rows[0];
 }
 
-/** Workspaces, the newest first; `after` is the time and id of the last one that was seen. */
 export async function listWorkspaces(
   orgDb: OrgDb,
   filter: { archived?: boolean | undefined; projectId?: string | undefined },
-  page: { limit: number; offset: number; after?: { micros: bigint; id: string } | undefined },
+  page: TimePage,
 ): Promise<Workspace[]> {
-  return listEntities(orgDb, WORKSPACE, {
+  return listNewest(orgDb, WORKSPACE, {
     where: { project_id: filter.projectId },
     and: (query) => {
       if (filter.archived === true) query.whereNotNull('archived_at');
       if (filter.archived === false) query.whereNull('archived_at');
     },
-    order: [
-      { column: 'created_at', type: 'timestamptz' },
-      { column: 'id', type: 'uuid' },
-    ],
-    direction: 'desc',
-    page: { ...page, after: page.after && [isoFromMicros(page.after.micros), page.after.id] },
+    page,
   });
 }
 
-export async function findWorkspace(orgDb: OrgDb, id: string): Promise<Workspace | undefined> {
-  const rows = await orgDb.rows<Workspace>(
-    `select ${WORKSPACE.columns} from workspaces where org_id = $1 and id = $2`,
-    [orgDb.orgId, id],
-  );
-  return rows[0];
+export function findWorkspace(orgDb: OrgDb, id: string): Promise<Workspace | undefined> {
+  return findEntity(orgDb, WORKSPACE, { id });
 }
 
 /** As `findWorkspace`; until the transaction ends nobody archives it. */
-export async function lockWorkspace(inside: OrgDb, id: string): Promise<Workspace | undefined> {
-  const rows = await inside.rows<Workspace>(
-    `select ${WORKSPACE.columns} from workspaces where org_id = $1 and id = $2 for share`,
-    [inside.orgId, id],
-  );
-  return rows[0];
+export function lockWorkspace(inside: OrgDb, id: string): Promise<Workspace | undefined> {
+  return findEntity(inside, WORKSPACE, { id }, 'for share');
 }
 
-/** How many workspaces are not archived. */
 export async function countOpenWorkspaces(orgDb: OrgDb): Promise<number> {
   const [row] = await orgDb.rows<{ count: number }>(
     'select count(*) as count from workspaces where org_id = $1 and archived_at is null',
@@ -81,7 +64,6 @@ export async function countOpenWorkspaces(orgDb: OrgDb): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** Renames a workspace that is not archived; undefined when there is none. */
 export async function renameWorkspace(
   orgDb: OrgDb,
   id: string,
@@ -94,7 +76,6 @@ export async function renameWorkspace(
   return rows[0];
 }
 
-/** Archives a workspace; undefined when there is none that is not archived. */
 export async function archiveWorkspace(
   orgDb: OrgDb,
   id: string,

@@ -10,13 +10,11 @@ import type { BillingDay } from './billingRows.js';
 
 /** Copies of days that a connection has fetched: which are in force, what replaces them, what confirms them. */
 
-/** A report of a connection's account. */
 export interface ReportOf {
   connectionId: string;
   provider: Provider;
   accountId: string;
   feed: Feed;
-  /** '' on cost days. */
   report: string;
 }
 
@@ -40,22 +38,15 @@ const rateValues = ({ fxRate, fxRates }: ConnectionSettings) => [
   fxRate ?? null,
 ];
 
-/** The copies in force of one report in a half-open window of days. */
 export async function listCurrentCopies(
   orgDb: OrgDb,
   of: ReportOf,
   window: { fromDay: string; toDay: string },
 ): Promise<CurrentCopy[]> {
-  const rows = await orgDb.rows<{
-    day: string;
-    content_hash: string;
-    scope: string;
-    confirmed_at: bigint;
-    amount_usd: Pico;
-    fx_rate: string | null;
-  }>(
-    `select day, min(content_hash) as content_hash, min(scope) as scope, min(coalesce(confirmed_at, source_fetched_at)) as confirmed_at,
-       sum(amount_usd) as amount_usd, trim_scale(min(fx_rate))::text as fx_rate
+  return orgDb.rows<CurrentCopy>(
+    `select day, min(content_hash) as "contentHash", min(scope) as scope,
+       min(coalesce(confirmed_at, source_fetched_at)) as "confirmedAtMicros", sum(amount_usd) as "amountPico",
+       trim_scale(min(fx_rate))::text as "fxRate"
      from billing_days
      where org_id = $1 and connection_id = $2 and provider = $3 and provider_account_id = $4 and feed = $5 and report = $6
        and day >= $7 and day < $8 and superseded_at is null
@@ -71,21 +62,9 @@ export async function listCurrentCopies(
       window.toDay,
     ],
   );
-  return rows.map((row) => ({
-    day: row.day,
-    contentHash: row.content_hash,
-    scope: row.scope,
-    confirmedAtMicros: row.confirmed_at,
-    amountPico: row.amount_usd,
-    fxRate: row.fx_rate,
-  }));
 }
 
-/**
- * Days of which a connection has fetched the last word, by feed and report, in a half-open window, of the scope that it
- * has now and by the rate that its settings name: told, or told again, so many days after the day began. What was told of a day that was still open may be half
- * of it, so such a day is as good as missing.
- */
+/** Days fetched late enough after they began to be complete, of the connection's present scope and rate, by feed and report. */
 export async function listFetchedDays(
   orgDb: OrgDb,
   connection: { id: string; scope: string; settings: ConnectionSettings },
@@ -109,7 +88,7 @@ export async function listFetchedDays(
   );
 }
 
-export interface NewApiSource {
+interface NewApiSource {
   id: string;
   connectionId: string;
   provider: Provider;
@@ -123,10 +102,7 @@ export interface NewApiSource {
   fetchedAtMicros: bigint;
 }
 
-/**
- * Begins an attempt to store rows of a chunk: it is the one that counts from now on, and the rows of a former attempt
- * go. False when the chunk is read already.
- */
+/** Starts an attempt to store a chunk's rows and deletes those of a former one. False when the chunk is read already. */
 export async function beginApiSource(
   inside: OrgDb,
   chunk: { runId: string; ordinal: number },
@@ -173,7 +149,6 @@ export async function beginApiSource(
   return true;
 }
 
-/** A day of a new copy. */
 export type ApiDay = BillingDay & { contentHash: string };
 
 /** Makes the new copies count in place of those that the connection told before; call it in the chunk's last transaction. */
@@ -231,10 +206,7 @@ export async function replaceApiDays(
   );
 }
 
-/**
- * Notes that the provider says the same of these days as before, by whatever rate the settings name by now; of those in
- * `finalDays` it says that they are final.
- */
+/** Notes that the provider reports these days unchanged; `finalDays` are final from now on. */
 export async function confirmApiDays(
   orgDb: OrgDb,
   of: ReportOf,
@@ -260,10 +232,7 @@ export async function confirmApiDays(
   );
 }
 
-/**
- * Removes copies that a newer fetch replaced while their day was still open, so many days after: the pages that they
- * were read from stay. A closed day that was restated keeps its old copy.
- */
+/** Removes copies replaced while their day was open; a closed day that was restated keeps its old copy. */
 export async function pruneSupersededCopies(
   inside: OrgDb,
   connectionId: string,

@@ -1,34 +1,28 @@
-import { type BillingFormat, provisionalDaysOf } from '../../domain/billing/sources.js';
-import { allotCredit, type ClaimedMonth } from '../../domain/claims/claimAmount.js';
-import type { Pico } from '../../domain/money.js';
+import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
+import { LATE_REPORTS } from '../../domain/billing/formats/tableFormat.js';
+import {
+  BILLING_FORMATS,
+  type BillingFormat,
+  factsOfFormat,
+  provisionalDaysOf,
+} from '../../domain/billing/sources.js';
+import { allotCredit, type ClaimedMonth } from '../../domain/claims/financialSummary.js';
+import { decimalFromPico, type Pico } from '../../domain/money.js';
 import type { AskedBack } from '../../domain/reconciliation/statement/statement.js';
-import type { CountedCopy } from '../../domain/reconciliation/statement/statementCoverage.js';
+import type { CountedCopy } from '../../domain/reconciliation/statement/statementFigures.js';
 import type { OrgDb } from '../orgDb.js';
-import { countedSourcesSql } from './billingRows.js';
+import { countedSourcesSql, lacksLateCharge } from './billingRows.js';
 
-interface CountedCopyRow {
-  provider: string;
-  account: string;
-  day: string;
-  kind: 'file' | 'api';
-  source_id: string;
-  name: string;
-  format: BillingFormat;
-  is_final: boolean;
-  told_at: bigint;
-}
+type CountedCopyRow = Omit<CountedCopy, 'provisionalDays'> & { format: BillingFormat; isFinal: boolean };
 
-/**
- * Which sources count for the costs of each account's day, in a half-open window of days: a file by itself, everything
- * that a connection fetched as that connection.
- */
+/** Sources that count for each account's day: a file by itself, everything that a connection fetched as that connection. */
 export async function listCountedCopies(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string },
 ): Promise<CountedCopy[]> {
   const rows = await orgDb.rows<CountedCopyRow>(
-    `select c.provider, c.provider_account_id as account, c.day, s.kind, coalesce(s.connection_id, s.id) as source_id,
-       coalesce(n.name, s.filename) as name, s.format, bool_and(coalesce(c.is_final, false)) as is_final, min(c.told_at) as told_at
+    `select c.provider, c.provider_account_id as "accountId", c.day, s.kind, coalesce(s.connection_id, s.id) as "sourceId",
+       coalesce(n.name, s.filename) as name, s.format, bool_and(coalesce(c.is_final, false)) as "isFinal", min(c.told_at) as "toldAtMicros"
      from (${countedSourcesSql(
        `d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`,
      )}) c
@@ -37,48 +31,36 @@ export async function listCountedCopies(
      group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 5`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay],
   );
-  return rows.map((row) => ({
-    provider: row.provider,
-    accountId: row.account,
-    day: row.day,
-    kind: row.kind,
-    sourceId: row.source_id,
-    name: row.name,
-    toldAtMicros: row.told_at,
-    provisionalDays: provisionalDaysOf([row.format], row.is_final),
+  return rows.map(({ format, isFinal, ...copy }) => ({
+    ...copy,
+    provisionalDays: provisionalDaysOf([format], isFinal),
   }));
 }
 
-/** Accounts with a bill for any day of a half-open window. */
 export async function listBilledAccountNames(
   orgDb: OrgDb,
   window: { fromDay: string; toDay: string },
 ): Promise<{ provider: string; accountId: string }[]> {
-  const rows = await orgDb.rows<{ provider: string; account: string }>(
-    `select distinct provider, provider_account_id as account from billing_days
+  return orgDb.rows<{ provider: string; accountId: string }>(
+    `select distinct provider, provider_account_id as "accountId" from billing_days
      where org_id = $1 and feed = 'cost' and day >= $2 and day < $3 order by 1, 2`,
     [orgDb.orgId, window.fromDay, window.toDay],
   );
-  return rows.map((row) => ({ provider: row.provider, accountId: row.account }));
 }
 
-/** The first and the last day of a provider for which there is a bill; undefined without one. */
 export async function findBilledSpan(
   orgDb: OrgDb,
   provider: string,
 ): Promise<{ firstDay: string; lastDay: string } | undefined> {
-  const rows = await orgDb.rows<{ first_day: string | null; last_day: string | null }>(
-    `select min(day) as first_day, max(day) as last_day from billing_days where org_id = $1 and provider = $2 and feed = 'cost'`,
+  const [span] = await orgDb.rows<{ firstDay: string; lastDay: string }>(
+    `select min(day) as "firstDay", max(day) as "lastDay" from billing_days
+     where org_id = $1 and provider = $2 and feed = 'cost' having count(*) > 0`,
     [orgDb.orgId, provider],
   );
-  const [row] = rows;
-  return row?.first_day && row.last_day ? { firstDay: row.first_day, lastDay: row.last_day } : undefined;
+  return span;
 }
 
-/**
- * What was asked back of the days of a month (`YYYY-MM`), by provider and account: what is disputed of them now, and what
- * claims over them brought. A claim's credit falls on its months in proportion to what was claimed of each.
- */
+/** Amounts disputed and credited of a month (`YYYY-MM`) by account; a credit falls on months in proportion to the claim. */
 export async function listAskedBack(orgDb: OrgDb, month: string): Promise<AskedBack[]> {
   const asked = new Map<string, AskedBack>();
   const of = (provider: string, accountId: string): AskedBack => {
@@ -141,5 +123,90 @@ async function listCredited(orgDb: OrgDb, month: string): Promise<CreditedMonth[
      group by c.id, c.provider, c.provider_account_id, c.credit_issued_cents, to_char(d.day, 'YYYY-MM')
      order by c.id, month`,
     [orgDb.orgId, month],
+  );
+}
+
+type SourceKind = 'file' | 'api';
+
+/** Two copies of a bill, of a day or of a whole month, that do not say the same. */
+export interface SourceDifference {
+  provider: string;
+  accountId: string;
+  /** The first day of the month where `span` is `month`. */
+  day: string;
+  /** `month`: an invoice that tells no day, beside what counts of the month's days. */
+  span: 'day' | 'month';
+  chargeCategory: string;
+  /** Where days of several sources count, the one that was told last. */
+  countedSourceId: string;
+  countedKind: SourceKind;
+  countedPico: Pico;
+  otherSourceId: string;
+  otherKind: SourceKind;
+  otherPico: Pico;
+}
+
+/** Copies that differ by less than the rounding of their rows say the same; by a cent each they never do. */
+const ROUNDING_MAX_USD = '0.01';
+const roundingOf = (format: string, rows: string) =>
+  `least(${ROUNDING_MAX_USD}, ${rows} * case ${format} ${BILLING_FORMATS.map(
+    (name) => `when '${name}' then ${decimalFromPico(factsOfFormat(name).roundingPico)}`,
+  ).join(' ')} else 0 end)`;
+
+const PLACE = 'provider, provider_account_id, day, charge_category';
+const WINDOW = `d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`;
+
+/** The copies of each day, each with later charges of the day. Copies in a currency without a rate are not compared. */
+const TOLD_SQL = `
+late as (select provider, provider_account_id, day, charge_category from billing_days d
+  where ${WINDOW} and superseded_at is null and report like '${LATE_REPORTS}'),
+told as (select o.provider, o.provider_account_id, o.day, o.charge_category, o.report, o.scope, o.source_id, s.kind, s.format,
+    coalesce(o.confirmed_at, o.source_fetched_at) as told_at, o.amount_usd + l.amount_usd as amount_usd,
+    ${roundingOf('s.format', '(o.row_count + l.row_count)')} as rounding
+  from (select d.* from billing_days d where ${WINDOW} and superseded_at is null and unconverted_rows = 0) o
+  cross join lateral (select kind, format from billing_sources where org_id = $1 and id = o.source_id offset 0) s
+  cross join lateral (select coalesce(sum(amount_usd), 0) as amount_usd, coalesce(sum(row_count), 0) as row_count
+    from (select distinct on (report) report, unconverted_rows, amount_usd, row_count from billing_days
+      where org_id = $1 and provider = o.provider and day = o.day and provider_account_id = o.provider_account_id and feed = 'cost'
+        and report like '${LATE_REPORTS}' and charge_category = o.charge_category and superseded_at is null
+        and o.report = '' and coalesce((o.provider, o.provider_account_id, o.day, o.charge_category) in (select * from late), false)
+      order by report, source_rank desc, coalesce(confirmed_at, source_fetched_at) desc, source_id desc) late
+    where unconverted_rows = 0 and ${lacksLateCharge('o', 's.format', 'late.report')}) l)`;
+
+/** Days and months on which another copy states another amount than the one that counts, the latest first. */
+export async function listSourceDifferences(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string; limit: number },
+): Promise<SourceDifference[]> {
+  return orgDb.rows<SourceDifference>(
+    `with counted as (${countedSourcesSql(WINDOW)}), ${TOLD_SQL},
+     -- Beside each copy of a part of the account's day the one of them that counts: in one pass, however many there are.
+     copies as (select told.*, (${PLACE}, report, scope, source_id) in (select ${PLACE}, report, scope, source_id from counted) as counts from told offset 0),
+     compared as (select copies.*, ${['source_id::text', 'kind', 'amount_usd', 'rounding']
+       .map(
+         (column) =>
+           `max(${column}) filter (where counts) over same_part as counted_${column.replace('::text', '')}`,
+       )
+       .join(', ')}
+       from copies window same_part as (partition by ${PLACE}, report, scope)),
+     days as (select ${PLACE}, 'day' as span, counted_source_id::uuid as counted_source, counted_kind, counted_amount_usd as counted_usd,
+         source_id as other_source, kind as other_kind, amount_usd as other_usd
+       from compared where not counts and abs(amount_usd - counted_amount_usd) > rounding + counted_rounding),
+     months as (select o.${PLACE.replaceAll(', ', ', o.')}, 'month' as span, (array_agg(c.source_id order by c.told_at desc, c.source_id))[1] as counted_source,
+         (array_agg(s.kind order by c.told_at desc, c.source_id))[1] as counted_kind, sum(c.amount_usd) as counted_usd,
+         o.source_id as other_source, o.kind as other_kind, o.amount_usd as other_usd
+       from told o join counted c on c.provider = o.provider and c.provider_account_id = o.provider_account_id
+         and c.charge_category = o.charge_category and c.report <> '${MONTH_REPORT}' and c.day >= o.day and c.day < o.day + interval '1 month'
+       cross join lateral (select kind, format from billing_sources where org_id = $1 and id = c.source_id offset 0) s
+       where o.report = '${MONTH_REPORT}'
+       group by o.${PLACE.replaceAll(', ', ', o.')}, o.source_id, o.kind, o.amount_usd, o.rounding
+       having sum(c.unconverted_rows) = 0
+         and abs(sum(c.amount_usd) - o.amount_usd) > o.rounding + least(${ROUNDING_MAX_USD}, sum(${roundingOf('s.format', 'c.row_count')})))
+     select provider, provider_account_id as "accountId", day, span, charge_category as "chargeCategory",
+       counted_source as "countedSourceId", counted_kind as "countedKind", counted_usd as "countedPico",
+       other_source as "otherSourceId", other_kind as "otherKind", other_usd as "otherPico"
+     from (select * from days union all select * from months) found
+     order by day desc, provider, provider_account_id, charge_category, span, other_source limit $5`,
+    [orgDb.orgId, window.provider, window.fromDay, window.toDay, window.limit],
   );
 }

@@ -3,12 +3,25 @@ import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_HOUR } from '../../domain/period.js';
 import type { Biller } from '../../domain/providers.js';
 import type { HourCount } from '../../domain/reconciliation/matching/cells.js';
+import { column, converted, defineEntity } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { hourCountsSql, readHourCounts } from '../usage/hourCounts.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from '../usage/rollups.js';
 import { readFoldState } from '../usage/usage.js';
 import { sumOfMeasure, usageLogSql } from '../usage/usageLog.js';
-import { joinKeyAccount, keyAccount } from './keyAccounts.js';
+
+/**
+ * SQL of the account that a call is compared under: the one that it names, else that of its provider key, else ''
+ * (docs/reconciliation.md). Looked up when it is compared and not when it is stored, so that a key entered later counts too.
+ * `row` has provider_account_id and provider_key_id; `biller` is the parameter of who bills it; $1 the organization.
+ */
+export const keyAccount = (row: string) =>
+  `coalesce(nullif(${row}.provider_account_id, ''), key_account.provider_account_id, '')`;
+
+/** The join that `keyAccount` needs: one lookup a row, with and without statistics (docs/decisions/0042). */
+export const joinKeyAccount = (row: string, biller: string) =>
+  `left join lateral (select provider_account_id from provider_keys
+     where org_id = $1 and provider = ${biller} and provider_key_id = ${row}.provider_key_id offset 0) key_account on true`;
 
 /** Observed consumption of one hour (by the calls' end) in the grain that a bill is compared in. */
 export interface ObservedCell {
@@ -41,70 +54,44 @@ export interface ObservedCell {
   lastSeenMicros: bigint;
 }
 
-interface CellRow {
-  hour: bigint;
-  billed_by: string;
-  provider_account_id: string;
-  provider_key_id: string;
-  model: string;
-  service_tier: string;
-  is_batch: boolean;
-  context_band: number;
-  status: string;
-  calls: number;
-  input_tokens: number;
-  cache_read: number;
-  cache_write_5m: number;
-  cache_write_1h: number;
-  output_tokens: number;
-  input_audio: number;
-  output_audio: number;
-  reasoning_tok: number;
-  computed_cost_usd: Pico;
-  unpriced: number;
-  price_gaps: number;
-  unmetered: number;
-  first_seen: bigint;
-  last_seen: bigint;
-}
+const sumOf = (name: string) => sumOfMeasure(name);
+const tokensOf = (name: string) => converted<bigint, number>(BigInt, sumOfMeasure(name));
 
-function fromCellRow(row: CellRow): ObservedCell {
-  return {
-    ...fromMeasures(row),
-    hourMicros: row.hour,
-    billedBy: row.billed_by,
-    providerKeyId: row.provider_key_id,
-    firstSeenMicros: row.first_seen,
-    lastSeenMicros: row.last_seen,
-  };
-}
+const MEASURES = {
+  calls: column<number>(sumOf('calls')),
+  inputTokens: tokensOf('input_tokens'),
+  cacheRead: tokensOf('cache_read'),
+  cacheWrite5m: tokensOf('cache_write_5m'),
+  cacheWrite1h: tokensOf('cache_write_1h'),
+  outputTokens: tokensOf('output_tokens'),
+  inputAudio: tokensOf('input_audio'),
+  outputAudio: tokensOf('output_audio'),
+  reasoningTok: tokensOf('reasoning_tok'),
+  computedCostPico: column<Pico>(sumOf('computed_cost_usd')),
+  unpriced: column<number>(sumOf('unpriced')),
+  priceGaps: column<number>(sumOf('price_gaps')),
+  unmetered: column<number>(sumOf('unmetered')),
+};
 
-function fromMeasures(row: Omit<DayRow, 'hours'>): Omit<DayCell, 'hours'> {
-  return {
-    providerAccountId: row.provider_account_id,
-    model: row.model,
-    serviceTier: row.service_tier,
-    isBatch: row.is_batch,
-    contextBand: row.context_band,
-    status: row.status,
-    calls: row.calls,
-    inputTokens: BigInt(row.input_tokens),
-    cacheRead: BigInt(row.cache_read),
-    cacheWrite5m: BigInt(row.cache_write_5m),
-    cacheWrite1h: BigInt(row.cache_write_1h),
-    outputTokens: BigInt(row.output_tokens),
-    inputAudio: BigInt(row.input_audio),
-    outputAudio: BigInt(row.output_audio),
-    reasoningTok: BigInt(row.reasoning_tok),
-    computedCostPico: row.computed_cost_usd,
-    unpriced: row.unpriced,
-    priceGaps: row.price_gaps,
-    unmetered: row.unmetered,
-  };
-}
+/** A cell of a whole day, over rows of `cells`; its hours come beside. */
+const DAY_CELL = defineEntity<Omit<DayCell, 'hours'>>('cells', {
+  providerAccountId: column(),
+  model: column(),
+  serviceTier: column(),
+  isBatch: column(),
+  contextBand: column(),
+  status: column(),
+  ...MEASURES,
+});
+
+/** Over rows of `cells` too; the day comes beside. */
+const MODEL_DAY = defineEntity<Omit<ObservedModelDay, 'day'>>('cells', {
+  providerAccountId: column(),
+  model: column(),
+  ...MEASURES,
+});
 
 const KEYS = Object.keys(BILLING_KEYS).join(', ');
-const SUMS = BILLING_MEASURE_NAMES.map((name) => `${sumOfMeasure(name)} as ${name}`).join(', ');
 
 /** What a bill is compared by. */
 const DAY_KEYS = 'provider_account_id, model, service_tier, is_batch, context_band, status';
@@ -143,26 +130,18 @@ const CELLS_OF_DAY = {
   all: cellsSql(`${FOLDED_PARTS} union all ${UNFOLDED_PARTS}`),
 };
 
-/**
- * Observed cells of one biller and one of its days (`YYYY-MM-DD`, by the calls' end), by hour; the hours are those of the
- * clock by which it bills. In a transaction with one snapshot. Blocked calls never reached the biller; cells that were folded before they were left out may name them. Work grows
- * with the day's cells and the events that are not folded.
- */
+/** Observed cells of one biller's day by hour of its clock, without blocked calls; in a transaction with one snapshot. */
 export async function listObservedCells(inside: OrgDb, scope: DayScope): Promise<ObservedCell[]> {
   const { aheadMicros } = timesOf(scope);
-  const rows = await readOfDay<CellRow>(
+  const rows = await readOfDay<ObservedCell>(
     inside,
     scope,
-    `select ${KEYS}, ${SUMS}, min(first_seen) as first_seen, max(last_seen) as last_seen
+    `select ${DAY_CELL.columns}, hour as "hourMicros", billed_by as "billedBy", provider_key_id as "providerKeyId",
+       min(first_seen) as "firstSeenMicros", max(last_seen) as "lastSeenMicros"
      from cells group by ${KEYS} having sum(calls) <> 0 order by ${KEYS}`,
     'day_observed_cells',
   );
-  return rows.map((row) => fromCellRow({ ...row, hour: row.hour + aheadMicros }));
-}
-
-interface DayRow
-  extends Omit<CellRow, 'hour' | 'billed_by' | 'provider_key_id' | 'first_seen' | 'last_seen'> {
-  hours: string | null;
+  return DAY_CELL.read(rows).map((row) => ({ ...row, hourMicros: row.hourMicros + aheadMicros }));
 }
 
 /** A cell of a whole day, by any key of the provider, and its hours with calls. */
@@ -174,27 +153,22 @@ export interface DayCell
   hours: HourCount[];
 }
 
-/**
- * The same day with its hours added up, as bills are compared with it: each cell with the hours that have calls. Keys of the
- * provider are not told apart.
- */
+/** The same day with its hours added up, over all keys of the provider. */
 export async function listObservedDay(inside: OrgDb, scope: DayScope): Promise<DayCell[]> {
-  const rows = await readOfDay<DayRow>(
+  const rows = await readOfDay<Omit<DayCell, 'hours'> & { hours: string | null }>(
     inside,
     scope,
     // Grouped once and then put in order: a group for each hour first would take three times as long.
     `select * from (
-       select ${DAY_KEYS}, ${SUMS}, ${hourCountsSql('hour', `(${TOKENS})`, 'true', 'calls')} as hours
-       from cells group by ${DAY_KEYS} having sum(calls) <> 0 offset 0) days order by ${DAY_KEYS}`,
+       select ${DAY_CELL.columns}, ${hourCountsSql('hour', `(${TOKENS})`, 'true', 'calls')} as hours
+       from cells group by ${DAY_KEYS} having sum(calls) <> 0 offset 0) days
+     order by "providerAccountId", model, "serviceTier", "isBatch", "contextBand", status`,
     'day_observed',
   );
-  return rows.map((row) => ({
-    ...fromMeasures(row),
-    hours: readHourCounts(row.hours, Number(timesOf(scope).aheadMicros / MICROS_PER_HOUR)),
-  }));
+  const aheadHours = Number(timesOf(scope).aheadMicros / MICROS_PER_HOUR);
+  return DAY_CELL.read(rows).map((row) => ({ ...row, hours: readHourCounts(row.hours, aheadHours) }));
 }
 
-/** The times of the biller's day, and by how much its clock is ahead of UTC when it begins. */
 function timesOf({ provider, day, offsetHours }: DayScope) {
   const times = timesOfBillingDay(provider, day, offsetHours ?? 0);
   return { ...times, aheadMicros: aheadMicrosOf(provider, day, offsetHours ?? 0) };
@@ -237,11 +211,11 @@ export async function listObservedModelDays(
   const ahead = aheadMicrosOf(scope.provider, scope.fromDay, 0) / MICROS_PER_HOUR;
   const { foldedXid, isAll } = await readFoldState(inside);
   const values = [inside.orgId, isoFromMicros(startMicros), isoFromMicros(endMicros), scope.provider];
-  const rows = await inside.rows<Omit<DayRow, 'hours'> & { day: string }>(
+  const rows = await inside.rows<ObservedModelDay>(
     `${isAll ? CELLS_OF_DAY.folded : CELLS_OF_DAY.all}
-     select to_char(hour at time zone 'UTC' + interval '${ahead} hours', 'YYYY-MM-DD') as day, provider_account_id, model, ${SUMS}
+     select to_char(hour at time zone 'UTC' + interval '${ahead} hours', 'YYYY-MM-DD') as day, ${MODEL_DAY.columns}
      from cells where status <> 'error' group by 1, 2, 3 having sum(calls) <> 0 order by 1, 2, 3`,
     isAll ? values : [...values, foldedXid],
   );
-  return rows.map((row) => ({ ...fromMeasures(row), day: row.day }));
+  return MODEL_DAY.read(rows);
 }

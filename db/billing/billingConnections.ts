@@ -1,3 +1,4 @@
+import { DEFAULT_ACCOUNT } from '../../domain/billing/billedRow.js';
 import {
   type ConnectionSettings,
   type ConnectionStatus,
@@ -7,9 +8,10 @@ import { DomainError } from '../../domain/errors.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
 import type { Database } from '../client.js';
-import { column, defineEntity } from '../entity.js';
-import { INSTALLATION_LOCKS, lockByName } from '../locks.js';
-import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
+import { column, defineEntity, findEntity, insertRow, listNewest } from '../entity.js';
+import { lockByName, type Sealed, sealUnderLock } from '../locks.js';
+import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
+import { insertOutboxMessage } from '../runs/outbox.js';
 
 /** A connection to a provider's bills as it is stored, its credentials sealed. */
 export interface BillingConnection {
@@ -35,53 +37,25 @@ export interface BillingConnection {
   updatedAtMicros: bigint;
 }
 
-interface ConnectionRow {
-  id: string;
-  provider: Provider;
-  name: string;
-  status: ConnectionStatus;
-  provider_account_id: string;
-  scope: string;
-  settings: ConnectionSettings;
-  ciphertext: Buffer | null;
-  backfill_from: string;
-  revised_on: string | null;
-  last_synced_at: bigint | null;
-  last_failed_at: bigint | null;
-  last_error_code: string | null;
-  last_error_message: string | null;
-  next_sync_at: bigint | null;
-  created_at: bigint;
-  updated_at: bigint;
-}
-
-const COLUMNS = `id, provider, name, status, provider_account_id, scope, settings, ciphertext, backfill_from, revised_on, last_synced_at,
-  last_failed_at, last_error_code, last_error_message, next_sync_at, created_at, updated_at`;
-
-function fromConnectionRow(row: ConnectionRow): BillingConnection {
-  return {
-    id: row.id,
-    provider: row.provider,
-    name: row.name,
-    status: row.status,
-    accountId: row.provider_account_id,
-    scope: row.scope,
-    settings: row.settings,
-    ciphertext: row.ciphertext,
-    backfillFrom: row.backfill_from,
-    revisedOn: row.revised_on,
-    lastSyncedAtMicros: row.last_synced_at,
-    lastFailedAtMicros: row.last_failed_at,
-    lastErrorCode: row.last_error_code,
-    lastErrorMessage: row.last_error_message,
-    nextSyncAtMicros: row.next_sync_at,
-    createdAtMicros: row.created_at,
-    updatedAtMicros: row.updated_at,
-  };
-}
-
-/** Seals credentials with the key that is current at that moment; called under the lock that a rotation takes. */
-export type SealCredentials = () => { ciphertext: Buffer; keyId: string };
+const CONNECTION = defineEntity<BillingConnection>('billing_connections', {
+  id: column(),
+  provider: column(),
+  name: column(),
+  status: column(),
+  accountId: column('provider_account_id'),
+  scope: column(),
+  settings: column(),
+  ciphertext: column(),
+  backfillFrom: column(),
+  revisedOn: column(),
+  lastSyncedAtMicros: column(),
+  lastFailedAtMicros: column(),
+  lastErrorCode: column(),
+  lastErrorMessage: column(),
+  nextSyncAtMicros: column(),
+  createdAtMicros: column(),
+  updatedAtMicros: column(),
+});
 
 export interface NewBillingConnection {
   id: string;
@@ -93,38 +67,23 @@ export interface NewBillingConnection {
   backfillFrom: string;
 }
 
-/**
- * Stores a connection, with the run that fills it and the messages that start and schedule it, unless another one of
- * this instance, of whichever organization, reads the same part of the account: error account_already_connected,
- * which does not tell whose it is. Two requests at once are decided one after the other.
- */
+/** Stores a connection with its first run and messages. Error account_already_connected, which does not name the owner. */
 export async function insertBillingConnection(
   orgDb: OrgDb,
   connection: NewBillingConnection,
   syncRunId: string,
-  seal: SealCredentials,
+  seal: () => Sealed,
 ): Promise<void> {
   const { orgId } = orgDb;
   await orgDb.unscoped('an account may be billed once on the whole instance', async (system) => {
     await refuseOverlap(system, { ...connection, orgId });
     const { ciphertext, keyId } = await sealUnderLock(system, seal);
     await lockFirstAccount(system, orgId, connection.provider);
-    await system.run(
-      `insert into billing_connections (org_id, id, provider, name, status, provider_account_id, scope, settings, ciphertext, secret_key_id, backfill_from)
-       values ($1, $2, $3, $4, 'connecting', $5, $6, $7::jsonb, $8, $9, $10)`,
-      [
-        orgId,
-        connection.id,
-        connection.provider,
-        connection.name,
-        connection.accountId,
-        connection.scope,
-        JSON.stringify(connection.settings),
-        ciphertext,
-        keyId,
-        connection.backfillFrom,
-      ],
-    );
+    const { accountId, settings, ...values } = connection;
+    await insertRow(system, 'billing_connections', {
+      ...{ orgId, ...values, status: 'connecting', providerAccountId: accountId },
+      ...{ settings: JSON.stringify(settings), ciphertext, secretKeyId: keyId },
+    });
     await system.run(
       `insert into sync_runs (org_id, id, connection_id, trigger, status) values ($1, $2, $3, 'connect', 'queued')`,
       [orgId, syncRunId, connection.id],
@@ -134,15 +93,6 @@ export async function insertBillingConnection(
       [orgId, syncRunId, connection.id],
     );
   });
-}
-
-/** A rotation drops an old key only while nobody seals with it: it takes the same lock for itself alone. */
-async function sealUnderLock(
-  system: SystemDb,
-  seal: SealCredentials,
-): Promise<{ ciphertext: Buffer; keyId: string }> {
-  await system.run('select pg_advisory_xact_lock_shared($1)', [INSTALLATION_LOCKS.secrets]);
-  return seal();
 }
 
 interface WantedScope {
@@ -170,29 +120,18 @@ async function refuseOverlap(system: SystemDb, wanted: WantedScope): Promise<voi
   );
 }
 
-/** The connection, unless it has ended. */
 export async function findBillingConnection(
   orgDb: OrgDb,
   id: string,
 ): Promise<BillingConnection | undefined> {
-  const rows = await orgDb.rows<ConnectionRow>(
-    `select ${COLUMNS} from billing_connections where org_id = $1 and id = $2 and removed_at is null`,
-    [orgDb.orgId, id],
-  );
-  return rows[0] && fromConnectionRow(rows[0]);
+  return findEntity(orgDb, CONNECTION, { id, removedAt: null });
 }
 
-/** Connections that have not ended, newest first. */
 export async function listBillingConnections(
   orgDb: OrgDb,
   page: { limit: number; offset: number },
 ): Promise<BillingConnection[]> {
-  const rows = await orgDb.rows<ConnectionRow>(
-    `select ${COLUMNS} from billing_connections where org_id = $1 and removed_at is null
-     order by created_at desc, id desc limit $2 offset $3`,
-    [orgDb.orgId, page.limit, page.offset],
-  );
-  return rows.map(fromConnectionRow);
+  return listNewest(orgDb, CONNECTION, { and: (query) => query.whereNull('removed_at'), page });
 }
 
 export interface ConnectionChanges {
@@ -200,13 +139,10 @@ export interface ConnectionChanges {
   paused?: boolean;
   /** With the scope that they mean. */
   settings?: { settings: ConnectionSettings; scope: string };
-  seal?: SealCredentials;
+  seal?: () => Sealed;
 }
 
-/**
- * Changes a connection; what is not named stays. False when it has ended. Another scope is checked as at the
- * beginning: error account_already_connected.
- */
+/** Changes a connection; absent changes keep the value. False when it has ended. Error account_already_connected. */
 export async function updateBillingConnection(
   orgDb: OrgDb,
   connection: BillingConnection,
@@ -245,9 +181,7 @@ export async function updateBillingConnection(
   });
 }
 
-/**
- * Ends a connection: its credentials are erased, its open sync is cancelled, its bills stay. False when it had ended.
- */
+/** Ends a connection: erases credentials, cancels its open sync, keeps its bills. False when it had ended. */
 export async function endBillingConnection(inside: OrgDb, id: string): Promise<boolean> {
   // Runs before connections, as everywhere: two that lock both never wait for each other.
   await inside.run(
@@ -262,14 +196,10 @@ export async function endBillingConnection(inside: OrgDb, id: string): Promise<b
     [inside.orgId, id],
   );
   if (changed === 0) return false;
-  await inside.run(`insert into outbox (org_id, kind, subject_id) values ($1, 'connection.schedule', $2)`, [
-    inside.orgId,
-    id,
-  ]);
+  await insertOutboxMessage(inside, 'connection.schedule', id);
   return true;
 }
 
-/** Notes when the schedule fires next. */
 export async function recordNextSync(
   orgDb: OrgDb,
   connectionId: string,
@@ -281,7 +211,6 @@ export async function recordNextSync(
   );
 }
 
-/** A connection as its schedule knows it. */
 export interface ScheduledConnection {
   orgId: string;
   connectionId: string;
@@ -291,31 +220,20 @@ export interface ScheduledConnection {
 
 /** Every connection of every organization that has not ended: what there must be a schedule for. */
 export async function listScheduledConnections(database: Database): Promise<ScheduledConnection[]> {
-  const rows = await unscoped(
-    database,
-    'schedules of every organization are made from its connections',
-    (system) =>
-      system.rows<{ org_id: string; id: string; provider: Provider; status: ConnectionStatus }>(
-        'select org_id, id, provider, status from billing_connections where removed_at is null order by org_id, id',
-      ),
+  return unscoped(database, 'schedules of every organization are made from its connections', (system) =>
+    system.rows<ScheduledConnection>(
+      `select org_id as "orgId", id as "connectionId", provider, status = 'paused' as paused
+       from billing_connections where removed_at is null order by org_id, id`,
+    ),
   );
-  return rows.map((row) => ({
-    orgId: row.org_id,
-    connectionId: row.id,
-    provider: row.provider,
-    paused: row.status === 'paused',
-  }));
 }
 
-/** The account of the provider's first connection, ended or not: it takes over the bills of the account `default`. */
-/**
- * Keeps connections of the provider from being made until the transaction ends: an import that ends knows all of them, and
- * a connection that is made later knows the import.
- */
+/** Blocks new connections of the provider until the transaction ends, so that an ending import knows all of them. */
 export function lockFirstAccount(inside: OrgDb | SystemDb, orgId: string, provider: Provider): Promise<void> {
   return lockByName(inside, 'firstAccount', `${orgId} ${provider}`);
 }
 
+/** The account of the provider's first connection, ended or not: it takes over the bills of the account `default`. */
 export async function findFirstAccount(orgDb: OrgDb, provider: Provider): Promise<string | undefined> {
   const rows = await orgDb.rows<{ account: string }>(
     `select provider_account_id as account from billing_connections where org_id = $1 and provider = $2
@@ -378,4 +296,104 @@ export async function updateSyncOutcome(
     ],
   );
   return turn;
+}
+
+const WHY =
+  'bills of the account default become those of the first connection: only maintenance rewrites bills';
+
+/** Gives bills of the account `default` to the provider's first connection; returns how many imports it changed. */
+export async function giveToFirstConnection(
+  database: Database,
+  orgId: string,
+  provider: Provider,
+): Promise<number> {
+  const first = await findFirstAccount(new OrgDb(database, orgId), provider);
+  return first === undefined ? 0 : adoptDefaultAccount(database, orgId, provider, first);
+}
+
+/** Moves rows, days, imports and published results of the account `default`, one import a transaction. Repeatable. */
+export async function adoptDefaultAccount(
+  database: Database,
+  orgId: string,
+  provider: Provider,
+  account: string,
+): Promise<number> {
+  if (account === DEFAULT_ACCOUNT) return 0;
+  const sources = await unscoped(database, WHY, (system) =>
+    system.rows<{ source_id: string }>(
+      'select distinct source_id from billing_days where org_id = $1 and provider = $2 and provider_account_id = $3 order by 1',
+      [orgId, provider, DEFAULT_ACCOUNT],
+    ),
+  );
+  for (const { source_id: sourceId } of sources) {
+    await unscoped(database, WHY, (system) => adoptSource(system, [orgId, provider, account, sourceId]));
+  }
+  await unscoped(database, WHY, (system) => adoptPublished(system, [orgId, provider, account]));
+  return sources.length;
+}
+
+async function adoptSource(system: SystemDb, values: [string, string, string, string]): Promise<void> {
+  await system.run(
+    `update billing_rows set provider_account_id = $3
+     where org_id = $1 and provider = $2 and source_id = $4 and provider_account_id = '${DEFAULT_ACCOUNT}'`,
+    values,
+  );
+  // An import whose rows named the account beside rows that named none has both: their days become one.
+  await system.run(
+    `with moved as (delete from billing_days
+       where org_id = $1 and provider = $2 and source_id = $4 and provider_account_id = '${DEFAULT_ACCOUNT}' returning *)
+     insert into billing_days (org_id, provider, provider_account_id, day, feed, report, charge_category, source_id, source_rank,
+       source_fetched_at, row_count, amount_usd, unconverted_rows, is_final, scope, connection_id, confirmed_at, superseded_at, content_hash)
+     select org_id, provider, $3, day, feed, report, charge_category, source_id, source_rank,
+       source_fetched_at, row_count, amount_usd, unconverted_rows, is_final, scope, connection_id, confirmed_at, superseded_at, content_hash from moved
+     on conflict (org_id, provider, day, provider_account_id, feed, report, charge_category, source_id) do update
+       set row_count = billing_days.row_count + excluded.row_count, amount_usd = billing_days.amount_usd + excluded.amount_usd,
+         unconverted_rows = billing_days.unconverted_rows + excluded.unconverted_rows, is_final = billing_days.is_final and excluded.is_final`,
+    values,
+  );
+  await system.run(
+    `update billing_sources set provider_account_id = case when provider_account_id = '${DEFAULT_ACCOUNT}' then $3 else provider_account_id end
+     where org_id = $1 and provider = $2 and id = $4`,
+    values,
+  );
+}
+
+/** What gap runs have found and published of the account; the day that is published under both names keeps the real one. */
+async function adoptPublished(system: SystemDb, values: [string, string, string]): Promise<void> {
+  const isDefault = `org_id = $1 and provider = $2 and provider_account_id = '${DEFAULT_ACCOUNT}'`;
+  await system.run(
+    `delete from gap_buckets b where ${isDefault} and exists (select from gap_buckets o where o.org_id = b.org_id and o.run_id = b.run_id
+       and o.provider = b.provider and o.provider_account_id = $3 and o.width = b.width and o.bucket = b.bucket and o.model = b.model)`,
+    values,
+  );
+  await system.run(`update gap_buckets set provider_account_id = $3 where ${isDefault}`, values);
+  await system.run(
+    `update gap_run_units set counted_sources = counted_sources - '${DEFAULT_ACCOUNT}' || jsonb_build_object($3::text, counted_sources -> '${DEFAULT_ACCOUNT}')
+     where org_id = $1 and provider = $2 and counted_sources ? '${DEFAULT_ACCOUNT}'`,
+    values,
+  );
+  await system.run(
+    `delete from gap_published p where ${isDefault} and exists (select from gap_published o where o.org_id = p.org_id
+       and o.provider = p.provider and o.day = p.day and o.provider_account_id = $3)`,
+    values,
+  );
+  await system.run(`update gap_published set provider_account_id = $3 where ${isDefault}`, values);
+  await adoptExplained(system, values, isDefault);
+}
+
+/** What was found keeps its id and what was decided on it; the next run explains the account anew under its real name. */
+async function adoptExplained(
+  system: SystemDb,
+  values: [string, string, string],
+  isDefault: string,
+): Promise<void> {
+  await system.run(`update findings set provider_account_id = $3 where ${isDefault}`, values);
+  await system.run(`delete from series_explanations where ${isDefault}`, values.slice(0, 2));
+  await system.run(
+    `with former as (delete from explained_accounts where ${isDefault} returning org_id, provider)
+     insert into explained_accounts (org_id, provider, provider_account_id, context_mark, suspects_mark, stale)
+     select org_id, provider, $3, '', '', true from former
+     on conflict (org_id, provider, provider_account_id) do update set stale = true`,
+    values,
+  );
 }

@@ -4,13 +4,20 @@ import {
   type Feed,
   MONTH_REPORT,
 } from '../../domain/billing/billedRow.js';
-import { LATE_REPORTS } from '../../domain/billing/formats/cells.js';
-import { BILLING_FORMATS, factsOfFormat } from '../../domain/billing/sources.js';
+import { LATE_REPORTS } from '../../domain/billing/formats/tableFormat.js';
+import {
+  BILLING_FORMATS,
+  type BillingFormat,
+  factsOfFormat,
+  provisionalDaysOf,
+} from '../../domain/billing/sources.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
+import type { BilledCell, CoveredAccount, UsageCell } from '../../domain/reconciliation/matching/cells.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
+import { hourCountsSql, readHourCounts } from '../usage/hourCounts.js';
 
 type Column = readonly [
   name: string,
@@ -21,7 +28,6 @@ type Column = readonly [
 
 const decimal = (value: bigint | null) => (value === null ? null : decimalFromPico(value));
 
-/** The columns that come from the file, in the order of the statement's parameters. */
 const COLUMNS: readonly Column[] = [
   ['feed', 'text', true, (row) => row.feed],
   ['report', 'text', true, (row) => row.report],
@@ -57,10 +63,7 @@ select $1::uuid, $2::uuid, $3::text, $4::bigint + ordinality, ${NAMES}
 from unnest(${COLUMNS.map(([, type], at) => `$${at + 5}::${type}[]`).join(', ')}) with ordinality as t(${NAMES}, ordinality)
 on conflict do nothing`;
 
-/**
- * Stores rows of one source; the first gets the number `firstRowNo`. Every row must name its account. Rows that an
- * attempt on its last legs has stored meanwhile are the same rows.
- */
+/** Stores rows of one source from number `firstRowNo` on. A repeated attempt stores the same rows again. */
 export async function insertBillingRows(
   orgDb: OrgDb,
   source: { id: string; provider: Provider; firstRowNo: number },
@@ -74,7 +77,6 @@ export async function insertBillingRows(
   await orgDb.run(INSERT_ROWS, [orgDb.orgId, source.id, source.provider, source.firstRowNo - 1, ...columns]);
 }
 
-/** Removes the rows of an import that is read anew, or of which nothing is kept. */
 export async function deleteBillingRows(orgDb: OrgDb, sourceId: string): Promise<void> {
   await orgDb.run('delete from billing_rows where org_id = $1 and source_id = $2', [orgDb.orgId, sourceId]);
 }
@@ -87,7 +89,6 @@ export interface BillingDay {
   report: string;
   chargeCategory: ChargeCategory;
   rowCount: number;
-  /** Of the rows that have one. */
   amountPico: Pico;
   /** Rows in a currency that nobody can convert. */
   unconvertedRows: number;
@@ -126,10 +127,7 @@ export async function insertBillingDays(
   );
 }
 
-/**
- * What is told of a month counts where nothing of its category is told of its days: an invoice and the days that it sums up
- * would be the bill twice.
- */
+/** A month's total counts where its category has no days: an invoice and its days would bill twice. */
 const MONTH_STANDS_ALONE = `(d.report <> '${MONTH_REPORT}' or not exists (select from billing_days daily
       where daily.org_id = d.org_id and daily.provider = d.provider and daily.day >= d.day and daily.day < d.day + interval '1 month'
         and daily.provider_account_id = d.provider_account_id and daily.feed = 'cost' and daily.report <> '${MONTH_REPORT}'
@@ -196,4 +194,146 @@ export function countedSourcesSql(where: string): string {
     window copies as (partition by d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category
       order by d.source_rank desc, coalesce(d.confirmed_at, d.source_fetched_at) desc, d.source_id desc)) ranked
   where case when scopes[1] = '' then place = 1 else place = any(disjoint_scopes(scopes)) end`;
+}
+
+interface DayScope {
+  provider: Provider;
+  day: string;
+}
+
+const ONE_DAY = `d.org_id = $1 and d.provider = $2 and d.day = $3`;
+
+/** Money billed as usage on one day, of the sources that count, added up by meter. Work grows with the day's rows. */
+export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<BilledCell[]> {
+  const rows = await orgDb.rows<
+    Omit<BilledCell, 'roundingPico' | 'unconverted'> & { format: BillingFormat; unconverted: boolean }
+  >(
+    `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'cost' and d.charge_category = 'usage' and d.report <> '${MONTH_REPORT}'`)})
+     select r.provider_account_id as "accountId", r.format,
+       case when r.model is null or not r.observable then r.line_item else '' end as "lineItem", r.model, r.token_class as "tokenClass",
+       r.service_tier as "serviceTier", r.is_batch as "isBatch", r.long_context as "longContext", r.region, r.observable,
+       count(*)::bigint as "rowCount", case when bool_and(r.quantity is not null) then sum(r.quantity) end as quantity,
+       coalesce(sum(r.amount_usd), 0) as "amountPico", r.amount_usd is null as unconverted,
+       case when bool_and(r.list_amount_usd is not null) then sum(r.list_amount_usd) end as "listAmountPico"
+     from ${countedRowsSql()} r
+     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, r.amount_usd is null order by 1, 3, 4, 5, 6, 7, 8, 9`,
+    [orgDb.orgId, scope.provider, scope.day],
+    'day_billed_cells',
+  );
+  return rows.map(({ format, unconverted, ...cell }) => ({
+    ...cell,
+    roundingPico: factsOfFormat(format).roundingPico,
+    ...(unconverted ? { unconverted } : {}),
+  }));
+}
+
+const USAGE_KEYS = '"accountId", model, "tokenClass", "serviceTier", "isBatch", "longContext", region';
+/** The rows of a day's usage report that count. By bytes: a language's order would cost more than reading them. */
+const USAGE_ROWS = `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'usage'`)}),
+reported as (
+  select r.provider_account_id collate "C" as "accountId", r.model collate "C" as model, r.token_class collate "C" as "tokenClass",
+    r.service_tier collate "C" as "serviceTier", r.is_batch as "isBatch", r.long_context as "longContext", r.region collate "C" as region, r.quantity,
+    case when r.period_end - r.period_start <= interval '1 hour' then r.period_start end as starts
+  from ${countedRowsSql()} r
+  where r.quantity is not null)`;
+
+/** The provider's own usage report of one day, of the sources that count; by hour where the report is that fine. */
+export async function listUsageCells(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
+  return orgDb.rows<UsageCell>(
+    `${USAGE_ROWS}
+     select ${USAGE_KEYS}, date_trunc('hour', starts, 'UTC') as "hourMicros", sum(quantity) as quantity
+     from reported group by ${USAGE_KEYS}, "hourMicros" order by ${USAGE_KEYS}, "hourMicros"`,
+    [orgDb.orgId, scope.provider, scope.day],
+    'day_usage_cells',
+  );
+}
+
+/** The same with its hours added up: each cell with those of its hours that count something. */
+export async function listUsageOfDay(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
+  const rows = await orgDb.rows<Omit<UsageCell, 'hourMicros' | 'hours'> & { hours: string | null }>(
+    // Postgres takes the thousands of rows of a day for a dozen, and would sort them by seven texts. A number of a transaction has
+    // no order, so with it in the group they are hashed.
+    `${USAGE_ROWS},
+     usage as materialized (
+       select ${USAGE_KEYS}, sum(quantity) as quantity, ${hourCountsSql('starts', 'trim_scale(quantity)', 'starts is not null')} as hours
+       from reported group by ${USAGE_KEYS}, null::xid)
+     select ${USAGE_KEYS}, quantity, hours from usage order by ${USAGE_KEYS}`,
+    [orgDb.orgId, scope.provider, scope.day],
+    'day_usage',
+  );
+  return rows.map((row) => ({ ...row, hourMicros: null, hours: readHourCounts(row.hours) }));
+}
+
+/** An account that a bill covers on a day, with what tells whether the bill has changed since. */
+export interface BilledAccount extends CoveredAccount {
+  /** Names every source that counts for the day: another text means that the day was restated. */
+  countedSources: string;
+}
+
+export type BilledAccountRow = Omit<BilledAccount, 'provisionalDays'> & {
+  formats: BillingFormat[];
+  isFinal: boolean;
+};
+
+export function billedAccountOf<Row extends BilledAccountRow>({ formats, isFinal, ...account }: Row) {
+  return { ...account, provisionalDays: provisionalDaysOf(formats, isFinal) };
+}
+
+/** Text that names the sources in force of one account's day, over rows of `counted`. */
+export const COUNTED_SOURCES_TEXT = `md5(string_agg(feed || '/' || report || '/' || charge_category || '=' || source_id, ',' order by feed, report, charge_category, source_id))`;
+
+/** Whether an entry of `counted` is the bill of a day's usage: neither another category nor what tells a month alone. */
+export const IS_DAILY_USAGE = `feed = 'cost' and charge_category = 'usage' and report <> '${MONTH_REPORT}'`;
+
+/** Adds the format of each source to `counted`. By lookups, whatever is known of the tables (docs/decisions/0042). */
+export const JOIN_FORMATS = `cross join lateral (
+       select format from billing_sources where org_id = $1 and id = counted.source_id offset 0) source`;
+
+/** SQL of a BilledAccount over `counted` with its formats: of groups that have usage, since they are `having bool_or(..)`. */
+export const BILLED_ACCOUNT = `provider_account_id as "accountId", ${COUNTED_SOURCES_TEXT} as "countedSources",
+       array_agg(format) filter (where ${IS_DAILY_USAGE}) as formats,
+       bool_and(coalesce(is_final, false)) filter (where ${IS_DAILY_USAGE}) as "isFinal",
+       min(told_at) filter (where ${IS_DAILY_USAGE}) as "fetchedAtMicros"`;
+
+export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise<BilledAccount[]> {
+  const rows = await orgDb.rows<BilledAccountRow>(
+    `with counted as (${countedSourcesSql(ONE_DAY)})
+     select ${BILLED_ACCOUNT} from counted ${JOIN_FORMATS} group by 1 having bool_or(${IS_DAILY_USAGE}) order by 1`,
+    [orgDb.orgId, scope.provider, scope.day],
+    'day_billed_accounts',
+  );
+  return rows.map(billedAccountOf);
+}
+
+export async function listBilledProviderDays(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+): Promise<DayScope[]> {
+  return orgDb.rows<DayScope>(
+    `select distinct provider, day from billing_days
+     where org_id = $1 and ($2::text is null or provider = $2) and day >= $3 and day < $4 and feed = 'cost' and report <> '${MONTH_REPORT}'
+     order by provider, day`,
+    [orgDb.orgId, window.provider, window.fromDay, window.toDay],
+  );
+}
+
+/** What an account was billed on a day in one category, of the sources that count. */
+export interface BilledTotal {
+  provider: string;
+  accountId: string;
+  day: string;
+  chargeCategory: ChargeCategory;
+  amountPico: Pico;
+}
+
+export async function listBilledTotals(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+): Promise<BilledTotal[]> {
+  return orgDb.rows<BilledTotal>(
+    `select provider, provider_account_id as "accountId", day, charge_category as "chargeCategory", sum(amount_usd) as "amountPico"
+     from (${countedSourcesSql(`d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`)}) counted
+     group by 1, 2, 3, 4 order by 1, 3, 2, 4`,
+    [orgDb.orgId, window.provider, window.fromDay, window.toDay],
+  );
 }

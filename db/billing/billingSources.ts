@@ -1,5 +1,4 @@
-import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
-import type { ChargeCategory } from '../../domain/billing/billedRow.js';
+import { type ChargeCategory, DEFAULT_ACCOUNT } from '../../domain/billing/billedRow.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
 import type { Pico } from '../../domain/money.js';
 import { decimalFromPico } from '../../domain/money.js';
@@ -8,7 +7,6 @@ import { column } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { defineRun, type Run } from '../runs/runTable.js';
 
-/** A file as it was uploaded, before it is read. */
 export interface NewBillingSource {
   id: string;
   provider: Provider;
@@ -37,7 +35,6 @@ export interface ListedCharges {
   amount: string;
 }
 
-/** An import of a bill and how far it is. */
 export interface BillingSource extends Run, NewBillingSource {
   id: string;
   fetchedAtMicros: bigint;
@@ -100,7 +97,6 @@ export async function findBillingPage(
   return rows[0];
 }
 
-/** Removes the file of an import of which nothing is kept. */
 export async function deleteBillingPages(orgDb: OrgDb, sourceId: string): Promise<void> {
   await orgDb.run('delete from billing_pages where org_id = $1 and source_id = $2', [orgDb.orgId, sourceId]);
 }
@@ -127,7 +123,6 @@ export async function findSameBillingSource(
   return BILLING_IMPORTS.read(rows)[0];
 }
 
-/** Notes how many bytes of a file have been read. */
 export async function recordBillingProgress(orgDb: OrgDb, id: string, doneBytes: number): Promise<void> {
   await orgDb.run(
     `update billing_sources set done_bytes = $3, heartbeat_at = now() where org_id = $1 and id = $2 and status = 'running'`,
@@ -180,10 +175,7 @@ export async function finishBillingSource(
   return changed === 1;
 }
 
-/**
- * Accounts of a provider that some bill or connection has named, in the order of their names. Where there is a
- * connection, `default` is none of them: it is only waiting to be taken over.
- */
+/** Accounts that a bill or connection names, by name; without `default` where there is a connection. */
 export async function listKnownAccounts(orgDb: OrgDb, provider: Provider): Promise<string[]> {
   const rows = await orgDb.rows<{ account: string }>(
     `select distinct account from (

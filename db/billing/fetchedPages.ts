@@ -1,9 +1,10 @@
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
+import { insertRow } from '../entity.js';
 import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 
 /** A page as it came, and where the fetch goes on behind it. */
-export interface NewFetchedPage {
+interface NewFetchedPage {
   id: string;
   connectionId: string;
   runId: string;
@@ -21,10 +22,7 @@ export interface NewFetchedPage {
   buckets: readonly { startMicros: bigint; endMicros: bigint }[];
 }
 
-/**
- * Stores a page and that the run has read it, in one transaction. Bytes that are those of the last version of the same
- * request are not stored again: that version was seen once more. Returns the id under which the bytes are stored.
- */
+/** Stores a page and that the run has read it; unchanged bytes are not stored again. Returns the id of the bytes. */
 export async function recordFetchedPage(inside: OrgDb, page: NewFetchedPage): Promise<string> {
   const fetchedAt = isoFromMicros(page.fetchedAtMicros);
   const last = await inside.rows<{ id: string; sha256: string }>(
@@ -34,25 +32,10 @@ export async function recordFetchedPage(inside: OrgDb, page: NewFetchedPage): Pr
   );
   const same = last[0]?.sha256 === page.sha256 ? last[0].id : undefined;
   if (same === undefined) {
-    await inside.run(
-      `insert into billing_fetched_pages (org_id, id, connection_id, run_id, report, request_key, request_path, page_no, sha256, body,
-           provider_request_id, fetched_at, last_seen_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)`,
-      [
-        inside.orgId,
-        page.id,
-        page.connectionId,
-        page.runId,
-        page.report,
-        page.requestKey,
-        page.requestPath,
-        page.pageNo,
-        page.sha256,
-        page.body,
-        page.providerRequestId,
-        fetchedAt,
-      ],
-    );
+    const { ordinal: _ordinal, nextCursor: _cursor, buckets: _buckets, ...stored } = page;
+    await insertRow(inside, 'billing_fetched_pages', {
+      ...{ orgId: inside.orgId, ...stored, lastSeenAtMicros: page.fetchedAtMicros },
+    });
   } else {
     await inside.run(
       'update billing_fetched_pages set last_seen_at = greatest(last_seen_at, $3) where org_id = $1 and id = $2',
@@ -64,26 +47,15 @@ export async function recordFetchedPage(inside: OrgDb, page: NewFetchedPage): Pr
     'delete from sync_pages where org_id = $1 and run_id = $2 and ordinal = $3 and page_no >= $4',
     [inside.orgId, page.runId, page.ordinal, page.pageNo],
   );
-  await inside.run(
-    `insert into sync_pages (org_id, run_id, ordinal, page_no, page_id, next_cursor, buckets, fetched_at)
-       values ($1, $2, $3, $4, $5, $6, $7::jsonb, $8)`,
-    [
-      inside.orgId,
-      page.runId,
-      page.ordinal,
-      page.pageNo,
-      same ?? page.id,
-      page.nextCursor,
-      JSON.stringify(
-        page.buckets.map(({ startMicros, endMicros }) => [String(startMicros), String(endMicros)]),
-      ),
-      fetchedAt,
-    ],
-  );
+  const { runId, ordinal, pageNo, nextCursor, fetchedAtMicros } = page;
+  const buckets = page.buckets.map(({ startMicros, endMicros }) => [String(startMicros), String(endMicros)]);
+  await insertRow(inside, 'sync_pages', {
+    ...{ orgId: inside.orgId, runId, ordinal, pageNo, pageId: same ?? page.id, nextCursor },
+    ...{ buckets: JSON.stringify(buckets), fetchedAtMicros },
+  });
   return same ?? page.id;
 }
 
-/** A page that a run has read, without its body. */
 export interface SyncPage {
   pageNo: number;
   pageId: string;
@@ -94,32 +66,20 @@ export interface SyncPage {
   fetchedAtMicros: bigint;
 }
 
-/** The pages of a chunk that a run has read, in their order. */
 export async function listSyncPages(orgDb: OrgDb, runId: string, ordinal: number): Promise<SyncPage[]> {
-  const rows = await orgDb.rows<{
-    page_no: number;
-    page_id: string;
-    request_key: string;
-    next_cursor: string | null;
-    buckets: [string, string][];
-    fetched_at: bigint;
-  }>(
-    `select s.page_no, s.page_id, p.request_key, s.next_cursor, s.buckets, s.fetched_at
+  const rows = await orgDb.rows<Omit<SyncPage, 'buckets'> & { buckets: [string, string][] }>(
+    `select s.page_no as "pageNo", s.page_id as "pageId", p.request_key as "requestKey", s.next_cursor as "nextCursor", s.buckets,
+       s.fetched_at as "fetchedAtMicros"
      from sync_pages s join billing_fetched_pages p on p.org_id = s.org_id and p.id = s.page_id
      where s.org_id = $1 and s.run_id = $2 and s.ordinal = $3 order by s.page_no`,
     [orgDb.orgId, runId, ordinal],
   );
-  return rows.map((row) => ({
-    pageNo: row.page_no,
-    pageId: row.page_id,
-    requestKey: row.request_key,
-    nextCursor: row.next_cursor,
-    buckets: row.buckets.map(([start, end]) => ({ startMicros: BigInt(start), endMicros: BigInt(end) })),
-    fetchedAtMicros: row.fetched_at,
+  return rows.map((page) => ({
+    ...page,
+    buckets: page.buckets.map(([start, end]) => ({ startMicros: BigInt(start), endMicros: BigInt(end) })),
   }));
 }
 
-/** The bytes of a stored page. */
 export async function findFetchedPage(
   orgDb: OrgDb,
   id: string,
@@ -141,12 +101,7 @@ const IS_TOLD = 'exists (select from billing_days d where d.org_id = c.org_id an
 /** Of a chunk c: a day was closed by what it said, or a closed one told otherwise. */
 const IS_SETTLEMENT = `coalesce(c.result -> 'settled_days', '[]') <> '[]' or coalesce(c.result -> 'restated', '[]') <> '[]'`;
 
-/**
- * Removes versions of pages of a connection that were last seen so many days ago and that nothing rests on: days that
- * were still open when they were replaced, and repeats that found nothing new. Every page stays that a day in force, or
- * a closed day that was restated, was read from, and each that closed a day. Parts of syncs and attempts that then stand
- * for nothing go along. A repeat finds nothing left. Returns how many pages it removed.
- */
+/** Removes old page versions that no bill rests on, with empty parts and attempts. Repeatable; returns the pages removed. */
 export async function pruneFetchedPages(
   database: Database,
   connection: { orgId: string; id: string },

@@ -1,15 +1,19 @@
 import type { ChargeCategory } from '../../domain/billing/billedRow.js';
-import type { ClosedMonth } from '../../domain/billing/periods/asOf.js';
-import { firstDayOf, followingMonth, type Month, monthOf } from '../../domain/billing/periods/month.js';
+import {
+  type ClosedMonth,
+  firstDayOf,
+  followingMonth,
+  type Month,
+  monthOf,
+} from '../../domain/billing/periods.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
+import { column, defineEntity, selectEntities } from '../entity.js';
 import type { OrgDb, SqlValue, SystemDb } from '../orgDb.js';
-import { fromMeasures, type MeasureColumns, readBooks, type UsageMeasures } from '../usage/usage.js';
-import { MEASURE_NAMES, sumsOfMeasures } from '../usage/usageLog.js';
-import { type Books, type UsageQuery, usageSql } from '../usage/usageSql.js';
+import { type Books, readBooks, type UsageMeasures, type UsageQuery, usageSql } from '../usage/usage.js';
+import { MEASURE_COLUMNS, MEASURE_NAMES, MEASURES_AS_PROPERTIES, sumsOfMeasures } from '../usage/usageLog.js';
 import { countedSourcesSql } from './billingRows.js';
 
-/** A closed month. */
 export interface PeriodClosing extends ClosedMonth {
   /** The key that closed it; null where nobody is named. */
   closedBy: string | null;
@@ -17,61 +21,42 @@ export interface PeriodClosing extends ClosedMonth {
   closedWith: Month;
 }
 
-/** A month's totals by provider, as they were closed. */
 export interface FrozenTotals {
-  /** Of the month's own calls. */
   own: Map<string, UsageMeasures>;
-  /** Of changes of earlier months that are booked in this one. */
   booked: Map<string, UsageMeasures>;
 }
 
-interface ClosingRow {
-  month: string;
-  ends_at: bigint;
-  closed_at: bigint;
-  closed_by: string | null;
-  closed_with: string;
-}
-
-const COLUMNS = 'month, ends_at, closed_at, closed_by, closed_with';
-
-function fromClosingRow(row: ClosingRow): PeriodClosing {
-  return {
-    month: row.month.slice(0, 7),
-    endsAtMicros: row.ends_at,
-    closedAtMicros: row.closed_at,
-    closedBy: row.closed_by,
-    closedWith: row.closed_with.slice(0, 7),
-  };
-}
+const CLOSING = defineEntity<PeriodClosing>('period_closings', {
+  month: column("to_char(month, 'YYYY-MM')"),
+  endsAtMicros: column(),
+  closedAtMicros: column(),
+  closedBy: column(),
+  closedWith: column("to_char(closed_with, 'YYYY-MM')"),
+});
 
 /** Every month that was closed, oldest first. What lies before the first of them is closed with it. */
-export async function listPeriodClosings(orgDb: OrgDb): Promise<PeriodClosing[]> {
-  const rows = await orgDb.rows<ClosingRow>(
-    `select ${COLUMNS} from period_closings where org_id = $1 order by month`,
-    [orgDb.orgId],
-  );
-  return rows.map(fromClosingRow);
+export function listPeriodClosings(orgDb: OrgDb): Promise<PeriodClosing[]> {
+  return selectEntities(orgDb, CLOSING, {}, 'order by period_closings.month');
 }
 
 /** The closing of a month; of a month before everything that there was, the first closing. Undefined: it is open. */
 export async function findPeriodClosing(orgDb: OrgDb, month: Month): Promise<PeriodClosing | undefined> {
   // Closed months follow one another without a gap, so a later one alone means that this lies before the first.
-  const [row] = await orgDb.rows<ClosingRow>(
-    `select ${COLUMNS} from period_closings where org_id = $1 and month >= $2::date order by month limit 1`,
+  const [closing] = await orgDb.rows<PeriodClosing>(
+    `select ${CLOSING.columns} from period_closings c where org_id = $1 and month >= $2::date order by c.month limit 1`,
     [orgDb.orgId, firstDayOf(month)],
   );
-  return row && { ...fromClosingRow(row), month };
+  return closing && { ...closing, month };
 }
 
 /** What a month was closed with; empty for one that is open, or that had nothing. */
 export async function findFrozenTotals(orgDb: OrgDb, month: Month): Promise<FrozenTotals> {
-  const rows = await orgDb.rows<MeasureColumns & { part: 'own' | 'booked'; provider: string }>(
-    'select * from period_totals where org_id = $1 and month = $2::date order by provider',
+  const rows = await orgDb.rows<UsageMeasures & { part: 'own' | 'booked'; provider: string }>(
+    `select part, provider, ${MEASURES_AS_PROPERTIES} from period_totals where org_id = $1 and month = $2::date order by provider`,
     [orgDb.orgId, firstDayOf(month)],
   );
   const totals: FrozenTotals = { own: new Map(), booked: new Map() };
-  for (const row of rows) totals[row.part].set(row.provider, fromMeasures(row));
+  for (const { part, provider, ...measures } of rows) totals[part].set(provider, measures);
   return totals;
 }
 
@@ -79,18 +64,15 @@ export async function findFrozenTotals(orgDb: OrgDb, month: Month): Promise<Froz
 export async function listFrozenSums(
   orgDb: OrgDb,
 ): Promise<Map<Month, { own: UsageMeasures; booked: UsageMeasures }>> {
-  const rows = await orgDb.rows<MeasureColumns & { month: string; part: 'own' | 'booked' }>(
-    `select c.month, p.part, ${sumsOfMeasures((name) => `t.${name}`)} from period_closings c cross join (values ('own'), ('booked')) p (part)
+  const rows = await orgDb.rows<UsageMeasures & { month: string; part: 'own' | 'booked' }>(
+    `select to_char(c.month, 'YYYY-MM') as month, p.part, ${sumsOfMeasures((name) => `t.${name}`)} from period_closings c cross join (values ('own'), ('booked')) p (part)
      left join period_totals t on t.org_id = c.org_id and t.month = c.month and t.part = p.part
      where c.org_id = $1 group by c.month, p.part`,
     [orgDb.orgId],
   );
   const found = new Map<Month, { own: UsageMeasures; booked: UsageMeasures }>();
-  for (const row of rows) {
-    const month = row.month.slice(0, 7);
-    const sum = fromMeasures(row);
-    found.set(month, { ...(found.get(month) ?? { own: sum, booked: sum }), [row.part]: sum });
-  }
+  for (const { month, part, ...sum } of rows)
+    found.set(month, { ...(found.get(month) ?? { own: sum, booked: sum }), [part]: sum });
   return found;
 }
 
@@ -161,7 +143,7 @@ export async function insertPeriodTotals(
   const measures = MEASURE_NAMES.join(', ');
   await system.run(
     `insert into period_totals (org_id, month, part, provider, ${measures})
-     select $1, $${values.length + 1}::date, $${values.length + 2}, key, ${measures} from (${sql}) sums where not is_total`,
+     select $1, $${values.length + 1}::date, $${values.length + 2}, key, ${MEASURE_COLUMNS} from (${sql}) sums where not "isTotal"`,
     [...values, firstDayOf(month), part],
   );
 }
@@ -180,7 +162,6 @@ export interface FrozenBill {
 
 /** A difference between the bill of a closed month and what it was closed with. */
 export interface BilledAdjustment extends FrozenBill {
-  /** The closed month that the billed day belongs to. */
   month: Month;
   /** UTC day on which the newer copy came, never in a month that was closed without it. */
   bookedOn: string;
@@ -194,10 +175,7 @@ const BILLED = (where: string) => `
   select ${KEYS}, sum(amount_usd) as amount_usd, max(source_fetched_at) as came_at
   from (${countedSourcesSql(`d.org_id = $1 and d.feed = 'cost' and ${where}`)}) counted group by ${KEYS}`;
 
-/**
- * What the bills of closed days, those before $2, say now beyond what was closed and settled. `days` narrows them by
- * their column `day`, on both sides of the comparison: Postgres does not carry a condition through it.
- */
+/** Differences of closed days' bills beyond what was closed and settled. `days` narrows both sides: Postgres does not. */
 const openDifferences = (days: string) => `
   select ${KEYS}, coalesce(b.amount_usd, 0) - coalesce(k.amount_usd, 0) as amount_usd,
     greatest(coalesce((b.came_at at time zone 'UTC')::date, (now() at time zone 'UTC')::date), $2::date) as booked_on
@@ -207,10 +185,7 @@ const openDifferences = (days: string) => `
       union all select ${KEYS}, amount_usd from billed_adjustments where org_id = $1 and ${days}) settled group by ${KEYS}) k using (${KEYS})
   where coalesce(b.amount_usd, 0) <> coalesce(k.amount_usd, 0)`;
 
-/**
- * Keeps what is billed for the days of the months that are being closed, and settles the differences of earlier
- * closed months that are booked before their end. `closedUntil` is the end of the last closed month, if there is one.
- */
+/** Freezes the bills of the months being closed and settles earlier differences booked before their end. */
 export async function freezeBills(
   system: SystemDb,
   orgId: string,
@@ -233,44 +208,21 @@ export async function freezeBills(
   );
 }
 
-interface BillRow {
-  provider: string;
-  provider_account_id: string;
-  charge_category: ChargeCategory;
-  day: string;
-  amount_usd: Pico;
-}
+const FROZEN_BILL = `provider, provider_account_id as "accountId", charge_category as "chargeCategory", day, amount_usd as "amountPico"`;
 
-function fromBillRow(row: BillRow): FrozenBill {
-  return {
-    provider: row.provider,
-    accountId: row.provider_account_id,
-    chargeCategory: row.charge_category,
-    day: row.day,
-    amountPico: row.amount_usd,
-  };
-}
-
-/** What was billed for each day of a closed month, as it was closed. Empty for an open month. */
 export async function listFrozenBills(orgDb: OrgDb, month: Month): Promise<FrozenBill[]> {
-  const rows = await orgDb.rows<BillRow>(
-    `select ${KEYS}, amount_usd from period_billed where org_id = $1 and month = $2::date order by ${KEYS}`,
+  return orgDb.rows<FrozenBill>(
+    `select ${FROZEN_BILL} from period_billed where org_id = $1 and month = $2::date order by ${KEYS}`,
     [orgDb.orgId, firstDayOf(month)],
   );
-  return rows.map(fromBillRow);
 }
 
-export interface BilledAdjustmentFilter {
-  /** Of the bills of this closed month. */
+interface BilledAdjustmentFilter {
   month?: Month;
-  /** Booked in this month. */
   bookedIn?: Month;
 }
 
-/**
- * How the bills of closed months were restated, by billed day; settled ones and those that are still open. In a transaction
- * with one snapshot.
- */
+/** Restatements of closed months' bills by billed day, settled or open; in a transaction with one snapshot. */
 export async function listBilledAdjustments(
   inside: OrgDb,
   filter: BilledAdjustmentFilter = {},
@@ -283,8 +235,8 @@ export async function listBilledAdjustments(
       ? 'true'
       : `${column} >= $${values.push(firstDayOf(month))}::date and ${column} < $${values.push(firstDayOf(followingMonth(month)))}::date`;
   const days = within('day', filter.month);
-  const rows = await inside.rows<BillRow & { booked_on: string; is_settled: boolean }>(
-    `select * from (
+  return inside.rows<BilledAdjustment>(
+    `select ${FROZEN_BILL}, to_char(day, 'YYYY-MM') as month, booked_on as "bookedOn", is_settled as "isSettled" from (
          select ${KEYS}, amount_usd, booked_on, true as is_settled from billed_adjustments where org_id = $1 and ${days}
          union all
          select ${KEYS}, amount_usd, booked_on, false from (${openDifferences(days)}) open
@@ -292,10 +244,4 @@ export async function listBilledAdjustments(
        order by day, provider, provider_account_id, charge_category, booked_on`,
     values,
   );
-  return rows.map((row) => ({
-    ...fromBillRow(row),
-    month: row.day.slice(0, 7),
-    bookedOn: row.booked_on,
-    isSettled: row.is_settled,
-  }));
 }

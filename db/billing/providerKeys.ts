@@ -33,7 +33,6 @@ const PROVIDER_KEY = defineEntity<StoredProviderKey>('provider_keys', {
 const ITEM_COLUMNS =
   'provider, provider_key_id, provider_account_id, name, project, team_id, status, active_from, revoked_at';
 
-/** The keys of an organization by provider and id. */
 export async function listProviderKeys(
   orgDb: OrgDb,
   filter: { provider: string | undefined },
@@ -47,7 +46,6 @@ export async function listProviderKeys(
   );
 }
 
-/** The stored entries of these keys, by provider and id. */
 export async function findProviderKeys(
   orgDb: OrgDb,
   keys: readonly { provider: Provider; providerKeyId: string }[],
@@ -64,14 +62,9 @@ export async function findProviderKeys(
   );
 }
 
-/** Which of an organization's keys at providers. */
-export type ProviderKeyName = Pick<ProviderKey, 'provider' | 'providerKeyId'>;
+type ProviderKeyName = Pick<ProviderKey, 'provider' | 'providerKeyId'>;
 
-/**
- * Enters keys, or changes those that are there; the others stay. Every change is kept beside. The keys must be different
- * ones. Returns those that are not as they were, and how many keys there are now. In a transaction: two at once come one
- * after the other.
- */
+/** Enters or changes keys and records each change. Returns the changed keys and the count. Call it in a transaction. */
 export async function upsertProviderKeys(
   inside: OrgDb,
   keys: readonly ProviderKey[],
@@ -142,12 +135,7 @@ interface BilledKeyRow {
   billed_usd: Pico | null;
 }
 
-/**
- * Keys that the counted bills of a half-open window of days name and that neither an entry nor a call knows, and keys
- * that were billed for time after they were revoked; the most dollars first. Work grows with the number of keys and with
- * the billed rows of suspect ones; where bills name keys without an entry, with the organization's observed cells. In a
- * transaction with one snapshot.
- */
+/** Keys on counted bills without entry or call, or billed after revocation; the most dollars first. In one snapshot. */
 export async function readSuspectKeys(
   inside: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string; limit: number },

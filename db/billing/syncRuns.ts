@@ -1,7 +1,7 @@
 import type { Feed } from '../../domain/billing/billedRow.js';
 import type { SyncTrigger } from '../../domain/billing/connections.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { column } from '../entity.js';
+import { column, defineEntity, findEntity, selectEntities } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { defineRun, type Run } from '../runs/runTable.js';
 
@@ -15,7 +15,6 @@ export interface RestatedDay {
   new_usd: string | null;
 }
 
-/** What one chunk brought. */
 export interface ChunkResult {
   pages: number;
   rows: number;
@@ -28,7 +27,6 @@ export interface ChunkResult {
   restated: RestatedDay[];
 }
 
-/** What a sync found, over all of its chunks. */
 export interface SyncRunResult {
   pages: number;
   rows: number;
@@ -49,7 +47,6 @@ export interface NewSyncRun {
   trigger: SyncTrigger;
 }
 
-/** A sync of a connection as it is stored. */
 export interface SyncRun extends Run, NewSyncRun {
   id: string;
   waitingCode: string | null;
@@ -120,4 +117,142 @@ export async function noteSyncWaitsForGapRun(orgDb: OrgDb, id: string): Promise<
      where org_id = $1 and id = $2 and status = 'running'`,
     [orgDb.orgId, id],
   );
+}
+
+export interface SyncChunk {
+  ordinal: number;
+  report: string;
+  feed: Feed;
+  bucketWidth: '1d' | '1h';
+  startMicros: bigint;
+  endMicros: bigint;
+  status: 'pending' | 'done' | 'failed';
+  restarts: number;
+  result: ChunkResult | null;
+  errorCode: string | null;
+  errorMessage: string | null;
+}
+
+const CHUNK = defineEntity<SyncChunk>('sync_chunks', {
+  ordinal: column(),
+  report: column(),
+  feed: column(),
+  bucketWidth: column(),
+  startMicros: column('starts_at'),
+  endMicros: column('ends_at'),
+  status: column(),
+  restarts: column(),
+  result: column(),
+  errorCode: column(),
+  errorMessage: column(),
+});
+
+type NewSyncChunk = Pick<SyncChunk, 'report' | 'feed' | 'bucketWidth' | 'startMicros' | 'endMicros'>;
+
+/** Stores an open sync's chunks in order; a repeat changes nothing. Returns how many there are. */
+export async function insertSyncChunks(
+  inside: OrgDb,
+  runId: string,
+  chunks: readonly NewSyncChunk[],
+  revisesOn: string | null,
+): Promise<number> {
+  if (!(await lockOpenRun(inside, runId))) return 0;
+  await inside.run(
+    `insert into sync_chunks (org_id, run_id, ordinal, report, feed, bucket_width, starts_at, ends_at)
+       select $1::uuid, $2::uuid, ordinality - 1, report, feed, width, starts_at, ends_at
+       from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[])
+         with ordinality as c(report, feed, width, starts_at, ends_at, ordinality)
+       where not exists (select from sync_chunks where org_id = $1::uuid and run_id = $2::uuid)`,
+    [
+      inside.orgId,
+      runId,
+      chunks.map((chunk) => chunk.report),
+      chunks.map((chunk) => chunk.feed),
+      chunks.map((chunk) => chunk.bucketWidth),
+      chunks.map((chunk) => isoFromMicros(chunk.startMicros)),
+      chunks.map((chunk) => isoFromMicros(chunk.endMicros)),
+    ],
+  );
+  const rows = await inside.rows<{ total_chunks: number }>(
+    `update sync_runs set stage = 'fetching', heartbeat_at = now(), revises_on = coalesce(revises_on, $3),
+         total_chunks = (select count(*) from sync_chunks c where c.org_id = $1 and c.run_id = $2)
+       where org_id = $1 and id = $2 and status in ('queued', 'running') returning total_chunks`,
+    [inside.orgId, runId, revisesOn],
+  );
+  return rows[0]?.total_chunks ?? 0;
+}
+
+export function findSyncChunk(orgDb: OrgDb, runId: string, ordinal: number): Promise<SyncChunk | undefined> {
+  return findEntity(orgDb, CHUNK, { runId, ordinal });
+}
+
+export function listSyncChunks(orgDb: OrgDb, runId: string): Promise<SyncChunk[]> {
+  return selectEntities(orgDb, CHUNK, { runId }, 'order by ordinal');
+}
+
+/** Marks a chunk as read. False when another attempt has it or the run has ended, since a later run may be newer. */
+export async function finishSyncChunk(
+  inside: OrgDb,
+  runId: string,
+  ordinal: number,
+  sourceId: string | null,
+  result: ChunkResult,
+): Promise<boolean> {
+  if (!(await lockOpenRun(inside, runId))) return false;
+  const changed = await inside.run(
+    `update sync_chunks set status = 'done', result = $4::jsonb, error_code = null, error_message = null
+       where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done' and ($5::uuid is null or source_id = $5)`,
+    [inside.orgId, runId, ordinal, JSON.stringify(result), sourceId],
+  );
+  if (changed === 1) await countSyncChunks(inside, runId);
+  return changed === 1;
+}
+
+export async function failSyncChunk(
+  inside: OrgDb,
+  runId: string,
+  ordinal: number,
+  error: { code: string; message: string },
+): Promise<void> {
+  if (!(await lockOpenRun(inside, runId))) return;
+  await inside.run(
+    `update sync_chunks set status = 'failed', error_code = $4, error_message = $5
+       where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done'`,
+    [inside.orgId, runId, ordinal, error.code, error.message.slice(0, 1_000)],
+  );
+  await countSyncChunks(inside, runId);
+}
+
+/** Keeps the run from ending until the transaction does; false when it has ended. */
+async function lockOpenRun(inside: OrgDb, runId: string): Promise<boolean> {
+  const rows = await inside.rows(
+    `select from sync_runs where org_id = $1 and id = $2 and status in ('queued', 'running') for update`,
+    [inside.orgId, runId],
+  );
+  return rows.length === 1;
+}
+
+/** The run's progress from its chunks, so that it is right however often one was repeated. */
+async function countSyncChunks(orgDb: OrgDb, runId: string): Promise<void> {
+  await orgDb.run(
+    `update sync_runs set heartbeat_at = now(), stage = case when status = 'running' then 'fetching' else stage end,
+       waiting_code = null, waiting_message = null, waiting_until = null,
+       done_chunks = (select count(*) from sync_chunks c where c.org_id = $1 and c.run_id = $2 and c.status <> 'pending')
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, runId],
+  );
+}
+
+/** A chunk begins anew: its paging changed under way. Returns how often it has. */
+export async function restartSyncChunk(inside: OrgDb, runId: string, ordinal: number): Promise<number> {
+  await inside.run('delete from sync_pages where org_id = $1 and run_id = $2 and ordinal = $3', [
+    inside.orgId,
+    runId,
+    ordinal,
+  ]);
+  const rows = await inside.rows<{ restarts: number }>(
+    'update sync_chunks set restarts = restarts + 1 where org_id = $1 and run_id = $2 and ordinal = $3 returning restarts',
+    [inside.orgId, runId, ordinal],
+  );
+  return rows[0]?.restarts ?? 0;
 }

@@ -35,10 +35,7 @@ export async function listWatchedProviders(
 const WATCHED = `c.org_id = $1 and (c.resolved_at is null and c.status <> 'draft'
   or c.status in ('credit_issued', 'partial') and c.resolved_at > now() - interval '${AWAITED_DAYS} days')`;
 
-/**
- * The claims of a provider that credits are looked for, by id, held for the rest of the transaction: a move holds its claim
- * too before it decides on credits.
- */
+/** The watched claims of a provider, locked: a move locks its claim too before it decides on credits. */
 export async function lockWatchedClaims(orgDb: OrgDb, provider: string): Promise<WatchedClaim[]> {
   return orgDb.rows<WatchedClaim>(
     `select c.id, c.provider_account_id as "accountId", c.submitted_at as "submittedAtMicros", c.period_start as "periodStart",
@@ -49,10 +46,7 @@ export async function lockWatchedClaims(orgDb: OrgDb, provider: string): Promise
   );
 }
 
-/**
- * The rows of a provider's bills that give money back, from a day on, of the sources that count. The same row of another
- * copy of the bill has the same key: account, day and amount, and which of several equal ones it is.
- */
+/** Rows of counted bills that return money from a day on. `key` is the same in every copy of the bill. */
 export async function listCreditRows(
   orgDb: OrgDb,
   of: { provider: string; fromDay: string },

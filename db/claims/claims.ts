@@ -1,5 +1,5 @@
 import { BusinessDays } from '../../domain/claims/deadlines.js';
-import type { DisputeTier } from '../../domain/claims/decision.js';
+import type { DisputeTier } from '../../domain/claims/financialSummary.js';
 import type { ClaimStatus, CreditSource, CreditStatus, MoveFields } from '../../domain/claims/lifecycle.js';
 import { parseSettings } from '../../domain/installation/settings.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
@@ -8,11 +8,18 @@ import type { WaterfallStep } from '../../domain/reconciliation/matching/cells.j
 import type { FindingKind, TaxonomyKind } from '../../domain/reconciliation/taxonomy.js';
 import type { LevelVector } from '../../domain/reconciliation/weights/levels.js';
 import type { Database } from '../client.js';
-import { column, defineEntity, listEntities } from '../entity.js';
+import {
+  column,
+  defineEntity,
+  findEntity,
+  insertRow,
+  listNewest,
+  selectEntities,
+  type TimePage,
+} from '../entity.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 
-/** A claim without its evidence and its history. */
 export interface StoredClaim {
   id: string;
   /** Counts up with every requested change. */
@@ -36,7 +43,6 @@ export interface StoredClaim {
   externalTicketId: string | null;
   creditIssuedCents: number | null;
   notes: string | null;
-  /** The next notice, and when it is due. */
   nextAction: string | null;
   nextActionAtMicros: bigint | null;
   /** The steps of its status that somebody was told of. */
@@ -74,34 +80,20 @@ const CLAIM = defineEntity<StoredClaim>('claims', {
   updatedAtMicros: column(),
 });
 
-export async function findClaim(orgDb: OrgDb, id: string): Promise<StoredClaim | undefined> {
-  const [claim] = await orgDb.rows<StoredClaim>(
-    `select ${CLAIM.columns} from claims where org_id = $1 and id = $2::uuid`,
-    [orgDb.orgId, id],
-    'claim-find',
-  );
-  return claim;
+export function findClaim(orgDb: OrgDb, id: string): Promise<StoredClaim | undefined> {
+  return findEntity(orgDb, CLAIM, { id }, '', 'claim-find');
 }
 
 /** The claim as it is, locked until the transaction ends. */
-export async function lockClaim(inside: OrgDb, id: string): Promise<StoredClaim | undefined> {
-  const [claim] = await inside.rows<StoredClaim>(
-    `select ${CLAIM.columns} from claims where org_id = $1 and id = $2::uuid for update`,
-    [inside.orgId, id],
-    'claim-lock',
-  );
-  return claim;
+export function lockClaim(inside: OrgDb, id: string): Promise<StoredClaim | undefined> {
+  return findEntity(inside, CLAIM, { id }, 'for update', 'claim-lock');
 }
 
 /** Every claim that is not over, locked until the transaction ends. In the order of their ids, so that no two lockers wait for each other. */
-export async function lockOpenClaims(inside: OrgDb): Promise<StoredClaim[]> {
-  return inside.rows<StoredClaim>(
-    `select ${CLAIM.columns} from claims where org_id = $1 and resolved_at is null order by id for update`,
-    [inside.orgId],
-  );
+export function lockOpenClaims(inside: OrgDb): Promise<StoredClaim[]> {
+  return selectEntities(inside, CLAIM, { resolvedAtMicros: null }, 'order by id for update');
 }
 
-/** The evidence as it was frozen; undefined where there is no such claim. */
 export async function findClaimEvidence(
   orgDb: OrgDb,
   id: string,
@@ -113,24 +105,14 @@ export async function findClaimEvidence(
   return row?.evidence;
 }
 
-/** A page of claims, newest first (making, then id). */
 export async function listClaims(
   orgDb: OrgDb,
   { status, provider }: { status?: ClaimStatus | undefined; provider?: string | undefined },
-  page: { limit: number; offset: number; after?: { micros: bigint; id: string } | undefined },
+  page: TimePage,
 ): Promise<StoredClaim[]> {
-  return listEntities(orgDb, CLAIM, {
-    where: { status, provider },
-    order: [
-      { column: 'created_at', type: 'timestamptz' },
-      { column: 'id', type: 'uuid' },
-    ],
-    direction: 'desc',
-    page: { ...page, after: page.after && [isoFromMicros(page.after.micros), page.after.id] },
-  });
+  return listNewest(orgDb, CLAIM, { where: { status, provider }, page });
 }
 
-/** The ids of a claim's disputes, in the order in which they were opened. */
 export async function listDisputeIdsOfClaim(orgDb: OrgDb, id: string): Promise<string[]> {
   const rows = await orgDb.rows<{ id: string }>(
     'select id from disputes where org_id = $1 and claim_id = $2::uuid order by opened_at, id',
@@ -145,10 +127,7 @@ export interface WatchedClaim {
   claimId: string;
 }
 
-/**
- * Claims whose notice was due longer ago than `seconds`, where no word to their workflow is on its way or was given for less
- * than five times as long: one that nobody works on gathers no more words than it needs.
- */
+/** Claims whose notice is overdue by `seconds` and whose workflow has no recent wake message. */
 export async function listOverdueClaims(database: Database, seconds: number): Promise<WatchedClaim[]> {
   return unscoped(database, 'the sweeper looks for overdue claims of every organization', (system) =>
     system.rows<WatchedClaim>(
@@ -190,14 +169,12 @@ export interface ClaimEvent {
   /** Of the claim from then on. */
   version: number;
   commandId: string;
-  /** Null: its making. */
   from: ClaimStatus | null;
   to: ClaimStatus;
   atMicros: bigint;
   /** The id of the key that asked for it, or who else made it. */
   actor: string;
   fields: MoveFields;
-  /** The notice that was next from then on. */
   nextAction: string | null;
   nextActionAtMicros: bigint | null;
 }
@@ -217,25 +194,14 @@ const EVENT = defineEntity<ClaimEvent>('claim_events', {
   nextActionAtMicros: column(),
 });
 
-/** A claim's history in the order in which it happened. */
-export async function listClaimEvents(orgDb: OrgDb, claimId: string): Promise<ClaimEvent[]> {
-  return orgDb.rows<ClaimEvent>(
-    `select ${EVENT.columns} from claim_events where org_id = $1 and claim_id = $2::uuid order by version`,
-    [orgDb.orgId, claimId],
-  );
+export function listClaimEvents(orgDb: OrgDb, claimId: string): Promise<ClaimEvent[]> {
+  return selectEntities(orgDb, EVENT, { claimId }, 'order by version');
 }
 
-/** The move that a command has made; undefined where it is not recorded. */
-export async function findClaimEventOf(orgDb: OrgDb, commandId: string): Promise<ClaimEvent | undefined> {
-  const [event] = await orgDb.rows<ClaimEvent>(
-    `select ${EVENT.columns} from claim_events where org_id = $1 and command_id = $2`,
-    [orgDb.orgId, commandId],
-    'claim-event-of-command',
-  );
-  return event;
+export function findClaimEventOf(orgDb: OrgDb, commandId: string): Promise<ClaimEvent | undefined> {
+  return findEntity(orgDb, EVENT, { commandId }, '', 'claim-event-of-command');
 }
 
-/** Adds to a claim's history, in the transaction that changes the claim. */
 export async function insertClaimEvent(inside: OrgDb, event: ClaimEvent): Promise<void> {
   const { denialReason, violationType, creditIssuedCents, externalTicketId } = event.fields;
   const fields = {
@@ -296,15 +262,10 @@ const OUTCOME = defineEntity<ClaimOutcome>('claim_outcomes', {
   atMicros: column(),
 });
 
-/** The outcome of a claim: none before its end, one after it. */
-export async function listClaimOutcomes(orgDb: OrgDb, claimId: string): Promise<ClaimOutcome[]> {
-  return orgDb.rows<ClaimOutcome>(
-    `select ${OUTCOME.columns} from claim_outcomes where org_id = $1 and claim_id = $2::uuid`,
-    [orgDb.orgId, claimId],
-  );
+export function listClaimOutcomes(orgDb: OrgDb, claimId: string): Promise<ClaimOutcome[]> {
+  return selectEntities(orgDb, OUTCOME, { claimId });
 }
 
-/** The disputes of a claim, as outcomes are learned from them, the largest first. */
 export async function listClaimedDisputes(orgDb: OrgDb, claimId: string): Promise<ClaimedDispute[]> {
   return orgDb.rows<ClaimedDispute>(
     `select id, kind, amount_cents as "amountCents", coalesce((evidence ->> 'probability')::double precision, 0) as probability,
@@ -320,37 +281,21 @@ export async function insertClaimOutcome(
   outcome: ClaimOutcome,
   { provider, fraction, kinds }: { provider: string; fraction: string; kinds: readonly ClaimOutcomeKind[] },
 ): Promise<void> {
-  const at = isoFromMicros(outcome.atMicros);
-  await inside.run(
-    `insert into claim_outcomes (org_id, claim_id, status, denial_reason, violation_type, credit_issued_cents, actor, at)
-     values ($1, $2::uuid, $3, $4, $5, $6, $7, $8::timestamptz)`,
-    [
-      ...[inside.orgId, outcome.claimId, outcome.status, outcome.denialReason, outcome.violationType],
-      ...[outcome.creditIssuedCents, outcome.actor, at],
-    ],
-  );
-  for (const kind of kinds)
-    await inside.run(
-      `insert into claim_outcome_kinds (org_id, claim_id, claimed_type, provider, claimed_cents, fraction, levels, probability, raw_probability, weight_set, at)
-       values ($1, $2::uuid, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11::timestamptz)`,
-      [
-        ...[inside.orgId, outcome.claimId, kind.claimedType, provider, kind.claimedCents, fraction],
-        ...[JSON.stringify(kind.levels), kind.probability, kind.rawProbability, kind.weightSet, at],
-      ],
-    );
+  await insertRow(inside, 'claim_outcomes', { orgId: inside.orgId, ...outcome });
+  for (const { levels, ...kind } of kinds)
+    await insertRow(inside, 'claim_outcome_kinds', {
+      orgId: inside.orgId,
+      claimId: outcome.claimId,
+      ...kind,
+      ...{ provider, fraction, levels: JSON.stringify(levels), atMicros: outcome.atMicros },
+    });
 }
 
-/**
- * Of the organizations that were asked for last, by all that they follow from: to make them anew for each move of a claim
- * costs more than the rest of what is computed for it.
- */
+/** Cached by the settings: computing the business days anew for each move is slow. */
 const known = new Map<string, BusinessDays>();
 const KNOWN_MAX = 50;
 
-/**
- * The business days of the organization, by its settings as they are now. Whoever fixes a deadline of a claim by them holds its
- * row before: a change of the settings then finds it either before or after.
- */
+/** The organization's business days. Lock the claim's row first: a change of settings then comes before or after. */
 export async function readBusinessDays(orgDb: OrgDb): Promise<BusinessDays> {
   const [row] = await orgDb.rows<{ settings: string }>(
     `select (settings - 'counted_scopes')::text as settings from organizations where id = $1`,
@@ -383,7 +328,6 @@ export interface StoredCredit {
   decidedBy: string | null;
 }
 
-/** The credits of some claims, in the order in which they were found. */
 export async function listCreditsOf(orgDb: OrgDb, claimIds: readonly string[]): Promise<StoredCredit[]> {
   const rows = await orgDb.rows<Omit<StoredCredit, 'rows'> & StoredCredit['rows'][number]>(
     `select proposal_id as id, claim_id as "claimId", source, source_key as "sourceKey", day, amount_usd as "amountPico",

@@ -1,9 +1,9 @@
-import type { DisputeStatus, DisputeTier } from '../../domain/claims/decision.js';
+import type { DisputeStatus, DisputeTier } from '../../domain/claims/financialSummary.js';
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
 import { newUuid } from '../../domain/ids.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { FindingDay, Finding as FoundFinding } from '../../domain/reconciliation/inference/finding.js';
+import type { Finding as FoundFinding } from '../../domain/reconciliation/inference/finding.js';
 import {
   type FindingLineText,
   linesFromText,
@@ -14,12 +14,12 @@ import {
   disputeMessage,
   disputeResolvedMessage,
   type ResolvedDispute,
-} from '../../domain/webhooks/disputeMessages.js';
-import { column, defineEntity, listEntities } from '../entity.js';
+} from '../../domain/webhooks/messages.js';
+import { column, defineEntity, findEntity, listEntities, listNewest, type TimePage } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
-import { amountsOfDay, type DayRow, type FindingEvidence } from '../reconciliation/findings.js';
-import { publishMessages } from '../webhooks/webhookMessages.js';
+import { DAY_AMOUNTS, type DayAmounts, type FindingEvidence } from '../reconciliation/findings.js';
+import { publishMessages } from '../webhooks/webhookDeliveries.js';
 
 export interface StoredDispute {
   id: string;
@@ -29,7 +29,6 @@ export interface StoredDispute {
   accountId: string;
   model: string;
   kind: FindingKind;
-  /** Both inclusive, `YYYY-MM-DD`. */
   periodStart: string;
   periodEnd: string;
   status: DisputeStatus;
@@ -82,7 +81,6 @@ const DISPUTE = defineEntity<StoredDispute>('disputes', {
   ),
 });
 
-/** A page of disputes, newest first (opening, then id). */
 export async function listDisputes(
   orgDb: OrgDb,
   filter: {
@@ -90,25 +88,14 @@ export async function listDisputes(
     provider?: string | undefined;
     findingId?: string | undefined;
   },
-  page: { limit: number; offset: number; after?: { micros: bigint; id: string } | undefined },
+  page: TimePage,
 ): Promise<StoredDispute[]> {
-  return listEntities(orgDb, DISPUTE, {
-    where: { status: filter.status, provider: filter.provider, finding_id: filter.findingId },
-    order: [
-      { column: 'opened_at', type: 'timestamptz' },
-      { column: 'id', type: 'uuid' },
-    ],
-    direction: 'desc',
-    page: { ...page, after: page.after && [isoFromMicros(page.after.micros), page.after.id] },
-  });
+  const where = { status: filter.status, provider: filter.provider, finding_id: filter.findingId };
+  return listNewest(orgDb, DISPUTE, { where, time: 'opened_at', page });
 }
 
-export async function findDispute(orgDb: OrgDb, id: string): Promise<StoredDispute | undefined> {
-  const [dispute] = await orgDb.rows<StoredDispute>(
-    `select ${DISPUTE.columns} from disputes where org_id = $1 and id = $2::uuid`,
-    [orgDb.orgId, id],
-  );
-  return dispute;
+export function findDispute(orgDb: OrgDb, id: string): Promise<StoredDispute | undefined> {
+  return findEntity(orgDb, DISPUTE, { id });
 }
 
 /** What a dispute rested on when it was opened. */
@@ -117,7 +104,6 @@ export interface DisputeEvidence extends FindingEvidence {
   weightSet: string;
 }
 
-/** Undefined where there is no such dispute. */
 export async function findDisputeEvidence(orgDb: OrgDb, id: string): Promise<DisputeEvidence | undefined> {
   const rows = await orgDb.rows<{
     evidence: {
@@ -138,26 +124,17 @@ export async function findDisputeEvidence(orgDb: OrgDb, id: string): Promise<Dis
   );
 }
 
-/** The days that a dispute is about, as they were when it was opened, in their order. */
-export async function listDisputeDays(orgDb: OrgDb, id: string): Promise<Omit<FindingDay, 'probability'>[]> {
-  const rows = await orgDb.rows<DayRow>(
-    `select day, billed_usd, expected_usd, impact_usd, rate_usd, volume_usd, own_pricing_usd
-     from dispute_days where org_id = $1 and dispute_id = $2::uuid order by day`,
+export async function listDisputeDays(orgDb: OrgDb, id: string): Promise<DayAmounts[]> {
+  return orgDb.rows<DayAmounts>(
+    `select ${DAY_AMOUNTS} from dispute_days n where n.org_id = $1 and n.dispute_id = $2::uuid order by n.day`,
     [orgDb.orgId, id],
   );
-  return rows.map(amountsOfDay);
 }
 
-/**
- * The days of a finding that no dispute is about or was about, in their order: none over the finding, in whichever way it
- * was made then, and none over the same explanation of the day.
- */
-export async function listUndisputedDays(
-  inside: OrgDb,
-  findingId: string,
-): Promise<Omit<FindingDay, 'probability'>[]> {
-  const rows = await inside.rows<DayRow>(
-    `select n.day, n.billed_usd, n.expected_usd, n.impact_usd, n.rate_usd, n.volume_usd, n.own_pricing_usd
+/** Days of a finding that no dispute covers, neither of the finding nor of the same explanation. */
+export async function listUndisputedDays(inside: OrgDb, findingId: string): Promise<DayAmounts[]> {
+  return inside.rows<DayAmounts>(
+    `select ${DAY_AMOUNTS}
      from findings f join finding_days n on n.org_id = $1 and n.finding_id = f.id
      where f.org_id = $1 and f.id = $2::uuid and not exists (
        select from disputes p join dispute_days d on d.org_id = $1 and d.dispute_id = p.id
@@ -169,14 +146,9 @@ export async function listUndisputedDays(
      order by n.day`,
     [inside.orgId, findingId],
   );
-  return rows.map(amountsOfDay);
 }
 
-/**
- * An open dispute over days of a finding's series that was opened under another name, and whose own finding is gone or no
- * longer has those days: the same dollars, perhaps. Undefined where there is none. Disputes of findings that stand hold
- * other dollars of the same day, since none is found twice.
- */
+/** An open dispute over the same days whose own finding is gone or lost those days: perhaps the same dollars. */
 export async function findRivalDispute(inside: OrgDb, findingId: string): Promise<string | undefined> {
   const rows = await inside.rows<{ id: string }>(
     `select d.dispute_id as id
@@ -193,10 +165,7 @@ export async function findRivalDispute(inside: OrgDb, findingId: string): Promis
   return rows[0]?.id;
 }
 
-/**
- * Disputes that a finding's days are in, newest first: those over the finding, and those over the same explanation of one
- * of its days that was another finding's then, as when later runs find in two parts what they had found in one.
- */
+/** Disputes over the finding or over the same explanation of one of its days, newest first. */
 export async function listDisputesOf(orgDb: OrgDb, findingId: string): Promise<StoredDispute[]> {
   return orgDb.rows<StoredDispute>(
     `select ${DISPUTE.columns} from disputes where org_id = $1 and (finding_id = $2::uuid or id in (
@@ -213,7 +182,7 @@ export async function listDisputesOf(orgDb: OrgDb, findingId: string): Promise<S
 export interface NewDispute {
   id: string;
   /** Days of the finding that no dispute is about. */
-  days: readonly Omit<FindingDay, 'probability'>[];
+  days: readonly DayAmounts[];
   amountCents: bigint;
   reason: string;
   tier: DisputeTier;
@@ -221,10 +190,7 @@ export interface NewDispute {
   openedBy: string;
 }
 
-/**
- * Opens a dispute over days of a finding, in the transaction that holds it, and leaves its webhook message. Undefined, and
- * nothing done, where there is no such finding.
- */
+/** Opens a dispute and publishes its message. Undefined where there is no such finding. */
 export async function insertDispute(
   inside: OrgDb,
   findingId: string,
@@ -265,7 +231,6 @@ export interface HeldDispute {
   claimStatus: ClaimStatus | null;
 }
 
-/** Undefined where there is no such dispute. */
 export async function lockDispute(inside: OrgDb, id: string): Promise<HeldDispute | undefined> {
   const held = await inside.rows('select 1 from disputes where org_id = $1 and id = $2::uuid for update', [
     inside.orgId,
@@ -284,7 +249,6 @@ export async function lockDispute(inside: OrgDb, id: string): Promise<HeldDisput
 export interface Resolution {
   resolution: string;
   notes: string | null;
-  /** Who resolves it. */
   by: string;
   /** Now, by the database's clock, where nothing is said. */
   atMicros?: bigint;
@@ -304,10 +268,7 @@ export function resolveDisputesOfClaim(
   return resolveWhere(inside, `claim_id = $2::uuid and status <> 'resolved'`, claimId, resolution);
 }
 
-/**
- * Resolves disputes in the caller's transaction: other disputes may claim their days from then on, and each leaves its
- * webhook message. A resolved dispute never changes again, so each has one message.
- */
+/** Resolves disputes, frees their days and publishes one message each. */
 async function resolveWhere(
   inside: OrgDb,
   condition: string,
@@ -382,13 +343,9 @@ const EXPORTED = defineEntity<ExportedDispute>('disputes', {
   resolvedAtMicros: column(),
 });
 
-/** Rows of one statement of an export. */
 const EXPORT_ROWS = 500;
 
-/**
- * Disputes in the order in which they were opened, page by page, each page in a statement of its own: a reader who takes
- * long holds nothing back. Those that were there when it began are told once each.
- */
+/** Disputes in order of opening; each page is its own statement, so that a slow reader holds nothing back. */
 export async function* streamDisputes(
   orgDb: OrgDb,
   status: DisputeStatus | undefined,

@@ -1,5 +1,5 @@
-import type { DisputeStatus } from '../../domain/claims/decision.js';
 import type { DraftDispute, DraftEvidence, NettedUndercharge } from '../../domain/claims/draft.js';
+import type { DisputeStatus } from '../../domain/claims/financialSummary.js';
 import type { Finding } from '../../domain/reconciliation/inference/finding.js';
 import {
   type FindingLineText,
@@ -9,9 +9,8 @@ import { reasonOf } from '../../domain/reconciliation/inference/words.js';
 import { column, converted, defineEntity } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
-import { amountsOfDay, type DayRow } from '../reconciliation/findings.js';
+import { DAY_AMOUNTS, type DayAmounts } from '../reconciliation/findings.js';
 
-/** An account of a provider, as claims are made of one. */
 export interface ClaimedAccount {
   provider: string;
   accountId: string;
@@ -26,7 +25,6 @@ export interface ClaimableDispute extends ClaimedAccount {
 
 const CLAIMABLE = 'id, status, claim_id as "claimId", provider, provider_account_id as "accountId"';
 
-/** Those of these disputes that there are, by id. */
 export async function listClaimable(orgDb: OrgDb, ids: readonly string[]): Promise<ClaimableDispute[]> {
   return orgDb.rows<ClaimableDispute>(
     `select ${CLAIMABLE} from disputes where org_id = $1 and id = any($2::uuid[]) order by id`,
@@ -42,10 +40,7 @@ export async function lockClaimable(inside: OrgDb, ids: readonly string[]): Prom
   );
 }
 
-/**
- * Accounts with disputes that a run drafts claims over, by name: open ones in no claim, all of whose days are still found,
- * final and not UNVERIFIED, and for no less than a cent under what is disputed. Null: of every provider, every account.
- */
+/** Accounts with open unclaimed disputes whose days are all still found, final and verified, for at most a cent less. */
 export async function listDraftableAccounts(
   orgDb: OrgDb,
   provider: string | null,
@@ -125,20 +120,16 @@ export async function loadDraftDisputes(orgDb: OrgDb, ids: readonly string[]): P
     values,
   );
   const days = new Map<string, DraftDispute['days'][number][]>(disputes.map(({ id }) => [id, []]));
-  for (const row of await orgDb.rows<DayRow & { dispute_id: string; variant: string }>(
-    `select dispute_id, variant, day, billed_usd, expected_usd, impact_usd, rate_usd, volume_usd, own_pricing_usd
-     from dispute_days where org_id = $1 and dispute_id = any($2::uuid[]) order by day`,
+  for (const { disputeId, ...day } of await orgDb.rows<DayAmounts & { disputeId: string; variant: string }>(
+    `select n.dispute_id as "disputeId", n.variant, ${DAY_AMOUNTS}
+     from dispute_days n where n.org_id = $1 and n.dispute_id = any($2::uuid[]) order by n.day`,
     values,
   ))
-    days.get(row.dispute_id)?.push({ ...amountsOfDay(row), variant: row.variant });
+    days.get(disputeId)?.push(day);
   return DRAFT_DISPUTE.read(disputes).map((dispute) => ({ ...dispute, days: days.get(dispute.id) ?? [] }));
 }
 
-/**
- * What a provider charged an account too little in months (`YYYY-MM`), day by day, as far as no claim has netted it:
- * mistakes of the provider that are final and not UNVERIFIED, and that nobody has dismissed. What a claim that was
- * credited has netted is settled with it and stays away.
- */
+/** Undercharges of months (`YYYY-MM`) that no claim has netted: final verified provider mistakes that nobody dismissed. */
 export async function listNettable(
   orgDb: OrgDb,
   { provider, accountId }: ClaimedAccount,

@@ -3,12 +3,12 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { type BilledRow, MONTH_REPORT } from '../../domain/billing/billedRow.js';
 import type { ConnectionSettings } from '../../domain/billing/connections.js';
+import type { PackedFile } from '../../domain/claims/evidence/claimCsv.js';
 import type { EvidenceFile } from '../../domain/claims/evidence/claimEvidence.js';
-import type { PackedFile } from '../../domain/claims/evidence/packManifest.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
+import { joinKeyAccount, keyAccount } from '../billing/billingCells.js';
 import { countedRowsSql, countedSourcesSql } from '../billing/billingRows.js';
-import { joinKeyAccount, keyAccount } from '../billing/keyAccounts.js';
 import type { OrgDb } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
 
@@ -21,7 +21,6 @@ export interface ClaimedSeries {
   model: string;
 }
 
-/** A published day of a series. */
 export interface PublishedDay {
   day: string;
   /** As `evidenceFromJson` reads it; null of days from before evidence was kept. */
@@ -59,7 +58,6 @@ export interface RunWindow {
   dayOffsets: Record<string, number>;
 }
 
-/** Undefined where there is no such run. */
 export async function findRunWindow(orgDb: OrgDb, runId: string): Promise<RunWindow | undefined> {
   const [row] = await orgDb.rows<RunWindow>(
     `select window_start as "startMicros", window_end as "endMicros", day_offsets as "dayOffsets"
@@ -102,10 +100,7 @@ const ROW_COLUMNS = `r.source_id as "sourceId", r.row_no as "rowNo", r.provider_
   r.service_tier as "serviceTier", r.is_batch as "isBatch", r.long_context as "longContext", r.region, r.project, r.api_key as "apiKey",
   r.quantity, r.amount_usd as "amountPico", r.currency, r.original_amount as "originalAmount"`;
 
-/**
- * The rows of the bill that count for some days of an account ('' for all accounts of the provider) and that name one of
- * the models, or where they name none one of the labels. In one order.
- */
+/** Counted rows of some days that name one of the models, or no model and one of the labels; '' for all accounts. */
 export async function listCountedRows(
   orgDb: OrgDb,
   of: {
@@ -127,7 +122,6 @@ export async function listCountedRows(
   );
 }
 
-/** Where rows of a bill came from. */
 export interface EvidenceSource {
   id: string;
   kind: 'file' | 'api';
@@ -145,7 +139,6 @@ export interface EvidenceSource {
   periodEnd: string | null;
 }
 
-/** The sources with these ids, in the order of their ids. */
 export async function listEvidenceSources(orgDb: OrgDb, ids: readonly string[]): Promise<EvidenceSource[]> {
   return orgDb.rows<EvidenceSource>(
     `select s.id, s.kind, s.provider, s.filename, s.format, s.sha256, s.size_bytes as "sizeBytes",
@@ -157,7 +150,6 @@ export async function listEvidenceSources(orgDb: OrgDb, ids: readonly string[]):
   );
 }
 
-/** A page that a sync read, as it came. */
 interface EvidenceFetchedPage {
   id: string;
   requestPath: string;
@@ -181,7 +173,6 @@ export async function listPagesOfSource(orgDb: OrgDb, sourceId: string): Promise
   );
 }
 
-/** The bytes of an uploaded file, in their order. */
 export async function readFileBytes(orgDb: OrgDb, sourceId: string): Promise<Buffer> {
   const rows = await orgDb.rows<{ body: Buffer }>(
     'select body from billing_pages where org_id = $1 and source_id = $2::uuid order by page_no',
@@ -219,7 +210,6 @@ export interface EvidenceEvent {
 
 export interface EventsOfDay {
   provider: string;
-  /** '' where calls of every account count. */
   accountId: string;
   /** The billed names of the calls' models. */
   models: readonly string[];
@@ -276,36 +266,28 @@ export async function listEventsOfDay(
 const pack = promisify(gzip);
 const unpack = promisify(gunzip);
 
-/** A file and what is known of it. */
 export interface StoredFile extends PackedFile {
   bytes: Buffer;
 }
 
 interface FileRow {
   name: string;
-  media_type: string;
-  bytes: number;
+  mediaType: string;
+  sizeBytes: number;
   sha256: Buffer;
   content: Buffer;
 }
 
-const COLUMNS = 'name, media_type, bytes, sha256, content';
+const COLUMNS = 'name, media_type as "mediaType", bytes as "sizeBytes", sha256, content';
 
 /** Throws Error for bytes that are not those that were stored. */
-async function fromFileRow(row: FileRow): Promise<StoredFile> {
-  const bytes = await unpack(row.content);
+async function fromFileRow({ content, sha256, ...file }: FileRow): Promise<StoredFile> {
+  const bytes = await unpack(content);
   const digest = createHash('sha256').update(bytes).digest();
-  if (!digest.equals(row.sha256)) throw new Error(`the stored file ${row.name} of a claim is damaged`);
-  return {
-    name: row.name,
-    mediaType: row.media_type,
-    sizeBytes: row.bytes,
-    sha256: digest.toString('hex'),
-    bytes,
-  };
+  if (!digest.equals(sha256)) throw new Error(`the stored file ${file.name} of a claim is damaged`);
+  return { ...file, sha256: digest.toString('hex'), bytes };
 }
 
-/** Undefined where there is no such claim, or no such file of it. */
 export async function findClaimFile(
   orgDb: OrgDb,
   claimId: string,
@@ -344,11 +326,7 @@ export async function insertClaimFiles(
     );
 }
 
-/**
- * Stores a file that is made from a claim's frozen evidence, once, as long as it is that evidence: a draft may have been
- * made anew meanwhile. Call it in a transaction. Returns the stored one, which another may have stored first; undefined
- * where the evidence is other.
- */
+/** Stores a file once while the claim's evidence is unchanged; undefined when it changed. Call it in a transaction. */
 export async function insertClaimFile(
   inside: OrgDb,
   claimId: string,

@@ -1,28 +1,17 @@
 import type { FindingSum } from '../../domain/claims/financialSummary.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
-import type { Severity } from '../../domain/policies/alerts/alert.js';
+import type { Severity } from '../../domain/policies/alert.js';
 import type { PolicyType } from '../../domain/policies/policy.js';
 import { BLAMES } from '../../domain/reconciliation/inference/finding.js';
 import { GRADES } from '../../domain/reconciliation/matching/cells.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import { type FindingFilter, findingConditions } from '../reconciliation/findings.js';
 
-interface SumRow {
-  provider: string;
-  provider_account_id: string;
-  month: string;
-  traits: number;
-  impact_usd: Pico;
-}
-
 /** The number of a word in its list, in SQL. */
 const numberOf = (column: string, words: readonly string[]) =>
   `case ${column} ${words.map((word, at) => `when '${word}' then ${at}`).join(' ')} end`;
 
-/**
- * All that decides what days of a finding `f` count as, beside whose they are, in one number, by which is grouped faster than
- * by nine columns: six bits, then its grade and its blame.
- */
+/** All traits of finding `f` in one number, which groups faster than nine columns: six bits, grade, blame. */
 const TRAITS = `(f.kind = 'unexplained')::int + 2 * (f.status = 'confirmed')::int + 4 * (f.direction = 'overcharge')::int
          + 8 * f.claimable::int + 16 * f.provisional::int + 32 * f.critical::int
          + 64 * ${numberOf('f.grade', GRADES)} + 256 * ${numberOf('f.blame', BLAMES)}`;
@@ -80,34 +69,25 @@ const PARTS = `counted as not materialized (
          select day, impact_usd from finding_days
          where org_id = $1 and finding_id = s.finding_id and finding_days.day = s.day and ${IN_WINDOW} offset 0) n)`;
 
-/**
- * The days of findings in [fromDay, toDay] (both inclusive; null: without a bound), added up by all that decides what they
- * count as. Not among them: what somebody has dismissed, what later runs no longer find, the organization's own mistakes
- * and days of disputes that are resolved.
- */
+/** Findings' days in [fromDay, toDay] (inclusive; null: open) by traits, without dismissed, gone, own and resolved ones. */
 export async function sumFindingDays(
   orgDb: OrgDb,
   window: { fromDay: string | null; toDay: string | null },
 ): Promise<FindingSum[]> {
-  const rows = await orgDb.rows<SumRow>(
+  const rows = await orgDb.rows<
+    Pick<FindingSum, 'provider' | 'accountId' | 'month' | 'impactPico'> & { traits: number }
+  >(
     `with ${PARTS}
-     select provider, provider_account_id, to_char(p.month, 'YYYY-MM') as month, traits, sum(impact_usd) as impact_usd
+     select provider, provider_account_id as "accountId", to_char(p.month, 'YYYY-MM') as month, traits, sum(impact_usd) as "impactPico"
      from parts p
      group by p.month, provider, provider_account_id, traits
      order by p.month desc, provider, provider_account_id, traits`,
     [orgDb.orgId, window.fromDay, window.toDay],
   );
-  return rows.map(({ provider, provider_account_id, month, traits, impact_usd }) => ({
-    ...{ provider, accountId: provider_account_id, month, impactPico: impact_usd },
-    ...fromTraits(traits),
-  }));
+  return rows.map(({ traits, ...sum }) => ({ ...sum, ...fromTraits(traits) }));
 }
 
-/**
- * What findings with an explanation come to on the days of a window (both inclusive), by account: whosever mistake it is, and
- * what was charged too little taken off. Not among them: what somebody has dismissed, what later runs no longer find, and what
- * an invoice charges beyond the bill.
- */
+/** Sums explained findings on the window's days by account, undercharges deducted, without dismissed, gone and invoices' ones. */
 export async function sumExplainedDays(
   orgDb: OrgDb,
   window: { fromDay: string; toDay: string },
@@ -129,7 +109,6 @@ export interface BrokenPolicy {
   policyId: number;
   policyType: PolicyType;
   alerts: number;
-  /** Of these nobody knows what the call costs: not in the sum, and not known to be free. */
   alertsWithoutCost: number;
   /** What the calls cost when the alerts were made. */
   impactPico: Pico;
@@ -142,20 +121,6 @@ export interface BrokenPolicy {
   createdAtMicros: bigint;
 }
 
-interface BrokenPolicyRow {
-  policy_id: number;
-  policy_type: PolicyType;
-  alerts: number;
-  without_cost: number;
-  impact_usd: Pico;
-  provider: string | null;
-  model: string | null;
-  first_at: bigint;
-  last_at: bigint;
-  severity: Severity;
-  created_at: bigint;
-}
-
 /** Policies with open alerts, the most expensive first, then by number. At most one a type of policy. */
 export async function listBrokenPolicies(
   orgDb: OrgDb,
@@ -166,33 +131,21 @@ export async function listBrokenPolicies(
     filter.provider ?? null,
     decimalFromPico(filter.minImpactPico ?? 0n),
   ];
-  const rows = await orgDb.rows<BrokenPolicyRow>(
-    `select max(policy_id) as policy_id, policy_type, count(*)::bigint as alerts, (count(*) - count(cost_usd))::bigint as without_cost,
-       coalesce(sum(cost_usd), 0) as impact_usd, min(event_timestamp) as first_at, max(event_timestamp) as last_at,
+  return orgDb.rows<BrokenPolicy>(
+    `select max(policy_id) as "policyId", policy_type as "policyType", count(*)::bigint as alerts,
+       (count(*) - count(cost_usd))::bigint as "alertsWithoutCost", coalesce(sum(cost_usd), 0) as "impactPico",
+       min(event_timestamp) as "firstMicros", max(event_timestamp) as "lastMicros",
        case when min(provider) = max(provider) and count(provider) = count(*) then min(provider) end as provider,
        case when min(model) = max(model) and count(model) = count(*) then min(model) end as model,
        (array['low', 'medium', 'high'])[max(array_position(array['low', 'medium', 'high'], severity))] as severity,
-       min(created_at) as created_at
+       min(created_at) as "createdAtMicros"
      from alerts
      where org_id = $1 and kind = 'policy' and status = 'open' and merged_into is null and ($2::text is null or provider = $2)
      group by policy_type
      having coalesce(sum(cost_usd), 0) >= $3::numeric
-     order by impact_usd desc, policy_id`,
+     order by "impactPico" desc, "policyId"`,
     values,
   );
-  return rows.map((row) => ({
-    policyId: row.policy_id,
-    policyType: row.policy_type,
-    alerts: row.alerts,
-    alertsWithoutCost: row.without_cost,
-    impactPico: row.impact_usd,
-    provider: row.provider,
-    model: row.model,
-    firstMicros: row.first_at,
-    lastMicros: row.last_at,
-    severity: row.severity,
-    createdAtMicros: row.created_at,
-  }));
 }
 
 /** The size of all findings that a filter lets through, whichever way they are, and how many they are. */
@@ -201,10 +154,10 @@ export async function sumFindings(
   filter: FindingFilter,
 ): Promise<{ findings: number; sizePico: Pico }> {
   const values: SqlValue[] = [orgDb.orgId];
-  const rows = await orgDb.rows<{ findings: number; size_usd: Pico }>(
-    `select count(*)::bigint as findings, coalesce(sum(abs(f.impact_usd)), 0) as size_usd
+  const [sum] = await orgDb.rows<{ findings: number; sizePico: Pico }>(
+    `select count(*)::bigint as findings, coalesce(sum(abs(f.impact_usd)), 0) as "sizePico"
      from findings f where ${findingConditions(filter, values).join(' and ')}`,
     values,
   );
-  return { findings: rows[0]?.findings ?? 0, sizePico: rows[0]?.size_usd ?? 0n };
+  return sum ?? { findings: 0, sizePico: 0n };
 }

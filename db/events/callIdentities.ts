@@ -22,7 +22,6 @@ export type IdentifiedCall = Pick<
 >;
 
 export interface IdentifiedReport {
-  /** Its event. */
   id: string;
   call: IdentifiedCall;
 }
@@ -30,7 +29,6 @@ export interface IdentifiedReport {
 /** An identity that another report has, its row locked. */
 export interface HeldIdentity {
   identity: CallIdentity;
-  /** The event of a report that has it. */
   eventId: string;
   /** The event that counts for the call, as far as the row knows: it may be superseded since. */
   holderId: string;
@@ -49,7 +47,6 @@ const OLD = `interval '1 day'`;
 
 export const isPlace = (identity: CallIdentity): identity is SpanLink => 'spanId' in identity;
 
-/** Equal for equal identities. */
 export function identityKey(identity: CallIdentity): string {
   return isPlace(identity)
     ? `span ${identity.traceId} ${identity.spanId}`
@@ -70,10 +67,7 @@ interface Wanted {
   eventIds: [string, ...string[]];
 }
 
-/**
- * Stores the identities of these reports that nobody has, and locks the rows of the others, in an order that is the same
- * in every transaction.
- */
+/** Stores new identities and locks the others, in the same order in every transaction. */
 export async function lockIdentities(
   orgDb: OrgDb,
   reports: readonly IdentifiedReport[],
@@ -113,7 +107,6 @@ function identityArrays(identities: readonly CallIdentity[]): string[] {
   ];
 }
 
-/** Keys of the identities that nobody had. */
 async function insertIdentities(orgDb: OrgDb, wanted: readonly Wanted[]): Promise<Set<string>> {
   if (wanted.length === 0) return new Set();
   const rows = await orgDb.rows<IdentityRow>(
@@ -177,10 +170,7 @@ async function lockPlaces(orgDb: OrgDb, wanted: readonly Wanted[]): Promise<Held
   return keyed.flatMap(({ row, link }) => (row.event_id === null ? [] : [heldIdentity(row, link)]));
 }
 
-/**
- * Gives places at which only a span that is no call was seen to reports from there. The sweep looks at their traces
- * again: they have one call more.
- */
+/** Assigns reports to places where only a span that is no call was seen; the sweep revisits their traces. */
 async function takePlaces(orgDb: OrgDb, places: readonly Wanted[]): Promise<void> {
   if (places.length === 0) return;
   await orgDb.run(
@@ -246,10 +236,7 @@ export async function movePlaces(orgDb: OrgDb, places: readonly RicherPlace[]): 
   );
 }
 
-/**
- * As `pointIdentities`, for the response ids that superseded events of these traces were the first to report. Rows that
- * another transaction holds are passed over: it finds the way by `superseded_by`, and points them itself.
- */
+/** As `pointIdentities`, for response ids first reported by superseded events; rows locked elsewhere are skipped. */
 export async function pointResponsesOf(
   orgDb: OrgDb,
   traceIds: readonly string[],

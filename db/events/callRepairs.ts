@@ -2,8 +2,8 @@ import { decimalFromPico, type Pico } from '../../domain/money.js';
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
+import { timeOfId } from './events.js';
 import { type EventRow, fromEventRow, SELECT_EVENT, type StoredEvent } from './storedEvents.js';
-import { timeOfId } from './supersededChains.js';
 
 /** Stages of the search for calls that an earlier version counted more than once (docs/decisions/0001). */
 export const REPAIR_STAGES = ['search', 'merge', 'done'] as const;

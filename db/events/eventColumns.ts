@@ -1,13 +1,10 @@
 import type { BillerSpan, CallRecord } from '../../domain/events/event.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { CallPrice } from '../../domain/pricing/cost.js';
-import { costOf, isUnmetered } from '../../domain/pricing/eventPrice.js';
+import { type CallPrice, costOf, isUnmetered } from '../../domain/pricing/cost.js';
 import { plainArray, textArray } from '../pgArray.js';
 
-/** A call that is ready to be stored: resolved, hashed and priced. */
 export interface StorableEvent {
-  /** uuid that carries the call's time. */
   id: string;
   apiKeyHash: string;
   apiKeyId: string;
@@ -33,7 +30,6 @@ export type Column = readonly [
   nothing?: null | 0 | false,
 ];
 
-/** The columns of an event that ingest writes. */
 export const COLUMNS: readonly Column[] = [
   ['id', 'uuid', 'plain', (e) => e.id],
   ['timestamp', 'timestamptz', 'plain', (e) => isoFromMicros(e.call.startMicros)],
@@ -158,7 +154,6 @@ export function completion(first: number): { arrays: string; names: string; assi
   };
 }
 
-/** The arrays for `completion`. */
 export function completionArrays(events: readonly StorableEvent[]): string[] {
   return COMPLETED_COLUMNS.map(([, , form, of]) =>
     form === 'text' ? textArray(events.map(of) as (string | null)[]) : plainArray(events.map(of)),
@@ -176,7 +171,6 @@ export function spanText({ trace, startMicros, endMicros }: BillerSpan): string 
   return [...place, startMicros, endMicros].join(' ');
 }
 
-/** The report behind `spanText`. */
 export function spanOfText(text: string): BillerSpan {
   const [traceId = '', spanId = '', parent = '', start = '0', end = '0'] = text.split(' ');
   const trace = traceId === '' ? null : { traceId, spanId, parentSpanId: parent === '' ? null : parent };

@@ -1,4 +1,5 @@
 import { DomainError } from '../../domain/errors.js';
+import { EVENT_COLUMNS } from '../../domain/events/event.js';
 import { findMicrosOfUuid } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
@@ -13,7 +14,6 @@ import {
   SELECT_PROMPT_HASH,
   type StoredEvent,
 } from './storedEvents.js';
-import { type Chains, endOf, findLiveIds, shortenChains, walkChains } from './supersededChains.js';
 
 export interface EventFilter {
   sessionId?: string | undefined;
@@ -23,7 +23,6 @@ export interface EventFilter {
   feature?: string | undefined;
   projectId?: string | undefined;
   kind?: string | undefined;
-  /** Half-open bounds on the event's time. */
   fromMicros?: bigint | undefined;
   toMicros?: bigint | undefined;
   includeSuperseded?: boolean | undefined;
@@ -62,11 +61,7 @@ export function eventConditions(orgDb: OrgDb, filter: EventFilter, values: SqlVa
   return conditions.join(' and ') + andOfProject(orgDb, values, 'e.project_id');
 }
 
-/**
- * One page of events, newest first (timestamp, then id), and whether more follow. `recentMicros`: a time from which on
- * a page is usually full; looked at first, so that Postgres plans for a few partitions instead of all. It changes no
- * answer.
- */
+/** One page of events, newest first. `recentMicros` is tried first so that Postgres plans for few partitions. */
 export async function listEvents(
   orgDb: OrgDb,
   filter: EventFilter,
@@ -126,11 +121,7 @@ async function withLiveEvents(orgDb: OrgDb, events: StoredEvent[]): Promise<Stor
   );
 }
 
-/**
- * The event behind an id, superseded or not. The id carries the event's time, so it is found in the index that
- * serves every time-ordered read. Error: not_found, for an unknown id and for another organization's or, with a handle of
- * a project, another project's alike.
- */
+/** The event behind an id, found by the time in it. Error not_found, also for another organization or project. */
 export async function getEvent(orgDb: OrgDb, id: string, includePayload: boolean): Promise<StoredEvent> {
   const micros = findMicrosOfUuid(id);
   const values: SqlValue[] = micros === undefined ? [] : [orgDb.orgId, isoFromMicros(micros), id];
@@ -149,10 +140,7 @@ export async function getEvent(orgDb: OrgDb, id: string, includePayload: boolean
   return event as StoredEvent;
 }
 
-/**
- * Events by uuid, superseded ones too, oldest first; ids that are not there are passed over. The rows are locked: what
- * is decided on them holds until the transaction ends, and another one that decides on them waits and reads them anew.
- */
+/** Events by uuid, oldest first, locked until the transaction ends; unknown ids are skipped. */
 export function lockEventsById(orgDb: OrgDb, ids: readonly string[]): Promise<StoredEvent[]> {
   return selectById(orgDb, ids, 'for update of e');
 }
@@ -203,11 +191,7 @@ async function selectById(
 const ROUNDS_MAX = 64;
 const RETRY_AFTER_SECONDS = 1;
 
-/**
- * For each of these events the one that counts for its call, locked: of two reports that meet at the same time the
- * second sees what the first made of the call. Without those of which none is stored any more. What was walked over
- * names the end of its chain from then on.
- */
+/** For each event the one that counts for its call, locked; shortens the chains that it walked. */
 export async function lockLiveEvents(
   orgDb: OrgDb,
   ids: readonly string[],
@@ -247,4 +231,151 @@ function tooManyAtOnce(): DomainError {
     'too many requests report the same call at once; send these again',
     { retryAfterSeconds: RETRY_AFTER_SECONDS },
   );
+}
+
+/** `superseded_by` names the successor at that time, which may be superseded since: a chain of any length. */
+
+/** Events of long chains that one transaction corrects. */
+const SHORTENED_MAX = 1_000;
+
+/** The time in an event's id, which finds its partition (domain/ids.ts, uuidFromMicros). */
+export const timeOfId = (id: string) => {
+  const hex = (from: number, digits: number) =>
+    `('x' || lpad(substr(replace(${id}::text, '-', ''), ${from}, ${digits}), 16, '0'))::bit(64)::bigint`;
+  return `(timestamptz 'epoch' + (${hex(1, 12)} * 1000 + ${hex(14, 3)}) * interval '1 microsecond')`;
+};
+
+/** From each event of a chain to the next; null at the end. */
+export type Chains = Map<string, string | null>;
+
+// A step is one look into an index, whatever Postgres believes of the number of rows; `union` ends a circle.
+const WALK = `
+with recursive walked (id, superseded_by) as (
+  select e.id, e.superseded_by from unnest($2::timestamptz[], $3::uuid[]) as s (at, id) cross join lateral (
+    select id, superseded_by from events where org_id = $1 and timestamp = s.at and id = s.id limit 1) e
+  union
+  select e.id, e.superseded_by from walked w cross join lateral (
+    select id, superseded_by from events
+    where org_id = $1 and timestamp = ${timeOfId('w.superseded_by')} and id = w.superseded_by limit 1) e
+  where w.superseded_by is not null)
+select id, superseded_by as "supersededBy" from walked`;
+
+/** The chains from these events to their ends, in one statement. */
+export async function walkChains(orgDb: OrgDb, ids: readonly string[]): Promise<Chains> {
+  const timed = ids.flatMap(withTime);
+  if (timed.length === 0) return new Map();
+  const links = await orgDb.rows<{ id: string; supersededBy: string | null }>(
+    WALK,
+    [orgDb.orgId, textArray(timed.map(({ time }) => time)), plainArray(timed.map(({ id }) => id))],
+    'walk_chains',
+  );
+  return new Map(links.map(({ id, supersededBy }) => [id, supersededBy]));
+}
+
+/** The end of the chain; undefined where an event is gone for its age. @throws Error for a circle. */
+export function endOf(chains: Chains, id: string): string | undefined {
+  let at = id;
+  for (let step = 0; step <= chains.size; step += 1) {
+    const next = chains.get(at);
+    if (next === undefined) return undefined;
+    if (next === null) return at;
+    at = next;
+  }
+  throw new Error(`the events of a call supersede each other in a circle: ${id}`);
+}
+
+function withTime(id: string): { id: string; time: string }[] {
+  const micros = findMicrosOfUuid(id);
+  return micros === undefined ? [] : [{ id, time: isoFromMicros(micros) }];
+}
+
+/** For each event the one that counts for its call; without those whose chain ends at an event that is gone. */
+export async function findLiveIds(orgDb: OrgDb, ids: readonly string[]): Promise<Map<string, string>> {
+  const chains = await walkChains(orgDb, [...new Set(ids)]);
+  return new Map(
+    ids.flatMap((id) => {
+      const end = endOf(chains, id);
+      return end === undefined ? [] : [[id, end]];
+    }),
+  );
+}
+
+/** Lets events that name one which is superseded itself name the end of the chain. What others hold stays for another time. */
+export async function shortenChains(orgDb: OrgDb, walked: Chains): Promise<void> {
+  const long = [...walked].flatMap(([id, next]) => {
+    const end = next === null ? undefined : endOf(walked, id);
+    return end === undefined || end === next ? [] : withTime(id).map((place) => ({ ...place, end }));
+  });
+  const some = long.slice(0, SHORTENED_MAX);
+  if (some.length === 0) return;
+  await orgDb.run(
+    `update events e set superseded_by = s.live_id from unnest($2::timestamptz[], $3::uuid[], $4::uuid[]) as w (at, id, live_id)
+     cross join lateral (
+       select timestamp, id, w.live_id from events
+       where org_id = $1 and timestamp = w.at and id = w.id and superseded_by is not null for update skip locked) s
+     where e.org_id = $1 and e.timestamp = s.timestamp and e.id = s.id`,
+    [
+      orgDb.orgId,
+      textArray(some.map(({ time }) => time)),
+      plainArray(some.map(({ id }) => id)),
+      plainArray(some.map(({ end }) => end)),
+    ],
+  );
+}
+
+/** Rows of one partition of an export. */
+export const EXPORT_PARTITION_ROWS = 500;
+
+/** Where the columns that the keyset needs stand in an exported row. */
+export const EXPORT_ID_INDEX = EVENT_COLUMNS.indexOf('id');
+export const EXPORT_TIMESTAMP_INDEX = EVENT_COLUMNS.indexOf('timestamp');
+
+const LIST_COLUMNS: ReadonlySet<string> = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
+
+/** `project` names the parameter of the handle's project. Times alone are read in the index's order (docs/decisions/0042). */
+const EXPORT_BASE = (includePayload: boolean, after: boolean, project: string | undefined) => `
+select ${EVENT_COLUMNS.map((name) => (LIST_COLUMNS.has(name) ? `array_to_json(e.${name})` : `e.${name}`)).join(', ')}
+  ${includePayload ? `, p.payload, p.tool_input, p.tool_output, p.service` : ''}
+from (select * from events e where e.org_id = $1 and e.timestamp >= $2::timestamptz and e.timestamp < $3::timestamptz and e.ingested_at <= $4::timestamptz
+  and e.superseded_by is null ${project === undefined ? '' : `and e.project_id = ${project}`}
+  ${after ? 'and e.timestamp >= $5::timestamptz and (e.timestamp, e.id) > ($5::timestamptz, $6::uuid)' : ''}
+  order by e.timestamp fetch first ${EXPORT_PARTITION_ROWS} rows with ties) e ${includePayload ? PAYLOAD_JOIN : ''}
+order by e.timestamp, e.id
+limit ${EXPORT_PARTITION_ROWS}`;
+
+/** Events of a window as texts, oldest first, each partition its own transaction; later ingested events stay out. */
+export async function* streamEventTexts(
+  orgDb: OrgDb,
+  window: { fromMicros: bigint; toMicros: bigint; snapshotMicros: bigint },
+  includePayload: boolean,
+): AsyncGenerator<(string | null)[][]> {
+  const base: SqlValue[] = [
+    orgDb.orgId,
+    isoFromMicros(window.fromMicros),
+    isoFromMicros(window.toMicros),
+    isoFromMicros(window.snapshotMicros),
+  ];
+  const { projectId } = orgDb;
+  const ofProject = projectId === undefined ? [] : [projectId];
+  const variant = includePayload ? 'payload' : 'plain';
+  const read = (after: (string | null)[] | undefined) => {
+    const place =
+      after === undefined ? [] : [after[EXPORT_TIMESTAMP_INDEX] ?? null, after[EXPORT_ID_INDEX] ?? null];
+    const values = [...base, ...place, ...ofProject];
+    const project = projectId === undefined ? undefined : `$${values.length}`;
+    const statement = EXPORT_BASE(includePayload, after !== undefined, project);
+    // Prepared, Postgres would plan for a project of average size: it sorts all that is left of the window for each page.
+    const name =
+      project === undefined ? `export_${after === undefined ? 'first' : 'next'}_${variant}` : undefined;
+    return orgDb.textRows(statement, values, name);
+  };
+  let rows = await read(undefined);
+  while (rows.length > 0) {
+    const last = rows.length === EXPORT_PARTITION_ROWS ? rows[rows.length - 1] : undefined;
+    // The next partition is read while this one is written out.
+    const next = last ? read(last) : Promise.resolve([]);
+    next.catch(() => undefined);
+    yield rows;
+    rows = await next;
+  }
 }

@@ -2,19 +2,17 @@ import { compare } from '../../domain/compare.js';
 import { identityBiller } from '../../domain/events/biller.js';
 import { responseKey } from '../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
+import { type OrganizationSettings, parseSettings } from '../../domain/installation/settings.js';
 import { isoFromMicros } from '../../domain/period.js';
+import type { Policy } from '../../domain/policies/policy.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, plainItems, textArray } from '../pgArray.js';
 import { ALERT_TYPES, alertArrays, insertAlertsSql, type NewAlert } from '../policies/policyAlerts.js';
 import { COLUMNS, type Column, type ColumnValue, LIST_COLUMNS, type StorableEvent } from './eventColumns.js';
-import { RULES_MARK } from './ingestRules.js';
 
 export interface StoreResult {
-  /** Ids of the events that were new. */
   stored: Set<string>;
-  /** Ids of the events whose claim was won. */
   claimed: Set<string>;
-  /** Ids of the alerts of events that were new. */
   alerted: string[];
   /** Of the rules that held: AssumedRules. */
   rulesMark: string | null;
@@ -53,7 +51,6 @@ export interface RefusedItems {
   count: number;
 }
 
-/** Counts refused and left out items by hour and reason. */
 export async function recordRejections(orgDb: OrgDb, rejections: readonly RefusedItems[]): Promise<void> {
   if (rejections.length === 0) return;
   await orgDb.run(
@@ -71,7 +68,6 @@ export async function recordRejections(orgDb: OrgDb, rejections: readonly Refuse
   );
 }
 
-/** A prepared statement with its parameters. */
 export interface StoreStatement {
   name: string;
   text: string;
@@ -81,17 +77,11 @@ export interface StoreStatement {
 const CLAIM_TYPES = ['text', 'text', 'uuid', 'int8', 'int8', 'uuid'];
 const PAYLOAD_TYPES = ['timestamptz', 'uuid', 'jsonb', 'jsonb', 'jsonb', 'jsonb'];
 
-/**
- * Makes of statements at most: each connection prepares those that it meets, so beyond this many a batch of a new
- * make is stored by the statement that has everything.
- */
+/** Statement variants at most: each connection prepares those that it meets. */
 const MAKES_MAX = 32;
 const texts = new Map<string, string>();
 
-/**
- * The statement that stores a batch. Postgres spends on an array whether it says anything or not, so what no row of
- * the batch has is left out: columns that few calls have, claims, payloads, alerts.
- */
+/** Leaves out of the statement every column, claim, payload and alert array that the batch does not use. */
 export function storeStatement(
   orgId: string,
   events: readonly StorableEvent[],
@@ -132,11 +122,7 @@ function statementOf(make: string, orgId: string, literals: readonly (string | u
   return { name: `store_${BigInt(`0b${make}`).toString(36)}`, text, values: [orgId, ...values] };
 }
 
-/**
- * One statement for a batch: the events that are new, the claims on response ids and spans, the payloads and alerts of
- * new events. It answers with the ids of the events that it stored, those of the claims that it won and those of the
- * alerts, as one text each, and with the mark of the rules that held when it began.
- */
+/** One statement: new events, claims, payloads, alerts. Returns the stored ids as texts and the rules' mark. */
 function storeSql(make: string): string {
   let parameters = 1;
   const arrays = (types: readonly string[]) =>
@@ -209,10 +195,7 @@ function columnLiteral(
   return form === 'text' ? textArray(values as (string | null)[]) : plainArray(values);
 }
 
-/**
- * Whether a call can be told again by another span or way in. A superseded report without a place in a trace was
- * resolved by its response id, which is its winner's.
- */
+/** Whether another span or way in can report the call again; else its winner's response id resolved it. */
 export function hasClaim({ call, supersededBy }: StorableEvent): boolean {
   return call.trace !== null || (call.responseId !== null && supersededBy === null);
 }
@@ -285,4 +268,52 @@ function payloadColumns(events: readonly StorableEvent[]): string[] | undefined 
     json((call) => call.toolOutput),
     json((call) => call.service),
   ];
+}
+
+/** What holds for calls that are stored, with the mark of the row's version that it was read with. */
+export interface MarkedRules {
+  settings: OrganizationSettings;
+  /** JSON of the enabled policies, for `parsePolicies`: equal texts are equal policies. */
+  policiesText: string;
+  /** Whether an active webhook endpoint is to be told of alerts. */
+  alertsWanted: boolean;
+  mark: string | null;
+}
+
+/**
+ * SQL of the mark of organization $1's row: the transaction that wrote it last. Whatever holds for calls stands in that
+ * row or moves its `rules_revision`, so a statement that asks for the mark says whether what was read before still holds
+ * in its own snapshot.
+ */
+export const RULES_MARK = '(select xmin::text from organizations where id = $1)';
+
+/** What holds for calls of the organization, in one snapshot, to act on and to be proved by its mark. */
+export async function readMarkedRules(orgDb: OrgDb): Promise<MarkedRules> {
+  const [row] = await orgDb.rows<{
+    settings: unknown;
+    mark: string;
+    policies: string | null;
+    alerts_wanted: boolean;
+  }>(
+    `select settings, xmin::text as mark,
+       (select jsonb_agg(jsonb_build_object('id', id, 'type', policy_type, 'config', config, 'enabled', enabled, 'skipped', skipped)
+          order by policy_type)::text
+        from policies where org_id = $1 and enabled) as policies,
+       exists (select from webhook_endpoints where org_id = $1 and status = 'active' and removed_at is null
+         and (event_types = '{}' or 'alert.created' = any(event_types))) as alerts_wanted
+     from organizations where id = $1`,
+    [orgDb.orgId],
+    'rules_marked',
+  );
+  return {
+    settings: parseSettings(row?.settings ?? {}).settings,
+    policiesText: row?.policies ?? '[]',
+    alertsWanted: row?.alerts_wanted ?? false,
+    mark: row?.mark ?? null,
+  };
+}
+
+/** The policies of a text that `readMarkedRules` gave. They were checked when they were put. */
+export function parsePolicies(text: string): Policy[] {
+  return JSON.parse(text) as Policy[];
 }

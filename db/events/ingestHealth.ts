@@ -1,6 +1,6 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_HOUR } from '../../domain/period.js';
-import type { FormerNotice } from '../../domain/policies/alerts/doubleInstrumentation.js';
+import type { FormerNotice } from '../../domain/policies/alert.js';
 import type { Database } from '../client.js';
 import { andOfProject, type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
 import { readFoldedXid } from '../usage/usage.js';
@@ -13,7 +13,6 @@ import {
   usageLogSql,
 } from '../usage/usageLog.js';
 
-/** What one service's instrumentation scope has sent. */
 export interface SourceHealth {
   serviceName: string;
   scopeName: string;
@@ -25,7 +24,6 @@ export interface SourceHealth {
   unknownBiller: number;
   /** Calls that were left out, since another scope of the service is the one that counts. */
   notCounted: number;
-  /** Refused items by reason. */
   rejected: Record<string, number>;
 }
 
@@ -98,27 +96,16 @@ export interface DoubleReport {
   costPico: Pico;
 }
 
-/** Newest events that are looked at: bounds the sort. */
 const DOUBLE_SAMPLE_ROWS = 20_000;
 /** Fewer pairs than this are chance. */
 const DOUBLE_PAIRS_MIN = 5;
 /** Share of the rarer scope's calls that must have a partner before the pairs are called systematic. */
 const DOUBLE_SHARE_MIN = 0.8;
 
-/**
- * Services that look instrumented twice (ingest.md, one call, several spans, 3): calls of two scopes of one service,
- * equal in model and tokens, that start within a second of each other, and systematically so. They are not merged,
- * since nothing proves it.
- */
+/** Services whose two scopes report equal calls within a second, systematically; not merged, since nothing proves it. */
 export async function listDoubleReports(orgDb: OrgDb, sinceMicros: bigint): Promise<DoubleReport[]> {
   const values: SqlValue[] = [orgDb.orgId, isoFromMicros(sinceMicros)];
-  const rows = await orgDb.rows<{
-    service_name: string;
-    scope_a: string;
-    scope_b: string;
-    pairs: number;
-    cost_usd: Pico;
-  }>(
+  return orgDb.rows<DoubleReport>(
     `with recent as (
        select service_name, scope_name, coalesce(response_model, model) as model, timestamp, input_tokens, output_tokens,
          cache_read, cache_creation, cost_usd
@@ -140,7 +127,7 @@ export async function listDoubleReports(orgDb: OrgDb, sinceMicros: bigint): Prom
        where before_scope is not null and before_scope <> scope_name and timestamp - before_at <= interval '1 second'
        group by 1, 2, 3
      )
-     select p.service_name, p.scope_a, p.scope_b, p.pairs::bigint as pairs, p.cost_usd
+     select p.service_name as "serviceName", array[p.scope_a, p.scope_b] as scopes, p.pairs::bigint as calls, p.cost_usd as "costPico"
      from pairs p
      join counted a on a.service_name = p.service_name and a.scope_name = p.scope_a
      join counted b on b.service_name = p.service_name and b.scope_name = p.scope_b
@@ -148,18 +135,9 @@ export async function listDoubleReports(orgDb: OrgDb, sinceMicros: bigint): Prom
      order by p.cost_usd desc limit 100`,
     values,
   );
-  return rows.map((row) => ({
-    serviceName: row.service_name,
-    scopes: [row.scope_a, row.scope_b],
-    calls: row.pairs,
-    costPico: row.cost_usd,
-  }));
 }
 
-/**
- * Organizations with a service that two scopes reported since a time, by the totals: their calls are worth a look. An
- * organization without new totals costs one row.
- */
+/** Organizations with a service that two scopes reported since a time, by the totals. */
 export async function listDoublyReportedOrganizations(
   database: Database,
   sinceMicros: bigint,

@@ -1,15 +1,14 @@
-import { compareReports } from '../../domain/events/callReport.js';
+import { SpanTree } from '../../domain/events/callGroups.js';
+import { compareReports, mergeReport } from '../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
-import { mergeReport } from '../../domain/events/mergeReport.js';
-import { SpanTree } from '../../domain/events/spanTree.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { Violation } from '../../domain/policies/alerts/alert.js';
-import type { CallPrice } from '../../domain/pricing/cost.js';
-import { priceOf } from '../../domain/pricing/eventPrice.js';
+import type { Violation } from '../../domain/policies/alert.js';
+import { type CallPrice, priceOf } from '../../domain/pricing/cost.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Steps } from '../../domain/steps.js';
 import { UnionFind } from '../../domain/unionFind.js';
 import type { OrgDb } from '../orgDb.js';
+import type { SettledCalls } from '../policies/policyAlerts.js';
 import { Turns } from '../turns.js';
 import {
   type CallIdentity,
@@ -20,7 +19,6 @@ import {
 } from './callIdentities.js';
 import { isSameForm, type StorableEvent } from './eventColumns.js';
 import { type Completed, completeEvents, type Superseded, supersedeEvents } from './revisions.js';
-import type { SettledCalls } from './settledAlerts.js';
 import { callOfStored, knownCostOf, type StoredEvent, storableOf } from './storedEvents.js';
 
 /** A report whose event counts, locked. */
@@ -75,10 +73,7 @@ export interface MergedCall {
   added: readonly AddedReport[];
 }
 
-/**
- * Chooses between reports of one call, of which there is at least one. The result depends on what they report alone, not
- * on their order.
- */
+/** Chooses between reports of one call by their content alone, whatever their order. */
 export function mergeReports(
   reports: readonly LiveReport[],
   added: readonly AddedReport[],

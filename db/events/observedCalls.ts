@@ -1,10 +1,10 @@
 import { knownOffsetHours, timesOfBillingDay } from '../../domain/billing/billingDay.js';
 import { dayOf, isoFromMicros } from '../../domain/period.js';
 import type { Biller } from '../../domain/providers.js';
-import { type ObservedSource, SOURCES_MAX } from '../../domain/reconciliation/evidence/seriesDay.js';
-import { joinKeyAccount, keyAccount } from '../billing/keyAccounts.js';
+import { type ObservedSource, SOURCES_MAX } from '../../domain/reconciliation/evidence/evidenceText.js';
+import { joinKeyAccount, keyAccount } from '../billing/billingCells.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
-import { asColumns, SOURCE_KEYS, SOURCE_MEASURES } from '../usage/sourceDays.js';
+import { asColumns, SOURCE_KEYS, SOURCE_MEASURES } from '../usage/rollups.js';
 import { readFoldedXid, readFoldState } from '../usage/usage.js';
 import { usageLogSql } from '../usage/usageLog.js';
 
@@ -58,12 +58,7 @@ interface DayScope {
   offsetHours?: number;
 }
 
-/**
- * By account that the calls are compared under ('' without one), then model: the services that a biller's calls of one of its
- * days came from, by when they ended, the busiest first and at most SOURCES_MAX, with how many of the calls cannot tell
- * cached input, name the model that answered, and were refused by the provider. Work grows with the day's services; where the biller's
- * clock is another than the one by which days are folded, or a day was folded before its sources were, with its stored calls. In a transaction with one snapshot.
- */
+/** Services behind a biller's calls of a day, by account and model, the busiest first, at most SOURCES_MAX; one snapshot. */
 export async function listObservedSources(
   inside: OrgDb,
   scope: DayScope,
@@ -114,11 +109,7 @@ async function areSourcesFolded(
   return behind.length === 0;
 }
 
-/**
- * When the first call of each account of a biller ended (by the call or its provider key; '' where none is known), imported
- * history included: an earlier bill cannot be compared. A call that another biller turned out to bill does not count.
- * Reads all cells of the organization; ask once, not for each day.
- */
+/** First call of each account of a biller, imports included. Reads all cells of the organization: call it once. */
 export async function listObservedSince(orgDb: OrgDb, provider: string): Promise<Map<string, bigint>> {
   // A fold between the two statements does no harm: a call that is read twice has the same time.
   const foldedXid = await readFoldedXid(orgDb);

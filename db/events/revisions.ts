@@ -7,10 +7,7 @@ import { plainArray, textArray } from '../pgArray.js';
 import { LOG_COLUMN_LIST } from '../usage/usageLog.js';
 import { completion, completionArrays, type StorableEvent } from './eventColumns.js';
 
-/**
- * Changes to events that are stored: one is superseded by a richer report of its call, completed by a poorer one, or
- * priced anew. What was counted is never edited; the change goes into event_adjustments as signed copies.
- */
+/** Changed events: counted forms are never edited; signed copies go into event_adjustments. */
 
 /** A copy of the form that was counted first, where and when it was counted. */
 const FIRST_FORM = (which: string) => `
@@ -24,7 +21,6 @@ select org_id, ${sign}, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and
 
 interface EventPlace {
   id: string;
-  /** ISO 8601 with microseconds: the event's time, which finds its partition. */
   timestamp: string;
 }
 
@@ -34,7 +30,6 @@ const MANY_OF_BATCH = 'e.timestamp between $4::timestamptz and $5::timestamptz';
 /** Rows of this very transaction are in no total yet: their final form will be. */
 const COUNTED_BEFORE = 'ingest_xid <> current_xid() and superseded_by is null';
 
-/** The parameters of `MANY`. */
 function placesOf(orgId: string, places: readonly EventPlace[]): [string, string, string, string, string] {
   const times = places.map(({ timestamp }) => timestamp);
   const sorted = times.map(withMicros).sort();
@@ -65,10 +60,7 @@ export interface PriceChange extends EventPlace {
   price: CallPrice;
 }
 
-/**
- * Writes other prices on events of earlier transactions, which the caller has locked in this one and of which none is
- * superseded.
- */
+/** Writes other prices on locked live events of earlier transactions. */
 export async function changePrices(orgDb: OrgDb, changes: readonly PriceChange[]): Promise<void> {
   if (changes.length === 0) return;
   const which = placesOf(orgDb.orgId, changes);
@@ -118,15 +110,10 @@ export async function supersedeEvents(orgDb: OrgDb, events: readonly Superseded[
 /** An event in the form that other reports of its call complete it to. */
 export interface Completed {
   event: StorableEvent;
-  /** Stored by this very transaction: it is in no total. */
   isNew: boolean;
 }
 
-/**
- * Writes the completed forms over events, which the caller has locked and of which none is superseded. A row of this
- * very transaction stays unrevised: its completed form is the first that is counted, and a later revision must find it
- * so.
- */
+/** Writes completed forms over locked live events. Rows of this transaction stay unrevised: their final form counts first. */
 export async function completeEvents(orgDb: OrgDb, completed: readonly Completed[]): Promise<void> {
   if (completed.length === 0) return;
   const placeOf = ({ event }: Completed) => ({

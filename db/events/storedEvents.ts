@@ -10,12 +10,11 @@ import {
 } from '../../domain/events/event.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { priceOf } from '../../domain/pricing/eventPrice.js';
+import { priceOf } from '../../domain/pricing/cost.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Biller, Provider } from '../../domain/providers.js';
 import { type StorableEvent, spanOfText } from './eventColumns.js';
 
-/** An event as it is stored. */
 export interface StoredEvent {
   id: string;
   timestampMicros: bigint;
@@ -188,7 +187,6 @@ export function fromEventRow(row: EventRow, withPayload: boolean): StoredEvent {
   return event;
 }
 
-/** A span as call_spans keeps it. */
 export interface SpanRow {
   trace_id: string | null;
   span_id: string | null;
@@ -287,7 +285,6 @@ function usageOfStored(event: StoredEvent): CallRecord['usage'] {
   };
 }
 
-/** A stored event in the form that its completed call gives it. */
 export function storableOf(event: StoredEvent, call: CallRecord, prices: PriceBook): StorableEvent {
   return {
     id: event.id,
@@ -305,7 +302,6 @@ export function knownCostOf(event: StoredEvent): Pico | null {
   return event.costSource === 'unpriced' ? null : event.costPico;
 }
 
-/** Where an event lies. */
 export interface Place {
   id: string;
   timestamp: string;

@@ -11,7 +11,6 @@ export interface TouchedTraces {
   byOrganization: ReadonlyMap<string, readonly string[]>;
   /** The transaction up to which they were looked for. */
   below: number;
-  /** Whether later transactions have some too. */
   more: boolean;
 }
 
@@ -58,10 +57,7 @@ export interface TracePart {
   longTraces: number;
 }
 
-/**
- * Traces with several events, put together so that a part has at most as many spans as one trace may have. Of a longer
- * trace no more spans are counted than are read.
- */
+/** Groups traces into parts of at most TRACE_SPANS_MAX spans; longer traces are counted up to the limit. */
 export async function listTraceParts(orgDb: OrgDb, traceIds: readonly string[]): Promise<TracePart[]> {
   const rows = await orgDb.rows<{ trace_id: string; spans: number }>(
     `select t.trace_id, s.spans from unnest($2::uuid[]) as t (trace_id)

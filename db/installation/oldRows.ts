@@ -3,9 +3,9 @@ import { uuidFromMicros } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
 import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
+import { ADD_UP, COUNTED, type PastMonth } from '../partitions.js';
 import { plainArray } from '../pgArray.js';
 import { signed } from '../usage/usageLog.js';
-import { ADD_UP, COUNTED, type PastMonth } from './monthPartitions.js';
 import {
   type Removal,
   type RetentionWork,

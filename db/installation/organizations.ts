@@ -7,7 +7,7 @@ import type { Database } from '../client.js';
 import { column, defineEntity } from '../entity.js';
 import { INSTALLATION_LOCKS } from '../locks.js';
 import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
-import { MONTH_TABLE_PATTERN } from './monthPartitions.js';
+import { MONTH_TABLE_PATTERN } from '../partitions.js';
 
 export interface Organization {
   id: string;
@@ -24,7 +24,6 @@ const ORGANIZATION = defineEntity<Organization>('organizations', {
   isDemo: column('demo_end_day is not null'),
 });
 
-/** Every organization, oldest first: for the first start and the command line, which stand outside of all. */
 export async function listOrganizations(database: Database): Promise<Organization[]> {
   return unscoped(database, 'the operator looks over all organizations', (system) =>
     system.rows<Organization>(
@@ -52,7 +51,6 @@ export interface OrganizationProfile {
   settings: OrganizationSettings;
 }
 
-/** The organization of the handle. */
 export async function getOrganization(orgDb: OrgDb): Promise<OrganizationProfile> {
   const [row] = await orgDb.rows<{ name: string; created_at: bigint; settings: unknown }>(
     'select name, created_at, settings from organizations where id = $1',
@@ -67,7 +65,6 @@ export async function hasOrganization(orgDb: OrgDb): Promise<boolean> {
   return (await orgDb.rows('select from organizations where id = $1', [orgDb.orgId])).length > 0;
 }
 
-/** Gives the organization another name. */
 export async function updateOrganizationName(orgDb: OrgDb, name: string): Promise<void> {
   await orgDb.run('update organizations set name = $2 where id = $1', [orgDb.orgId, name]);
 }
@@ -91,10 +88,7 @@ export async function lockOrganization(orgDb: OrgDb): Promise<{ name: string; se
   return row;
 }
 
-/**
- * Notes that what calls are judged by when they are stored has changed: policies, or who is told of alerts. Call it in
- * the transaction of the change; whoever has assumed the former rules finds another mark and begins anew.
- */
+/** Invalidates the rules that processes remember for storing calls; call it in the transaction of the change. */
 export async function bumpRulesRevision(orgDb: OrgDb): Promise<void> {
   await orgDb.run('update organizations set rules_revision = rules_revision + 1 where id = $1', [
     orgDb.orgId,

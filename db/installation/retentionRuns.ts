@@ -6,7 +6,6 @@ import { textArray } from '../pgArray.js';
 /** What is known of past runs is kept so long. */
 const RUNS_KEPT_DAYS = 400;
 const WHY = 'the retention concerns all organizations';
-/** Longest reason of a failure that is kept. */
 const MESSAGE_CHARS_MAX = 1_000;
 
 interface StepRef {
@@ -14,7 +13,6 @@ interface StepRef {
   step: RetentionStep;
 }
 
-/** Notes that a step of a run is at work; again changes nothing. */
 export async function startRetentionStep(database: Database, { runId, step }: StepRef): Promise<void> {
   await unscoped(database, WHY, (system) =>
     system.run('insert into retention_runs (id, step) values ($1, $2) on conflict (id, step) do nothing', [
@@ -24,7 +22,6 @@ export async function startRetentionStep(database: Database, { runId, step }: St
   );
 }
 
-/** Adds to what a step has removed so far. */
 export async function noteRemoved(
   database: Database,
   { runId, step }: StepRef,
@@ -39,7 +36,6 @@ export async function noteRemoved(
   );
 }
 
-/** Ends a step: with everything done, or with why not. */
 export async function endRetentionStep(
   database: Database,
   { runId, step }: StepRef,
@@ -54,7 +50,6 @@ export async function endRetentionStep(
   );
 }
 
-/** Forgets runs of more than a year ago. */
 export async function pruneRetentionRuns(database: Database): Promise<number> {
   return unscoped(database, WHY, (system) =>
     system.run(
@@ -63,7 +58,6 @@ export async function pruneRetentionRuns(database: Database): Promise<number> {
   );
 }
 
-/** How a step stands. */
 export interface RetentionState {
   step: RetentionStep;
   lastSuccessMicros: bigint | null;
@@ -76,8 +70,9 @@ export interface RetentionState {
 }
 
 /** SQL of how each step stands that ever ran: readable for whoever may read the table. */
-export const RETENTION_STATE = `
-select newest.step, good.finished_at as last_success_at, newest.removed_rows, newest.dropped_partitions, newest.error_message,
+const RETENTION_STATE = `
+select newest.step, good.finished_at as "lastSuccessMicros", newest.removed_rows as "removedRows",
+  newest.dropped_partitions as "droppedPartitions", newest.error_message as "errorMessage",
   (select count(*) from retention_runs r where r.step = newest.step and r.error_message is not null
     and (good.started_at is null or r.started_at > good.started_at)) as failures
 from (select distinct on (step) * from retention_runs order by step, started_at desc) newest
@@ -87,26 +82,8 @@ left join lateral (
   order by started_at desc limit 1) good on true
 order by newest.step`;
 
-/** How each step stands; none for a step that never ran. */
 export async function listRetentionState(database: Database): Promise<RetentionState[]> {
-  const rows = await unscoped(database, WHY, (system) =>
-    system.rows<{
-      step: RetentionStep;
-      last_success_at: bigint | null;
-      removed_rows: number;
-      dropped_partitions: string[];
-      error_message: string | null;
-      failures: number;
-    }>(RETENTION_STATE),
-  );
-  return rows.map((row) => ({
-    step: row.step,
-    lastSuccessMicros: row.last_success_at,
-    failures: row.failures,
-    removedRows: row.removed_rows,
-    droppedPartitions: row.dropped_partitions,
-    errorMessage: row.error_message,
-  }));
+  return unscoped(database, WHY, (system) => system.rows<RetentionState>(RETENTION_STATE));
 }
 
 /** What a step of the retention works with. */
@@ -131,9 +108,7 @@ export async function listOrganizationIds(database: Database): Promise<string[]>
 export interface Rows {
   table: 'events' | 'event_payloads' | 'event_adjustments' | 'event_price_changes' | 'alerts';
   column: 'timestamp' | 'event_id' | 'created_at';
-  /** SQL type of the column. */
   type: 'timestamptz' | 'uuid';
-  /** Rows before this value are looked at. */
   before: string;
 }
 

@@ -24,7 +24,7 @@ create table audit_log (
   seq bigint not null check (seq >= 1),
   -- never earlier than that of the row before
   at timestamptz not null,
-  -- The list is domain/access/auditLog/actions.ts; it grows with each subject, and a row of a later version stays readable.
+  -- The list is domain/access/auditLog.ts; it grows with each subject, and a row of a later version stays readable.
   action text not null check (action ~ '^[a-z_]+[.][a-z_]+$' and length(action) <= 64),
   actor_kind text not null check (actor_kind in ('key', 'command', 'system')),
   actor_id text not null check (length(actor_id) between 1 and 128),
@@ -58,7 +58,7 @@ create table audit_checkpoints (
 select protect_tenant_table('audit_checkpoints', 'select');
 
 -- The hash of a row: over the hash of the row before and the row's text, which begins with its number and its time in
--- microseconds and goes on with the rest. domain/access/auditLog/record.ts writes the same text.
+-- microseconds and goes on with the rest. domain/access/auditLog.ts writes the same text.
 create function audit_hash(before bytea, seq bigint, at timestamptz, rest text) returns bytea
   language sql immutable parallel safe
   as $$ select sha256(before || convert_to('{"seq":' || seq || ',"at":' || (extract(epoch from at) * 1000000)::bigint || rest, 'UTF8')) $$;

@@ -5,12 +5,16 @@ import {
   type AlertDetails,
   type AlertKind,
   type AlertStatus,
+  alertMessage,
+  type Notice,
   type NoticeCode,
   SEVERITIES,
   type Severity,
-} from '../../domain/policies/alerts/alert.js';
+} from '../../domain/policies/alert.js';
 import { POLICY_TYPES, type PolicyType } from '../../domain/policies/policy.js';
+import { column, defineEntity, type TimePage } from '../entity.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
+import { publishMessages } from '../webhooks/webhookDeliveries.js';
 
 /** An alert as it is stored; what a notice has no place for is null, and the notice is null of a policy's alert. */
 export interface StoredAlert {
@@ -39,78 +43,39 @@ export interface StoredAlert {
   acknowledgedBy: string | null;
 }
 
-interface AlertRow {
-  id: string;
-  kind: AlertKind;
-  policy_type: PolicyType | null;
-  policy_id: number | null;
-  event_id: string | null;
-  event_timestamp: bigint | null;
-  notice: NoticeCode | null;
-  subject_type: string;
-  subject_id: string;
-  severity: Severity;
-  status: AlertStatus;
-  message: string;
-  details: AlertDetails;
-  provider: string | null;
-  model: string | null;
-  team_id: string | null;
-  feature: string | null;
-  session_id: string | null;
-  project_id: string | null;
-  cost_usd: Pico | null;
-  created_at: bigint;
-  acknowledged_at: bigint | null;
-  acknowledged_by: string | null;
-}
+const { columns: COLUMNS } = defineEntity<StoredAlert>('alerts', {
+  id: column(),
+  kind: column(),
+  policyType: column(),
+  policyId: column(),
+  eventId: column(),
+  eventTimestampMicros: column(),
+  notice: column(),
+  subject: column("jsonb_build_object('type', subject_type, 'id', subject_id)"),
+  severity: column(),
+  status: column(),
+  message: column(),
+  details: column(),
+  provider: column(),
+  model: column(),
+  teamId: column(),
+  feature: column(),
+  sessionId: column(),
+  projectId: column(),
+  costPico: column('cost_usd'),
+  createdAtMicros: column(),
+  acknowledgedAtMicros: column(),
+  acknowledgedBy: column(),
+});
 
-const COLUMNS = `id, kind, policy_type, policy_id, event_id, event_timestamp, notice, subject_type, subject_id, severity, status,
-  message, details, provider, model, team_id, feature, session_id, project_id, cost_usd, created_at, acknowledged_at, acknowledged_by`;
-
-function fromAlertRow(row: AlertRow): StoredAlert {
-  return {
-    id: row.id,
-    kind: row.kind,
-    policyType: row.policy_type,
-    policyId: row.policy_id,
-    eventId: row.event_id,
-    eventTimestampMicros: row.event_timestamp,
-    notice: row.notice,
-    subject: { type: row.subject_type, id: row.subject_id },
-    severity: row.severity,
-    status: row.status,
-    message: row.message,
-    details: row.details,
-    provider: row.provider,
-    model: row.model,
-    teamId: row.team_id,
-    feature: row.feature,
-    sessionId: row.session_id,
-    projectId: row.project_id,
-    costPico: row.cost_usd,
-    createdAtMicros: row.created_at,
-    acknowledgedAtMicros: row.acknowledged_at,
-    acknowledgedBy: row.acknowledged_by,
-  };
-}
-
-export interface AlertFilter {
+interface AlertFilter {
   kind?: AlertKind | undefined;
   policyType?: PolicyType | undefined;
   severity?: Severity | undefined;
   status?: AlertStatus | undefined;
   model?: string | undefined;
-  /** Half-open bounds on the time when the alert was made. */
   fromMicros?: bigint | undefined;
   toMicros?: bigint | undefined;
-}
-
-export interface AlertPage {
-  limit: number;
-  offset: number;
-  /** The last alert of the page before. */
-  after?: { micros: bigint; id: string } | undefined;
 }
 
 /** Types of alerts, as an index holds them: of a notice null. */
@@ -131,7 +96,7 @@ function typesOf({ kind, policyType }: AlertFilter): readonly AlertType[] {
  * Postgres merges: each finds its newest at once in an index that begins with all of them, so that no filter has to
  * read past what it does not let through (docs/decisions/0025).
  */
-export async function listAlerts(orgDb: OrgDb, filter: AlertFilter, page: AlertPage): Promise<StoredAlert[]> {
+export async function listAlerts(orgDb: OrgDb, filter: AlertFilter, page: TimePage): Promise<StoredAlert[]> {
   const types = typesOf(filter);
   if (types.length === 0) return [];
   const values: SqlValue[] = [];
@@ -144,18 +109,16 @@ export async function listAlerts(orgDb: OrgDb, filter: AlertFilter, page: AlertP
     filter.model !== undefined ||
     orgDb.projectId !== undefined;
   const looks = isByWords ? wordsOf(filter, types).map((words) => `${where} and ${words}`) : [where];
-  const order = 'order by created_at desc, id desc';
-  const first = `${order} limit ${bind(page.offset + page.limit)}`;
-  const rows = await orgDb.rows<AlertRow>(
+  const first = `order by created_at desc, id desc limit ${bind(page.offset + page.limit)}`;
+  return orgDb.rows<StoredAlert>(
     `select * from (${looks.map((look) => `(select ${COLUMNS} from alerts where ${look} ${first})`).join('\nunion all ')}) found
-     ${order} limit ${bind(page.limit)} offset ${bind(page.offset)}`,
+     order by "createdAtMicros" desc, id desc limit ${bind(page.limit)} offset ${bind(page.offset)}`,
     values,
   );
-  return rows.map(fromAlertRow);
 }
 
 /** What holds for every alert of the page, whatever its words. */
-function feedConditions(orgDb: OrgDb, filter: AlertFilter, page: AlertPage, values: SqlValue[]): string {
+function feedConditions(orgDb: OrgDb, filter: AlertFilter, page: TimePage, values: SqlValue[]): string {
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   const conditions = [`org_id = ${bind(orgDb.orgId)}`, 'merged_into is null'];
   if (filter.model !== undefined) conditions.push(`model = ${bind(filter.model)}`);
@@ -184,14 +147,11 @@ function wordsOf(filter: AlertFilter, types: readonly AlertType[]): string[] {
   );
 }
 
-/**
- * The alert behind an id, or, where two calls turned out to be one, the alert that stands for it; undefined for an
- * unknown id, for another organization's and, with a handle of a project, for what is not of its calls.
- */
+/** The alert behind an id, or the one it was merged into; undefined also outside the handle's project. */
 export async function findAlert(orgDb: OrgDb, id: string): Promise<StoredAlert | undefined> {
   const values: SqlValue[] = [orgDb.orgId, id];
   const ofProject = andOfProject(orgDb, values, 'a.project_id');
-  const rows = await orgDb.rows<AlertRow>(
+  const [alert] = await orgDb.rows<StoredAlert>(
     `with recursive standing (id, merged_into) as (
        select id, merged_into from alerts where org_id = $1 and id = $2::uuid
        union
@@ -200,24 +160,46 @@ export async function findAlert(orgDb: OrgDb, id: string): Promise<StoredAlert |
      where a.org_id = $1 and a.id in (select id from standing) and a.merged_into is null${ofProject}`,
     values,
   );
-  return rows[0] && fromAlertRow(rows[0]);
+  return alert;
 }
 
-/**
- * Marks an open alert as acknowledged. Undefined, and nothing changed, where it is acknowledged already, is none, or
- * another one stands for it: of two that acknowledge at once one is the first.
- */
+/** Acknowledges an open alert; undefined where it is none, acknowledged already or merged. */
 export async function recordAcknowledgement(
   orgDb: OrgDb,
   id: string,
   acknowledgedBy: string,
 ): Promise<StoredAlert | undefined> {
   const values: SqlValue[] = [orgDb.orgId, id, acknowledgedBy];
-  const rows = await orgDb.rows<AlertRow>(
+  const [alert] = await orgDb.rows<StoredAlert>(
     `update alerts set status = 'acknowledged', acknowledged_at = now(), acknowledged_by = $3
      where org_id = $1 and id = $2::uuid and status = 'open' and merged_into is null${andOfProject(orgDb, values)}
      returning ${COLUMNS}`,
     values,
   );
-  return rows[0] && fromAlertRow(rows[0]);
+  return alert;
+}
+
+/** Characters of a notice's sentence at most; a failure's own words may be longer. */
+const MESSAGE_CHARS_MAX = 1_000;
+
+/** Publishes a notice in the caller's transaction; a key names one episode for ever. Returns the id when it is new. */
+export async function recordNotice(inside: OrgDb, notice: Notice): Promise<string | undefined> {
+  const [stored] = await inside.rows<{ id: string; createdAtMicros: bigint }>(
+    `insert into alerts (org_id, id, kind, notice, notice_key, subject_type, subject_id, severity, message, details, provider)
+     values ($1, gen_random_uuid(), 'notice', $2, $3, $4, $5, $6, $7, $8::jsonb, $9)
+     on conflict (org_id, notice_key) where kind = 'notice' do nothing
+     returning id, created_at as "createdAtMicros"`,
+    [
+      ...[inside.orgId, notice.code, notice.key, notice.subject.type, notice.subject.id, notice.severity],
+      ...[notice.message.slice(0, MESSAGE_CHARS_MAX), JSON.stringify(notice.details), notice.provider],
+    ],
+  );
+  if (!stored) return undefined;
+  await publishMessages(inside, [
+    alertMessage({
+      ...{ ...stored, kind: 'notice', policyType: null, policyId: null, eventId: null, notice: notice.code },
+      ...{ subject: notice.subject, severity: notice.severity },
+    }),
+  ]);
+  return stored.id;
 }

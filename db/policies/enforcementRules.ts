@@ -1,4 +1,6 @@
-import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
+import { findUuid } from '../../domain/ids.js';
+import { decimalFromPico, type Pico, picoFromDecimal } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
 import {
   RULES_MAX,
   type Rule,
@@ -8,7 +10,7 @@ import {
   type RuleType,
 } from '../../domain/policies/enforcement/rule.js';
 import { lockByName } from '../locks.js';
-import type { OrgDb } from '../orgDb.js';
+import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 
 /** A rule as it is kept; one that was removed still names the calls that it blocked. */
@@ -105,11 +107,7 @@ function scopeForRow({ teamId, feature, model }: RuleScope): Record<string, stri
 /** What is entered; the rest is the database's to say. */
 export type NewRule = Rule & { createdBy: string };
 
-/**
- * Stores a rule behind all others of the organization; undefined when it has as many as it may. Requests at the same
- * time wait for each other, so that none counts what another is about to add and the order is that of the clock. Call it in
- * a transaction.
- */
+/** Stores a rule behind all others, in a transaction under a lock; undefined at the limit. */
 export async function insertRule(inside: OrgDb, rule: NewRule): Promise<StoredRule | undefined> {
   await lockByName(inside, 'enforcementRules', inside.orgId);
   const [row] = await inside.rows<RuleRow>(
@@ -133,7 +131,6 @@ export async function insertRule(inside: OrgDb, rule: NewRule): Promise<StoredRu
   return row && fromRuleRow(row);
 }
 
-/** Which rules of a list are shown. */
 export interface RuleFilter {
   type?: RuleType | undefined;
   enabled?: boolean | undefined;
@@ -164,7 +161,6 @@ export async function listRulesById(orgDb: OrgDb, ids: readonly string[]): Promi
   return rows.map(fromRuleRow);
 }
 
-/** A rule, removed ones too. */
 export async function findRule(orgDb: OrgDb, id: string): Promise<StoredRule | undefined> {
   return (await listRulesById(orgDb, [id]))[0];
 }
@@ -178,7 +174,6 @@ export async function lockRule(inside: OrgDb, id: string): Promise<StoredRule | 
   return rows[0] && fromRuleRow(rows[0]);
 }
 
-/** Writes what may change of a rule that is not removed; undefined when there is none. */
 export async function updateRule(orgDb: OrgDb, rule: Rule): Promise<StoredRule | undefined> {
   const rows = await orgDb.rows<RuleRow>(
     `update enforcement_rules set name = $3, config = $4::jsonb, scope = $5::jsonb, enabled = $6, mode = $7, updated_at = clock_timestamp()
@@ -204,4 +199,88 @@ export async function removeRule(orgDb: OrgDb, id: string): Promise<StoredRule |
     [orgDb.orgId, id],
   );
   return rows[0] && fromRuleRow(rows[0]);
+}
+
+export interface PreventedSums {
+  calls: number;
+  /** Calls of which nobody said what they would have cost: not in the sum, and not known to be free. */
+  callsWithoutAmount: number;
+  /** Exact sum of what the calls would have cost by their wrappers' estimates. */
+  preventedPico: Pico;
+}
+
+interface PreventedByRule extends PreventedSums {
+  /** As the calls name it; null: they name none. */
+  ruleText: string | null;
+  /** The organization's rule of this id, removed ones too; null: it has none. */
+  rule: StoredRule | null;
+}
+
+export interface PreventedSpend {
+  totals: PreventedSums;
+  /** The most prevented first, then by the text; at most RULES_SHOWN_MAX. */
+  rules: PreventedByRule[];
+  /** Of all rules that are not shown; null: there are none. With `rules` it adds up to the totals. */
+  others: PreventedSums | null;
+}
+
+/** Ids that are shown: an organization has 100 rules at a time, but calls may name anything. */
+export const RULES_SHOWN_MAX = 1_000;
+
+interface SumRow extends PreventedSums {
+  isTotal: boolean;
+  ruleText: string | null;
+}
+
+/** Sums blocked calls in [fromMicros, toMicros) by rule; work grows with the blocked calls of the window. */
+export async function sumPreventedSpend(
+  orgDb: OrgDb,
+  window: { fromMicros: bigint; toMicros: bigint },
+): Promise<PreventedSpend> {
+  const values: SqlValue[] = [orgDb.orgId, isoFromMicros(window.fromMicros), isoFromMicros(window.toMicros)];
+  const rows = await orgDb.rows<SumRow>(
+    `select grouping(blocked_rule_id) = 1 as "isTotal", blocked_rule_id as "ruleText", count(*)::bigint as calls,
+       count(*) filter (where prevented_usd is null)::bigint as "callsWithoutAmount", coalesce(sum(prevented_usd), 0) as "preventedPico"
+     from events
+     where org_id = $1 and status = 'blocked' and superseded_by is null
+       and timestamp >= $2::timestamptz and timestamp < $3::timestamptz${andOfProject(orgDb, values)}
+     group by grouping sets ((blocked_rule_id), ())
+     order by "isTotal" desc, "preventedPico" desc, calls desc, "ruleText" limit ${RULES_SHOWN_MAX + 2}`,
+    values,
+  );
+  const total = rows.find((row) => row.isTotal);
+  if (!total) throw new Error('the grand total is always one row');
+  const groups = rows.filter((row) => !row.isTotal);
+  const shown = groups.slice(0, RULES_SHOWN_MAX);
+  const totals = sumsOf(total);
+  return {
+    totals,
+    rules: await withRules(orgDb, shown),
+    others: groups.length > shown.length ? less(totals, shown.map(sumsOf)) : null,
+  };
+}
+
+function sumsOf({ calls, callsWithoutAmount, preventedPico }: SumRow): PreventedSums {
+  return { calls, callsWithoutAmount, preventedPico };
+}
+
+function less(totals: PreventedSums, parts: readonly PreventedSums[]): PreventedSums {
+  return parts.reduce(
+    (rest, part) => ({
+      calls: rest.calls - part.calls,
+      callsWithoutAmount: rest.callsWithoutAmount - part.callsWithoutAmount,
+      preventedPico: rest.preventedPico - part.preventedPico,
+    }),
+    totals,
+  );
+}
+
+async function withRules(orgDb: OrgDb, rows: readonly SumRow[]): Promise<PreventedByRule[]> {
+  const uuidOf = ({ ruleText }: SumRow) => (ruleText === null ? undefined : findUuid('rul', ruleText));
+  const ids = rows.map(uuidOf).filter((id) => id !== undefined);
+  const known = new Map((await listRulesById(orgDb, ids)).map((rule) => [rule.id, rule]));
+  return rows.map((row) => ({
+    ...{ ruleText: row.ruleText, rule: known.get(uuidOf(row) ?? '') ?? null },
+    ...sumsOf(row),
+  }));
 }

@@ -11,20 +11,9 @@ import type { OrgDb, SqlValue } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { type RuleColumns, ruleOfColumns } from './enforcementRules.js';
 
-/** A rule as a run read it, and what it came to. */
 export interface ModeledRule {
   rule: Rule;
   findings: RuleFindings;
-}
-
-interface ModeledRow extends RuleColumns {
-  asked: number;
-  blocked: number;
-  downgraded: number;
-  saved_usd: Pico;
-  unpriced: RuleFindings['unpriced'];
-  unjudged: RuleFindings['unjudged'];
-  forgotten: number;
 }
 
 /** Keeps the enabled rules of now for a run, in the order in which they are asked; in place of those of another attempt. */
@@ -39,26 +28,16 @@ export async function insertModeledRules(inside: OrgDb, runId: string): Promise<
   );
 }
 
-/** A run's rules in the order in which they were asked. */
 export async function listModeledRules(orgDb: OrgDb, runId: string): Promise<ModeledRule[]> {
-  const rows = await orgDb.rows<ModeledRow>(
-    `select rule_id as id, name, type, config, scope, true as enabled, mode, asked, blocked, downgraded, saved_usd, unpriced, unjudged,
-       forgotten
+  const rows = await orgDb.rows<RuleColumns & Omit<RuleFindings, 'ruleId'>>(
+    `select rule_id as id, name, type, config, scope, true as enabled, mode, asked, blocked, downgraded, saved_usd as "savedPico",
+       unpriced, unjudged, forgotten
      from modeled_savings where org_id = $1 and run_id = $2 order by place`,
     [orgDb.orgId, runId],
   );
-  return rows.map((row) => ({
-    rule: ruleOfColumns(row),
-    findings: {
-      ruleId: row.id,
-      asked: row.asked,
-      blocked: row.blocked,
-      downgraded: row.downgraded,
-      savedPico: row.saved_usd,
-      unpriced: row.unpriced,
-      unjudged: row.unjudged,
-      forgotten: row.forgotten,
-    },
+  return rows.map(({ name, type, config, scope, enabled, mode, id, ...findings }) => ({
+    rule: ruleOfColumns({ id, name, type, config, scope, enabled, mode }),
+    findings: { ruleId: id, ...findings },
   }));
 }
 
@@ -120,10 +99,7 @@ export async function recordFindings(
     );
 }
 
-/**
- * Removes calls of a run, so many at most; returns how many those were, and 0 when none is left. Rule by rule along the
- * key, so that it is quick whatever the planner knows of rows that came a moment ago.
- */
+/** Removes at most `limit` calls of a run, rule by rule along the key; returns how many, 0 at the end. */
 export async function removeModeledCalls(inside: OrgDb, runId: string, limit: number): Promise<number> {
   const run = [inside.orgId, runId];
   const [first] = await inside.rows<{ rule_id: string }>(
@@ -151,29 +127,16 @@ export interface ModeledCall {
   action: ModeledAction;
   savedPico: Pico | null;
   unpricedReason: UnpricedReason | null;
-  event: {
-    provider: string;
-    model: string;
-    sessionId: string;
-    teamId: string | null;
-    feature: string | null;
-    costPico: Pico;
-  } | null;
+  event: ModeledEvent | null;
 }
 
-interface ModeledCallRow {
-  event_id: string;
-  timestamp: bigint;
-  rule_id: string;
-  action: ModeledAction;
-  saved_usd: Pico | null;
-  unpriced_reason: UnpricedReason | null;
-  provider: string | null;
+interface ModeledEvent {
+  provider: string;
   model: string;
-  session_id: string;
-  team_id: string | null;
+  sessionId: string;
+  teamId: string | null;
   feature: string | null;
-  cost_usd: Pico;
+  costPico: Pico;
 }
 
 /** Calls of a run's result, newest first; those of one rule where one is named. Each rule gives a page's worth at most. */
@@ -190,9 +153,14 @@ export async function listModeledCalls(
   const after = page.after && [isoFromMicros(page.after.timestampMicros), page.after.id];
   const behind = after ? 'and (c.timestamp, c.event_id) < ($5::timestamptz, $6::uuid)' : '';
   const newest = 'order by c.timestamp desc, c.event_id desc';
-  const rows = await orgDb.rows<ModeledCallRow>(
-    `select c.event_id, c.timestamp, c.rule_id, c.action, c.saved_usd, c.unpriced_reason, e.provider, e.model, e.session_id, e.team_id,
-       e.feature, e.cost_usd
+  const rows = await orgDb.rows<
+    Omit<ModeledCall, 'event'> & {
+      [K in keyof ModeledEvent]: ModeledEvent[K] | (K extends 'provider' ? null : never);
+    }
+  >(
+    `select c.event_id as "eventId", c.timestamp as "timestampMicros", c.rule_id as "ruleId", c.action, c.saved_usd as "savedPico",
+       c.unpriced_reason as "unpricedReason", e.provider, e.model, e.session_id as "sessionId", e.team_id as "teamId",
+       e.feature, e.cost_usd as "costPico"
      from (
        select c.* from modeled_savings r cross join lateral (
          select * from modeled_calls c where c.org_id = $1 and c.run_id = $2 and c.rule_id = r.rule_id ${behind} ${newest} limit $3) c
@@ -201,24 +169,9 @@ export async function listModeledCalls(
      ${newest}`,
     [...values, ...(after ?? [])],
   );
-  return rows.map((row) => ({
-    eventId: row.event_id,
-    timestampMicros: row.timestamp,
-    ruleId: row.rule_id,
-    action: row.action,
-    savedPico: row.saved_usd,
-    unpricedReason: row.unpriced_reason,
-    event:
-      row.provider === null
-        ? null
-        : {
-            provider: row.provider,
-            model: row.model,
-            sessionId: row.session_id,
-            teamId: row.team_id,
-            feature: row.feature,
-            costPico: row.cost_usd,
-          },
+  return rows.map(({ provider, model, sessionId, teamId, feature, costPico, ...call }) => ({
+    ...call,
+    event: provider === null ? null : { provider, model, sessionId, teamId, feature, costPico },
   }));
 }
 

@@ -5,7 +5,6 @@ import type { OrgDb } from '../orgDb.js';
 
 export type StoredPolicy = Policy & { updatedAtMicros: bigint };
 
-/** What was checked when it was put is not checked again: only `putPolicy` writes these rows. */
 const POLICY = defineEntity<{ [K in keyof StoredPolicy]: unknown }>('policies', {
   id: column(),
   type: column('policy_type'),
@@ -34,10 +33,7 @@ export interface PutPolicy {
   isChanged: boolean;
 }
 
-/**
- * Makes the policy of its type or replaces it. What changes holds for every call that is stored after the commit, on
- * every instance: the organization's revision moves in the same transaction. Call it in a transaction.
- */
+/** Replaces the policy of its type and moves the organization's revision. Call it in a transaction. */
 export async function putPolicy(inside: OrgDb, policy: PolicyToPut, putBy: string): Promise<PutPolicy> {
   // One put after the other: the next id is one more, and what was there before is what the log tells.
   await lockOrganization(inside);

@@ -2,16 +2,13 @@ import { hash } from 'node:crypto';
 import { uuidFromMicros } from '../../domain/ids.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { AlertKind, Severity, Violation } from '../../domain/policies/alerts/alert.js';
-import { alertMessage, subjectOfEvent } from '../../domain/policies/alerts/alertMessage.js';
-import type { PolicyType } from '../../domain/policies/policy.js';
-import { costOf } from '../../domain/pricing/eventPrice.js';
+import { alertMessage, subjectOfEvent, type Violation } from '../../domain/policies/alert.js';
+import { costOf } from '../../domain/pricing/cost.js';
 import type { ColumnValue, StorableEvent } from '../events/eventColumns.js';
 import type { OrgDb } from '../orgDb.js';
-import { plainArray, textArray } from '../pgArray.js';
-import { publishMessages } from '../webhooks/webhookMessages.js';
+import { plainArray, plainItems, textArray } from '../pgArray.js';
+import { publishMessages } from '../webhooks/webhookDeliveries.js';
 
-/** An alert of a call that breaks a policy, ready to be stored. */
 export interface NewAlert {
   /** uuid, the same whenever the same event is judged to break the same policy. */
   id: string;
@@ -19,7 +16,6 @@ export interface NewAlert {
   violation: Violation;
 }
 
-/** The alert of an event that breaks a policy. */
 export function newAlert(event: StorableEvent, violation: Violation): NewAlert {
   const digest = hash('sha256', `${event.id} ${violation.policyType}`, 'hex');
   return {
@@ -65,7 +61,6 @@ const NAMES = ALERT_COLUMNS.map(([name]) => name).join(', ');
 /** SQL types of the arrays that `alertArrays` gives. */
 export const ALERT_TYPES = ALERT_COLUMNS.map(([, type]) => type);
 
-/** The alerts as array literals, column by column. */
 export function alertArrays(alerts: readonly NewAlert[]): string[] {
   return ALERT_COLUMNS.map(([, , form, of]) => {
     const values = alerts.map(of);
@@ -73,10 +68,7 @@ export function alertArrays(alerts: readonly NewAlert[]): string[] {
   });
 }
 
-/**
- * SQL that stores alerts of organization $1 from the arrays; `condition` says of which, by the alias `a`. One that is
- * there stays.
- */
+/** SQL that stores alerts of organization $1 where `condition` holds for `a`; existing ones stay. */
 export function insertAlertsSql(arrays: readonly string[], condition: string): string {
   return `insert into alerts (org_id, kind, subject_type, ${NAMES})
   select $1::uuid, 'policy', 'event', a.* from unnest(${arrays.join(', ')}) as a (${NAMES})
@@ -85,7 +77,6 @@ export function insertAlertsSql(arrays: readonly string[], condition: string): s
   returning id`;
 }
 
-/** Stores alerts of events that are stored; returns the ids of those that are new. */
 export async function insertPolicyAlerts(orgDb: OrgDb, alerts: readonly NewAlert[]): Promise<string[]> {
   if (alerts.length === 0) return [];
   const arrays = ALERT_TYPES.map((type, index) => `$${index + 2}::${type}[]`);
@@ -97,41 +88,173 @@ export async function insertPolicyAlerts(orgDb: OrgDb, alerts: readonly NewAlert
   return rows.map(({ id }) => id);
 }
 
-interface ToldRow {
-  id: string;
-  kind: AlertKind;
-  policy_type: PolicyType;
-  policy_id: number;
-  event_id: string;
-  subject_type: string;
-  subject_id: string;
-  severity: Severity;
-  created_at: bigint;
-}
-
 /** Leaves the webhook messages of alerts of this transaction, for whoever wants them. */
 export async function publishPolicyAlerts(orgDb: OrgDb, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  const rows = await orgDb.rows<ToldRow>(
-    `select id, kind, policy_type, policy_id, event_id, subject_type, subject_id, severity, created_at
+  const alerts = await orgDb.rows<Parameters<typeof alertMessage>[0]>(
+    `select id, kind, policy_type as "policyType", policy_id as "policyId", event_id as "eventId", notice, severity,
+       jsonb_build_object('type', subject_type, 'id', subject_id) as subject, created_at as "createdAtMicros"
      from alerts where org_id = $1 and id = any($2::uuid[]) and kind = 'policy'`,
     [orgDb.orgId, plainArray(ids)],
     'alerts_to_tell',
   );
-  await publishMessages(
-    orgDb,
-    rows.map((row) =>
-      alertMessage({
-        id: row.id,
-        kind: row.kind,
-        policyType: row.policy_type,
-        policyId: row.policy_id,
-        eventId: row.event_id,
-        notice: null,
-        subject: { type: row.subject_type, id: row.subject_id },
-        severity: row.severity,
-        createdAtMicros: row.created_at,
-      }),
-    ),
+  await publishMessages(orgDb, alerts.map(alertMessage));
+}
+
+/** Policies that look at what only the whole call tells, so that a report's own alert says little. */
+const OF_WHOLE_CALL = new Set<string>(['approved_models', 'approval_required_threshold_cents']);
+
+interface Standing {
+  /** The event that stands for the call, in its completed form. */
+  event: StorableEvent;
+  /** What it cost before; undefined: it is new. */
+  costBefore: Pico | null | undefined;
+  /** What reports that joined it say that breaks a policy. */
+  said: readonly Violation[];
+}
+
+/** What a transaction made of calls that were told more than once, gathered so that their alerts follow in one go. */
+export class SettledCalls {
+  readonly #standing = new Map<string, Standing>();
+  readonly #successors = new Map<string, string>();
+
+  /** An event stands for the call, completed by another one. */
+  note(standing: Standing, otherId: string): void {
+    const { event } = standing;
+    const known = this.#standing.get(event.id);
+    this.#standing.set(event.id, {
+      event,
+      costBefore: known ? known.costBefore : standing.costBefore,
+      said: known ? [...known.said, ...standing.said] : standing.said,
+    });
+    if (otherId !== event.id) this.#successors.set(otherId, event.id);
+  }
+
+  /** The events that stand in the end. */
+  get calls(): Standing[] {
+    return [...this.#standing.values()].filter(({ event }) => !this.#successors.has(event.id));
+  }
+
+  /** Every event that was settled, with the one that stands for it in the end. */
+  get members(): { id: string; standsId: string }[] {
+    const ids = new Set([...this.#standing.keys(), ...this.#successors.keys()]);
+    return [...ids].map((id) => ({ id, standsId: this.#lastOf(id) }));
+  }
+
+  #lastOf(id: string): string {
+    let last = id;
+    for (let next = this.#successors.get(last); next !== undefined; next = this.#successors.get(last))
+      last = next;
+    return last;
+  }
+}
+
+export type JudgeCost = (event: StorableEvent, costPico: Pico) => readonly Violation[];
+
+export interface AlertChanges {
+  added: NewAlert[];
+  removedIds: string[];
+}
+
+/** One alert a call and policy: the standing event takes over alerts; fresh ones go, others are merged. Lock the events. */
+export async function settleAlerts(
+  orgDb: OrgDb,
+  settled: SettledCalls,
+  fresh: readonly NewAlert[],
+  judgeCost: JudgeCost,
+): Promise<AlertChanges> {
+  const { members, calls } = settled;
+  if (members.length === 0) return { added: [], removedIds: [] };
+  const standsFor = new Map(members.map(({ id, standsId }) => [id, standsId]));
+  const costChanged = new Set(calls.filter(hasOtherCost).map(({ event }) => event.id));
+  const outdated = fresh.filter(({ event, violation: { policyType } }) => {
+    const standsId = standsFor.get(event.id);
+    if (standsId === undefined || !OF_WHOLE_CALL.has(policyType)) return false;
+    if (standsId !== event.id) return true;
+    return policyType === 'approval_required_threshold_cents' && costChanged.has(event.id);
+  });
+  const removedIds = await mergeAlerts(orgDb, members, calls, { fresh, outdated });
+  const candidates = calls.flatMap(({ event, said }) => {
+    const cost = knownCost(event);
+    const ofCost = cost !== null && costChanged.has(event.id) ? judgeCost(event, cost) : [];
+    return [...said, ...ofCost].map((violation) => newAlert(event, violation));
+  });
+  const addedIds = new Set(await insertPolicyAlerts(orgDb, candidates));
+  return { added: candidates.filter(({ id }) => addedIds.has(id)), removedIds };
+}
+
+function hasOtherCost({ event, costBefore }: Standing): boolean {
+  return knownCost(event) !== costBefore;
+}
+
+/** Puts the alerts of settled events together; the ids of those that are gone. */
+async function mergeAlerts(
+  orgDb: OrgDb,
+  members: readonly { id: string; standsId: string }[],
+  calls: readonly Standing[],
+  { fresh, outdated }: { fresh: readonly NewAlert[]; outdated: readonly NewAlert[] },
+): Promise<string[]> {
+  const ids = (alerts: readonly NewAlert[]) => plainArray(alerts.map(({ id }) => id));
+  const [row] = await orgDb.rows<{ removed: string | null; kept: [string, string][] | null }>(
+    `with outdated as (delete from alerts where org_id = $1 and id = any($4::uuid[]) returning id),
+     -- locked, so that none of them is being acknowledged meanwhile
+     theirs as (
+       select a.*, m.stands_id from unnest($2::uuid[], $3::uuid[]) as m (event_id, stands_id)
+       join alerts a on a.org_id = $1 and a.event_id = m.event_id
+       where a.kind = 'policy' and a.merged_into is null and a.id <> all($4::uuid[])
+       for update of a),
+     ranked as (
+       select id, stands_id, status, acknowledged_at, acknowledged_by,
+         first_value(id) over (partition by stands_id, policy_type order by created_at, id) as oldest_id
+       from theirs),
+     seen_to as (
+       update alerts a set status = 'acknowledged', acknowledged_at = r.acknowledged_at, acknowledged_by = r.acknowledged_by
+       from (select distinct on (oldest_id) * from ranked where status = 'acknowledged' order by oldest_id, acknowledged_at, id) r
+       where a.org_id = $1 and a.id = r.oldest_id and a.status = 'open'),
+     doubled as (
+       delete from alerts a using ranked r
+       where a.org_id = $1 and a.id = r.id and r.id <> r.oldest_id and a.id = any($5::uuid[]) returning a.id),
+     merged as (
+       update alerts a set merged_into = r.oldest_id from ranked r
+       where a.org_id = $1 and a.id = r.id and r.id <> r.oldest_id and a.id <> all($5::uuid[])),
+     passed_on as (
+       update alerts a set merged_into = r.oldest_id from ranked r
+       where a.org_id = $1 and a.merged_into = r.id and r.id <> r.oldest_id)
+     select (select array_agg(id)::text from (select id from outdated union all select id from doubled) gone) as removed,
+       (select jsonb_agg(jsonb_build_array(id, stands_id)) from ranked where id = oldest_id) as kept`,
+    [
+      orgDb.orgId,
+      plainArray(members.map(({ id }) => id)),
+      plainArray(members.map(({ standsId }) => standsId)),
+      ids(outdated),
+      ids(fresh),
+    ],
+    'alerts_merged',
+  );
+  await moveAlerts(orgDb, row?.kept ?? [], calls);
+  return plainItems(row?.removed ?? null);
+}
+
+async function moveAlerts(
+  orgDb: OrgDb,
+  kept: readonly [alertId: string, eventId: string][],
+  calls: readonly Standing[],
+): Promise<void> {
+  if (kept.length === 0) return;
+  const byId = new Map(calls.map(({ event }) => [event.id, event]));
+  const moves = kept.map(([alertId, eventId]) => ({ alertId, event: byId.get(eventId) as StorableEvent }));
+  await orgDb.rows(
+    `update alerts a set event_id = m.event_id, event_timestamp = m.at, subject_id = m.subject_id, project_id = m.project_id
+     from unnest($2::uuid[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) as m (id, event_id, at, subject_id, project_id)
+     where a.org_id = $1 and a.id = m.id and (a.event_id, a.project_id) is distinct from (m.event_id, m.project_id)`,
+    [
+      orgDb.orgId,
+      plainArray(moves.map(({ alertId }) => alertId)),
+      plainArray(moves.map(({ event }) => event.id)),
+      plainArray(moves.map(({ event }) => isoFromMicros(event.call.startMicros))),
+      plainArray(moves.map(({ event }) => subjectOfEvent(event.id).id)),
+      textArray(moves.map(({ event }) => event.projectId)),
+    ],
+    'alerts_moved',
   );
 }

@@ -1,59 +1,27 @@
-import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { ReplayedCall } from '../../domain/policies/enforcement/replayedCall.js';
-import type { Biller } from '../../domain/providers.js';
+import type { ReplayedCall } from '../../domain/policies/enforcement/judges.js';
 import type { OrgDb } from '../orgDb.js';
 
-/** Calls of one transaction, unless it is told otherwise. */
 const PAGE_CALLS = 5_000;
 
-interface CallRow {
-  id: string;
-  timestamp: bigint;
-  status: ReplayedCall['status'];
-  billed_by: Biller;
-  model: string;
-  team_id: string | null;
-  feature: string | null;
-  session_id: string;
-  stop_reason: string;
-  unmetered: boolean;
-  has_usage: boolean;
-  input_tokens: number;
-  output_tokens: number;
-  cache_read: number;
-  cache_creation: number;
-  cache_creation_5m: number | null;
-  cache_creation_1h: number | null;
-  reasoning_tok: number;
-  cached_tok: number;
-  input_audio: number;
-  output_audio: number;
-  is_batch: boolean;
-  service_tier: string | null;
-  prompt_hash: string | null;
-  cost_usd: Pico | null;
-}
+type CallRow = Omit<ReplayedCall, 'usage'> & NonNullable<ReplayedCall['usage']> & { hasUsage: boolean };
 
-/**
- * Another span stands for a superseded event, and a blocked one was no call. Times alone are read in the index's order
- * (docs/decisions/0042).
- */
+/** Superseded and blocked events are no calls. Times alone are read in the index's order (docs/decisions/0042). */
 const nextCalls = (isFirst: boolean, pageCalls: number) => `
-select e.id, e.timestamp, e.status, e.billed_by, e.model, e.team_id, e.feature, e.session_id, e.stop_reason, e.unmetered,
-  not e.unmetered and e.usage_source <> 'none' as has_usage, e.input_tokens, e.output_tokens, e.cache_read, e.cache_creation,
-  e.cache_creation_5m, e.cache_creation_1h, e.reasoning_tok, e.cached_tok, e.input_audio, e.output_audio, e.is_batch, e.service_tier,
-  e.prompt_hash::text as prompt_hash, case when e.cost_source <> 'unpriced' then e.cost_usd end as cost_usd
+select e.id, e.timestamp as "timestampMicros", e.status, e.billed_by as "billedBy", e.model, e.team_id as "teamId", e.feature,
+  e.session_id as "sessionId", e.stop_reason as "stopReason", e.unmetered, not e.unmetered and e.usage_source <> 'none' as "hasUsage",
+  e.input_tokens - e.input_audio as input, e.output_tokens - e.output_audio as output, e.cache_read as "cacheRead",
+  e.cache_creation as "cacheCreation", e.cache_creation_5m as "cacheCreation5m", e.cache_creation_1h as "cacheCreation1h",
+  e.reasoning_tok as reasoning, e.cached_tok as cached, e.input_audio as "inputAudio", e.output_audio as "outputAudio",
+  e.is_batch as "isBatch", e.service_tier as "serviceTier", e.prompt_hash::text as "promptHash",
+  case when e.cost_source <> 'unpriced' then e.cost_usd end as "costPico"
 from (select * from events e where e.org_id = $1 and e.timestamp >= $2::timestamptz and e.timestamp < $3::timestamptz and e.superseded_by is null
   and e.status <> 'blocked' ${isFirst ? '' : 'and (e.timestamp, e.id) > ($2::timestamptz, $4::uuid)'}
   order by e.timestamp fetch first ${pageCalls} rows with ties) e
 order by e.timestamp, e.id
 limit ${pageCalls}`;
 
-/**
- * The calls of a time in the order in which rules judge them, page by page. Each page is a short transaction of its
- * own, read while the one before it is worked on: what is stored meanwhile behind the place is not seen.
- */
+/** Calls in the order in which rules judge them; the next page, its own transaction, is read ahead. */
 export async function* streamReplayedCalls(
   orgDb: OrgDb,
   window: { fromMicros: bigint; toMicros: bigint },
@@ -81,35 +49,9 @@ export async function* streamReplayedCalls(
   }
 }
 
-function fromCallRow(row: CallRow): ReplayedCall {
-  return {
-    id: row.id,
-    timestampMicros: row.timestamp,
-    status: row.status,
-    billedBy: row.billed_by,
-    model: row.model,
-    teamId: row.team_id,
-    feature: row.feature,
-    sessionId: row.session_id,
-    stopReason: row.stop_reason,
-    usage: row.has_usage
-      ? {
-          input: row.input_tokens - row.input_audio,
-          cacheRead: row.cache_read,
-          cacheCreation: row.cache_creation,
-          cacheCreation5m: row.cache_creation_5m,
-          cacheCreation1h: row.cache_creation_1h,
-          output: row.output_tokens - row.output_audio,
-          inputAudio: row.input_audio,
-          outputAudio: row.output_audio,
-          reasoning: row.reasoning_tok,
-          cached: row.cached_tok,
-        }
-      : null,
-    unmetered: row.unmetered,
-    isBatch: row.is_batch,
-    serviceTier: row.service_tier,
-    promptHash: row.prompt_hash,
-    costPico: row.cost_usd,
-  };
+function fromCallRow({ hasUsage, ...row }: CallRow): ReplayedCall {
+  const { input, cacheRead, cacheCreation, cacheCreation5m, cacheCreation1h, ...others } = row;
+  const { output, inputAudio, outputAudio, reasoning, cached, ...call } = others;
+  const inputs = { input, cacheRead, cacheCreation, cacheCreation5m, cacheCreation1h, inputAudio };
+  return { ...call, usage: hasUsage ? { ...inputs, output, outputAudio, reasoning, cached } : null };
 }

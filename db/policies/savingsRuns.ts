@@ -1,11 +1,11 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { SavingsCause } from '../../domain/policies/savingsCauses.js';
+import type { SavingsCause } from '../../domain/policies/enforcement/replay.js';
+import type { Database } from '../client.js';
 import { column } from '../entity.js';
-import type { OrgDb } from '../orgDb.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
 import { defineRun, type Run } from '../runs/runTable.js';
 
-/** A modeling of what the rules would have saved, as it is stored. */
 export interface SavingsRun extends Run {
   /** Of the 30 days before it was opened; else of a period that somebody named. */
   isStandard: boolean;
@@ -16,11 +16,9 @@ export interface SavingsRun extends Run {
   /** Everything that was stored before is in the result; null before it began. */
   asOfMicros: bigint | null;
   priceVersion: string | null;
-  /** Looked at so far. */
   calls: number;
   /** How far in time; null before the first page. */
   cursorMicros: bigint | null;
-  /** Over all rules; null until it has succeeded. */
   savedPico: Pico | null;
   blocked: number;
   downgraded: number;
@@ -80,10 +78,7 @@ export async function findSavingsResult(
   return SAVINGS_RUNS.read(rows)[0];
 }
 
-/**
- * Makes another run follow the open standard one, whether it has read the rules by now or not. False when none is open:
- * one that was just ending has ended then.
- */
+/** Makes a run follow the open standard one. False when none is open. */
 export async function noteRulesChanged(orgDb: OrgDb): Promise<boolean> {
   const changed = await orgDb.run(
     `update savings_runs set again = true where org_id = $1 and is_standard and ${IS_OPEN}`,
@@ -107,10 +102,7 @@ export async function takeSavingsRun(
   return SAVINGS_RUNS.read(rows)[0];
 }
 
-/**
- * Holds a run for an attempt until the transaction ends, and notes how far it has come. False when the run is over, or
- * another attempt has taken it: then nothing may be written.
- */
+/** Locks a run for an attempt and records progress. False when it is over or another attempt has it. */
 export async function holdSavingsRun(
   inside: OrgDb,
   id: string,
@@ -136,10 +128,7 @@ export async function noteRulesRead(inside: OrgDb, id: string): Promise<void> {
   await inside.run('update savings_runs set again = false where org_id = $1 and id = $2', [inside.orgId, id]);
 }
 
-/**
- * Ends a run with what its rules came to, in the transaction that recorded it and holds the run. Says whether the rules
- * changed after it had read them.
- */
+/** Ends a run; `again` when the rules changed after it had read them. */
 export async function succeedSavingsRun(inside: OrgDb, id: string): Promise<{ again: boolean }> {
   const rows = await inside.rows<{ again: boolean }>(
     `update savings_runs r set status = 'succeeded', stage = 'succeeded', finished_at = clock_timestamp(), saved_usd = t.saved_usd,
@@ -150,4 +139,38 @@ export async function succeedSavingsRun(inside: OrgDb, id: string): Promise<{ ag
     [inside.orgId, id],
   );
   return { again: rows[0]?.again ?? false };
+}
+
+/** Pause between two runs that nobody asked for, seconds; and the share of the time that they may take: a twentieth. */
+const PAUSE_SECONDS = 3_600;
+const PAUSE_OF_RUN = 20;
+/** After so long the last 30 days are others, whether calls came or not. */
+const STALE_SECONDS = 86_400;
+
+/** Organizations with enabled rules, no recent run, and new calls, changed rules or a stale result. */
+const DUE = `
+select o.org_id from (select distinct org_id from enforcement_rules where enabled and removed_at is null) o
+left join lateral (
+  select status, created_at, started_at, coalesce(finished_at, now()) as ended_at from savings_runs r
+  where r.org_id = o.org_id and is_standard order by created_at desc, id desc limit 1) newest on true
+left join lateral (
+  select window_end, as_of from savings_runs r
+  where r.org_id = o.org_id and is_standard and status = 'succeeded' order by created_at desc, id desc limit 1) good on true
+where (newest.created_at is null or (newest.status not in ('queued', 'running')
+    and newest.created_at < now() - make_interval(secs => $1) - coalesce(newest.ended_at - newest.started_at, interval '0') * $2))
+  and (good.as_of is null
+    or good.as_of < now() - make_interval(secs => $3)
+    or exists (select from enforcement_rules e where e.org_id = o.org_id and greatest(e.updated_at, e.removed_at) > good.as_of)
+    or exists (select from events e where e.org_id = o.org_id and e.timestamp >= good.window_end and e.timestamp <= now()))
+order by newest.created_at nulls first
+limit greatest(0, $4 - (select count(*) from savings_runs where is_standard and status in ('queued', 'running')))`;
+
+/** Those that waited longest first; so many that with the runs that are open now there are at most `openMax`. */
+export async function listSavingsDue(database: Database, openMax: number): Promise<string[]> {
+  const rows = await unscoped(
+    database,
+    'savings are modeled anew for every organization that has rules',
+    (system) => system.rows<{ org_id: string }>(DUE, [PAUSE_SECONDS, PAUSE_OF_RUN, STALE_SECONDS, openMax]),
+  );
+  return rows.map((row) => row.org_id);
 }

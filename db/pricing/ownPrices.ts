@@ -1,62 +1,27 @@
-import { decimalFromPico, type Pico } from '../../domain/money.js';
+import type { Pico } from '../../domain/money.js';
 import {
   OWN_RATE_CLASSES,
   type OwnPrice,
   type OwnPriceKind,
-  type OwnPriceSource,
   type OwnRateClass,
 } from '../../domain/pricing/ownPrices.js';
-import type { Provider } from '../../domain/providers.js';
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
+import { decimalOf, splitRates } from './prices.js';
 
-type OwnPriceRow = Record<OwnRateClass, Pico | null> & {
-  id: string;
-  kind: OwnPriceKind;
-  revision: number;
-  provider: Provider;
-  model: string;
-  discount_percent: bigint | null;
-  batch_multiplier: bigint | null;
-  effective_from: string;
-  effective_to: string | null;
-  source: OwnPriceSource | null;
-  created_at: bigint;
-  created_by: string;
-  ends_on: string | null;
-  ended_at: bigint | null;
-};
+type OwnPriceRow = Record<OwnRateClass, Pico | null> & Omit<OwnPrice, 'rates'>;
 
 const SELECT = `
-select p.id, p.kind, p.revision, p.provider, p.model, p.discount_percent, ${OWN_RATE_CLASSES.map((name) => `p.${name}`).join(', ')},
-  p.batch_multiplier, p.effective_from, p.effective_to, p.source, p.created_at, p.created_by, e.ends_on, e.ended_at
+select p.id, p.kind, p.revision, p.provider, p.model, p.discount_percent as "discountPercent", ${OWN_RATE_CLASSES.map((name) => `p.${name}`).join(', ')},
+  p.batch_multiplier as "batchMultiplier", p.effective_from as "effectiveFrom", p.effective_to as "effectiveTo", p.source,
+  p.created_at as "createdAtMicros", p.created_by as "createdBy", e.ends_on as "endsOn", e.ended_at as "endedAtMicros"
 from own_prices p left join lateral (
   select min(ends_on) as ends_on, min(ended_at) as ended_at from own_price_ends o
   where o.org_id = p.org_id and o.own_price_id = p.id) e on true`;
 
 function fromOwnPriceRow(row: OwnPriceRow): OwnPrice {
-  const rates: Partial<Record<OwnRateClass, Pico>> = {};
-  for (const name of OWN_RATE_CLASSES) {
-    const rate = row[name];
-    if (rate !== null) rates[name] = rate;
-  }
-  return {
-    id: row.id,
-    kind: row.kind,
-    provider: row.provider,
-    model: row.model,
-    discountPercent: row.discount_percent,
-    rates: row.discount_percent === null ? rates : null,
-    batchMultiplier: row.batch_multiplier,
-    effectiveFrom: row.effective_from,
-    effectiveTo: row.effective_to,
-    source: row.source,
-    revision: row.revision,
-    createdAtMicros: row.created_at,
-    createdBy: row.created_by,
-    endsOn: row.ends_on,
-    endedAtMicros: row.ended_at,
-  };
+  const { other, rates } = splitRates(row, OWN_RATE_CLASSES);
+  return { ...other, rates: other.discountPercent === null ? rates : null };
 }
 
 /** What is entered; the rest is the database's to say. */
@@ -77,7 +42,6 @@ async function nextRevision(inside: OrgDb): Promise<number> {
 /** How many entries of one kind an organization can have, ended ones counted: bounds the book that is made of them. */
 export interface OwnPriceLimits {
   entriesMax: number;
-  /** Of them for all models of a provider. */
   allModelsMax: number;
 }
 
@@ -88,8 +52,6 @@ export async function insertOwnPrice(
   limits: OwnPriceLimits,
 ): Promise<OwnPrice | undefined> {
   const revision = await nextRevision(inside);
-  const decimal = (value: bigint | null | undefined) =>
-    value === null || value === undefined ? null : decimalFromPico(value);
   const stored = await inside.run(
     `insert into own_prices (org_id, id, kind, revision, provider, model, discount_percent, ${OWN_RATE_CLASSES.join(', ')},
          batch_multiplier, effective_from, effective_to, source, created_by)
@@ -104,9 +66,9 @@ export async function insertOwnPrice(
       revision,
       price.provider,
       price.model,
-      decimal(price.discountPercent),
-      ...OWN_RATE_CLASSES.map((name) => decimal(price.rates?.[name])),
-      decimal(price.batchMultiplier),
+      decimalOf(price.discountPercent),
+      ...OWN_RATE_CLASSES.map((name) => decimalOf(price.rates?.[name])),
+      decimalOf(price.batchMultiplier),
       price.effectiveFrom,
       price.effectiveTo,
       price.source === null ? null : JSON.stringify(price.source),
@@ -123,18 +85,13 @@ export async function findOwnPrice(
   kind: OwnPriceKind,
   id: string,
 ): Promise<OwnPrice | undefined> {
-  const rows = await orgDb.rows<OwnPriceRow>(`${SELECT} where p.org_id = $1 and p.kind = $2 and p.id = $3`, [
-    orgDb.orgId,
-    kind,
-    id,
+  const [row] = await orgDb.rows<OwnPriceRow>(`${SELECT} where p.org_id = $1 and p.kind = $2 and p.id = $3`, [
+    ...[orgDb.orgId, kind, id],
   ]);
-  return rows[0] && fromOwnPriceRow(rows[0]);
+  return row && fromOwnPriceRow(row);
 }
 
-/**
- * Takes an own price back from a day on, in a transaction; what it said stays. Undefined when there is none, or when it was taken back from
- * that day or an earlier one before.
- */
+/** Ends an own price from a day on; undefined when there is none or it ended by then. */
 export async function insertOwnPriceEnd(
   inside: OrgDb,
   end: { kind: OwnPriceKind; id: string; endsOn: string; endedBy: string },
@@ -148,7 +105,7 @@ export async function insertOwnPriceEnd(
   return findOwnPrice(inside, end.kind, end.id);
 }
 
-export interface OwnPriceFilter {
+interface OwnPriceFilter {
   kind: OwnPriceKind;
   provider: string | undefined;
   model: string | undefined;
@@ -156,7 +113,6 @@ export interface OwnPriceFilter {
   day: string | undefined;
 }
 
-/** Own prices, the latest entry first. */
 export async function listOwnPrices(
   orgDb: OrgDb,
   filter: OwnPriceFilter,
@@ -179,7 +135,6 @@ export async function listOwnPrices(
   return rows.map(fromOwnPriceRow);
 }
 
-/** Which own prices a process knows: compared with what is stored. */
 export interface OwnPriceRevision {
   revision: number;
   updatedAtMicros: bigint;
@@ -189,8 +144,8 @@ export interface OwnPriceRevision {
 export async function loadOwnPrices(
   inside: OrgDb,
 ): Promise<{ prices: OwnPrice[]; state: OwnPriceRevision | undefined }> {
-  const [state] = await inside.rows<{ revision: number; updated_at: bigint }>(
-    'select revision, updated_at from own_price_state where org_id = $1',
+  const [state] = await inside.rows<OwnPriceRevision>(
+    'select revision, updated_at as "updatedAtMicros" from own_price_state where org_id = $1',
     [inside.orgId],
   );
   if (!state) return { prices: [], state: undefined };
@@ -198,16 +153,14 @@ export async function loadOwnPrices(
     `${SELECT} where p.org_id = $1 and (e.ends_on is null or e.ends_on > p.effective_from) order by p.revision`,
     [inside.orgId],
   );
-  return {
-    prices: rows.map(fromOwnPriceRow),
-    state: { revision: state.revision, updatedAtMicros: state.updated_at },
-  };
+  return { prices: rows.map(fromOwnPriceRow), state };
 }
 
-/** The organizations that have own prices, each with its revision. */
 export async function readOwnPriceRevisions(database: Database): Promise<Map<string, number>> {
   const rows = await unscoped(database, 'which organizations have changed their own prices', (system) =>
-    system.rows<{ org_id: string; revision: number }>('select org_id, revision from own_price_state'),
+    system.rows<{ orgId: string; revision: number }>(
+      'select org_id as "orgId", revision from own_price_state',
+    ),
   );
-  return new Map(rows.map((row) => [row.org_id, row.revision]));
+  return new Map(rows.map(({ orgId, revision }) => [orgId, revision]));
 }

@@ -9,7 +9,6 @@ import { usageLogSql } from '../usage/usageLog.js';
 export interface UnpricedModel {
   billedBy: Biller;
   model: string;
-  /** Calls that have usage and no price. */
   unpricedCalls: number;
   /** Calls that sent no usage: no price makes a cost of them. */
   unmeteredCalls: number;
@@ -27,12 +26,7 @@ export const UNPRICED_MODELS_MAX = 1_000;
 
 const MEASURES = ['input_tokens', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio'] as const;
 
-/**
- * Models seen in the UTC hours that a window touches, with calls whose price is missing or assumed or that sent no usage,
- * those with the most unpriced calls first. Reads the billing cells and the events that are in none yet, in a transaction
- * with one snapshot; work grows with the hours and models of the window. Billing cells are of the whole organization: with a handle of a project its events
- * themselves are read.
- */
+/** Models with unpriced, assumed or unmetered calls in the window's hours; by cells, or by events for a project. */
 export async function readUnpricedModels(
   inside: OrgDb,
   window: { fromMicros: bigint; toMicros: bigint },

@@ -1,11 +1,11 @@
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { StoredMismatch } from '../../domain/reconciliation/audit/mergeMismatches.js';
-import { tokensOf } from '../../domain/reconciliation/coverage/coverage.js';
+import { tokensOf } from '../../domain/reconciliation/coverage.js';
 import type { ClassLine, GapBucket, RateMismatch } from '../../domain/reconciliation/matching/cells.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
-import { countGapRunUnits } from './gapRunUnits.js';
+import { countGapRunUnits } from './gapRuns.js';
 
 type Column = readonly [
   name: string,
@@ -53,10 +53,7 @@ const COLUMNS: readonly Column[] = [
 ];
 const NAMES = COLUMNS.map(([name]) => name).join(', ');
 
-/**
- * What is kept as JSON: one document for all buckets, of which each takes its part. An array of Postgres would hold each as a
- * text, to be written with escapes and read twice.
- */
+/** Kept as one JSON document for all buckets: an array would hold each as an escaped text, read twice. */
 const DOCUMENTS: readonly (readonly [name: string, of: (row: RecordedBucket) => unknown])[] = [
   ['cells', ({ bucket }) => bucket.lines.map(lineToJson)],
   ['waterfall', ({ bucket }) => bucket.waterfall],
@@ -85,10 +82,7 @@ export interface UnitResult {
   countedSources: Readonly<Record<string, string>>;
 }
 
-/**
- * Stores what a unit found and ends it. A unit that another attempt has ended stays as it is: it found the same. What an
- * attempt stored before it died went with its transaction.
- */
+/** Stores a unit's result once; another attempt found the same. */
 export async function recordUnitResult(inside: OrgDb, runId: string, unit: UnitResult): Promise<void> {
   const ended = await inside.run(
     `update gap_run_units set status = 'done', error_message = null, rate_mismatches = $4::jsonb, counted_sources = $5::jsonb
@@ -127,7 +121,6 @@ export interface FinishedUnit {
   rateMismatches: StoredMismatch[];
 }
 
-/** A run's units in their order, with what the bill alone showed. */
 export async function listFinishedUnits(orgDb: OrgDb, runId: string): Promise<FinishedUnit[]> {
   return orgDb.rows<FinishedUnit>(
     `select provider, day, status, error_message as "errorMessage", rate_mismatches as "rateMismatches"
@@ -151,11 +144,7 @@ export async function listPublishedMismatches(
   );
 }
 
-/**
- * Points every (provider, account, day) that the run matched at the run, and the account-wide buckets of the day with
- * them; accounts that no bill covers any more have no pointer afterwards. What the days were pointed at before is removed.
- * Part of the transaction in which the run ends, so a reader sees all of it or nothing.
- */
+/** Points the matched days at the run and removes what they pointed at, in the run's last transaction. */
 export async function publishGapRunDays(inside: OrgDb, runId: string): Promise<void> {
   const run = [inside.orgId, runId];
   await inside.run(

@@ -1,17 +1,21 @@
-import { decimalFromPico, type Pico } from '../../domain/money.js';
+import { decimalFromPico, type Pico, picoFromDecimal } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
+import type { Direction } from '../../domain/reconciliation/inference/finding.js';
 import type {
   BucketReason,
+  ClassLine,
   Grade,
   MatchStatus,
   Visibility,
+  WaterfallStep,
 } from '../../domain/reconciliation/matching/cells.js';
 import type { ComparedBucket } from '../../domain/reconciliation/statement/statementFigures.js';
-import { COUNTED_SOURCES_TEXT, IS_DAILY_USAGE } from '../billing/billedDays.js';
-import { countedSourcesSql } from '../billing/billingRows.js';
+import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
+import { COUNTED_SOURCES_TEXT, countedSourcesSql, IS_DAILY_USAGE } from '../billing/billingRows.js';
+import { column, defineEntity } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
 
-/** A bucket as the gap explorer shows it. */
 export interface PublishedBucket {
   bucketMicros: bigint;
   provider: string;
@@ -34,60 +38,31 @@ export interface PublishedBucket {
   ownPricingPico: Pico | null;
 }
 
-export interface PublishedBucketRow {
-  bucket: bigint;
-  provider: string;
-  provider_account_id: string;
-  model: string;
-  run_id: string;
-  match_status: MatchStatus;
-  grade: Grade;
-  confidence_score: number | null;
-  visibility: Visibility;
-  provisional: boolean;
-  flagged: boolean;
-  reason: BucketReason | null;
-  gap_minutes: number | null;
-  unobserved_minutes: number | null;
-  provider_cost_usd: Pico;
-  our_cost_usd: Pico;
-  rate_usd: Pico | null;
-  volume_usd: Pico | null;
-  own_pricing_usd: Pico | null;
-}
-
 /** The size of a gap, of a row named b: what lists are ordered by. */
 export const DELTA = 'abs(b.provider_cost_usd - b.our_cost_usd)';
 
-/** Columns of a published bucket, of rows named b. */
-export const BUCKET_COLUMNS = `b.bucket, b.provider, b.provider_account_id, b.model, b.run_id, b.match_status, b.grade, b.confidence_score, b.visibility,
-  b.provisional, b.flagged, b.reason, b.gap_minutes, b.unobserved_minutes, b.provider_cost_usd, b.our_cost_usd, b.rate_usd, b.volume_usd, b.own_pricing_usd`;
+export const BUCKET_COLUMNS = defineEntity<PublishedBucket>('gap_buckets', {
+  bucketMicros: column(),
+  provider: column(),
+  accountId: column('provider_account_id'),
+  model: column(),
+  runId: column(),
+  matchStatus: column(),
+  grade: column(),
+  confidenceScore: column(),
+  visibility: column(),
+  provisional: column(),
+  flagged: column(),
+  reason: column(),
+  gapMinutes: column(),
+  unobservedMinutes: column(),
+  providerCostPico: column('provider_cost_usd'),
+  ourCostPico: column('our_cost_usd'),
+  ratePico: column('rate_usd'),
+  volumePico: column('volume_usd'),
+  ownPricingPico: column('own_pricing_usd'),
+}).columnsOf('b');
 
-export function fromPublishedRow(row: PublishedBucketRow): PublishedBucket {
-  return {
-    bucketMicros: row.bucket,
-    provider: row.provider,
-    accountId: row.provider_account_id,
-    model: row.model,
-    runId: row.run_id,
-    matchStatus: row.match_status,
-    grade: row.grade,
-    confidenceScore: row.confidence_score,
-    visibility: row.visibility,
-    provisional: row.provisional,
-    flagged: row.flagged,
-    reason: row.reason,
-    gapMinutes: row.gap_minutes,
-    unobservedMinutes: row.unobserved_minutes,
-    providerCostPico: row.provider_cost_usd,
-    ourCostPico: row.our_cost_usd,
-    ratePico: row.rate_usd,
-    volumePico: row.volume_usd,
-    ownPricingPico: row.own_pricing_usd,
-  };
-}
-
-/** Columns of a published day `p`. */
 const PUBLISHED_COLUMNS = `p.run_id, p.provider, p.provider_account_id, p.day, p.published_at,
        p.day::timestamptz as starts, (p.day + 1)::timestamptz as ends`;
 
@@ -104,7 +79,6 @@ const lookUpBuckets = (where: string) =>
   `cross join lateral (select * from gap_buckets
     where org_id = $1 and run_id = p.run_id and provider = p.provider and provider_account_id = p.provider_account_id and ${where} offset 0)`;
 
-/** The days' buckets `b` of `published`, which is named p. */
 export const BUCKETS_OF_DAYS = `from published p ${lookUpBuckets("width = 'day' and bucket = p.starts")} b`;
 
 /** Whether the model of a bucket has hours on the published day `p`. */
@@ -122,17 +96,15 @@ const publishedInWindow = publishedDaysSql(
 );
 const bucketsSql = (hourly: boolean) => (hourly ? BUCKETS_OF_HOURS : BUCKETS_OF_DAYS);
 
-export interface BucketWindow {
+interface BucketWindow {
   fromDay: string;
   toDay: string;
   provider: string | null;
   hourly: boolean;
 }
 
-/** Where a bucket stands in the order of the list. */
-export interface BucketPosition {
+interface BucketPosition {
   bucketMicros: bigint;
-  /** |billed − ours| */
   deltaPico: Pico;
   /** Among those of the same time and gap, from 1. */
   place: number;
@@ -141,10 +113,7 @@ export interface BucketPosition {
 /** A bucket of the list, with its place among those of the same time and gap. */
 export type PlacedBucket = PublishedBucket & { place: number };
 
-/**
- * Order: newest bucket first, then the largest gap. `limit` counts from `offset`, or from after `after`. The page is
- * found in an index; the rest of a bucket is read for the page alone.
- */
+/** Newest bucket first, then the largest gap; the page is found in an index. */
 export async function listPublishedBuckets(
   orgDb: OrgDb,
   window: BucketWindow,
@@ -152,7 +121,7 @@ export async function listPublishedBuckets(
   page: { limit: number; offset: number; after: BucketPosition | undefined },
 ): Promise<PlacedBucket[]> {
   const { after } = page;
-  const rows = await orgDb.rows<PublishedBucketRow & { place: number }>(
+  return orgDb.rows<PlacedBucket>(
     `with ${publishedInWindow},
      page as materialized (
        select b.run_id, b.provider, b.provider_account_id, b.width, b.bucket, b.model, ${DELTA} as delta,
@@ -174,7 +143,6 @@ export async function listPublishedBuckets(
       after ? after.place : page.offset,
     ],
   );
-  return rows.map((row) => ({ ...fromPublishedRow(row), place: row.place }));
 }
 
 const valuesOf = (orgDb: OrgDb, window: BucketWindow) => [
@@ -184,7 +152,6 @@ const valuesOf = (orgDb: OrgDb, window: BucketWindow) => [
   window.provider,
 ];
 
-/** How many buckets a window holds, and how many of them are flagged. */
 export async function countPublishedBuckets(
   orgDb: OrgDb,
   window: BucketWindow,
@@ -198,7 +165,7 @@ export async function countPublishedBuckets(
 }
 
 /** Of a window of days: what was billed as usage, and how much of it is matched at each grade. */
-export interface MonthTotals {
+interface MonthTotals {
   billedPico: Pico;
   matchedPico: Pico;
   /** Matched amounts by grade; what is missing to `billedPico` is unmatched. */
@@ -223,33 +190,22 @@ export const comparedDaysSql = (alsoWhere = '') =>
 
 /** Billed usage against published matches; days that do not count as compared are billed and unmatched. */
 export async function sumMonth(orgDb: OrgDb, fromDay: string, toDay: string): Promise<MonthTotals> {
-  const rows = await orgDb.rows<{ grade: Grade | null; amount_usd: Pico }>(
+  const rows = await orgDb.rows<{ grade: Grade | null; amountPico: Pico }>(
     `with ${comparedDaysSql()}
-     select null as grade, coalesce(sum(amount_usd), 0) as amount_usd from counted where feed = 'cost' and charge_category = 'usage'
+     select null as grade, coalesce(sum(amount_usd), 0) as "amountPico" from counted where feed = 'cost' and charge_category = 'usage'
      union all
      select b.grade, sum(b.matched_usd) ${BUCKETS_OF_DAYS} group by b.grade`,
     [orgDb.orgId, fromDay, toDay],
   );
   const totals: MonthTotals = { billedPico: 0n, matchedPico: 0n, matchedByGrade: {} };
-  for (const row of rows) {
-    if (row.grade === null) totals.billedPico = row.amount_usd;
+  for (const { grade, amountPico } of rows) {
+    if (grade === null) totals.billedPico = amountPico;
     else {
-      totals.matchedByGrade[row.grade] = row.amount_usd;
-      totals.matchedPico += row.amount_usd;
+      totals.matchedByGrade[grade] = amountPico;
+      totals.matchedPico += amountPico;
     }
   }
   return totals;
-}
-
-interface ComparedBucketRow {
-  provider: string;
-  account: string;
-  day: string;
-  grade: Grade;
-  reason: BucketReason | null;
-  provider_cost_usd: Pico;
-  matched_usd: Pico;
-  rate_usd: Pico | null;
 }
 
 /** The daily buckets of a half-open window of days, of provider-days that count as compared. */
@@ -257,22 +213,13 @@ export async function listComparedBuckets(
   orgDb: OrgDb,
   window: { fromDay: string; toDay: string },
 ): Promise<ComparedBucket[]> {
-  const rows = await orgDb.rows<ComparedBucketRow>(
+  return orgDb.rows<ComparedBucket>(
     `with ${comparedDaysSql()}
-     select b.provider, b.provider_account_id as account, p.day, b.grade, b.reason, b.provider_cost_usd, b.matched_usd, b.rate_usd
+     select b.provider, b.provider_account_id as "accountId", p.day, b.grade, b.reason, b.provider_cost_usd as "providerCostPico",
+       b.matched_usd as "matchedPico", b.rate_usd as "ratePico"
      ${BUCKETS_OF_DAYS}`,
     [orgDb.orgId, window.fromDay, window.toDay],
   );
-  return rows.map((row) => ({
-    provider: row.provider,
-    accountId: row.account,
-    day: row.day,
-    grade: row.grade,
-    reason: row.reason,
-    providerCostPico: row.provider_cost_usd,
-    matchedPico: row.matched_usd,
-    ratePico: row.rate_usd,
-  }));
 }
 
 /** The latest month before `beforeDay`'s that has billed usage, as its first day; undefined when none has. */
@@ -284,3 +231,168 @@ export async function findLastBilledMonth(orgDb: OrgDb, beforeDay: string): Prom
   );
   return rows[0]?.month ?? undefined;
 }
+
+/** A published day of one account and model, with all that it rests on. */
+export interface MatchRecord extends PublishedBucket {
+  matchId: string;
+  /** Null in what was compared before calls were counted with it. */
+  eventCount: number | null;
+  lines: ClassLine[];
+  waterfall: WaterfallStep[];
+  publishedAtMicros: bigint;
+}
+
+/** Which records: days are half-open; what is undefined does not narrow. */
+export interface MatchFilter {
+  fromDay: string;
+  toDay: string;
+  provider: string | undefined;
+  accountId: string | undefined;
+  grade: Grade | undefined;
+  matchStatus: MatchStatus | undefined;
+}
+
+interface MatchPosition {
+  deltaPico: Pico;
+  matchId: string;
+}
+
+const PUBLISHED = publishedDaysSql(
+  `p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)
+       and ($5::text is null or p.provider_account_id = $5)`,
+);
+const RECORDS = `${BUCKETS_OF_DAYS} where ($6::text is null or b.grade = $6) and ($7::text is null or b.match_status = $7)`;
+
+const matchValuesOf = (orgDb: OrgDb, filter: MatchFilter) => [
+  orgDb.orgId,
+  filter.fromDay,
+  filter.toDay,
+  filter.provider ?? null,
+  filter.accountId ?? null,
+  filter.grade ?? null,
+  filter.matchStatus ?? null,
+];
+
+type StoredMatch = Omit<MatchRecord, 'lines'> & { cells: StoredLine[] };
+
+/** A class as it is kept with its bucket: quantities and dollars as decimal texts. */
+export type StoredLine = {
+  [Name in keyof ClassLine]: bigint extends ClassLine[Name]
+    ? string
+    : null extends ClassLine[Name]
+      ? string | null
+      : ClassLine[Name];
+};
+
+/** By |billed − ours| descending, then id; the page is found in an index. */
+export async function listMatches(
+  orgDb: OrgDb,
+  filter: MatchFilter,
+  page: { limit: number; offset: number; after: MatchPosition | undefined },
+): Promise<MatchRecord[]> {
+  const rows = await orgDb.rows<StoredMatch>(
+    `with ${PUBLISHED},
+     page as materialized (
+       select p.published_at, b.run_id, b.provider, b.provider_account_id, b.bucket, b.model, b.match_id, ${DELTA} as delta
+       ${RECORDS} and ($8::numeric is null or ${DELTA} < $8 or (${DELTA} = $8 and b.match_id > $9::uuid))
+       order by delta desc, b.match_id limit $10 offset $11)
+     select ${BUCKET_COLUMNS}, b.match_id as "matchId", b.event_count as "eventCount", b.cells, b.waterfall,
+       page.published_at as "publishedAtMicros"
+     from page cross join lateral (select * from gap_buckets where org_id = $1 and run_id = page.run_id and provider = page.provider
+       and provider_account_id = page.provider_account_id and width = 'day' and bucket = page.bucket and model = page.model offset 0) b
+     order by page.delta desc, b.match_id`,
+    [
+      ...matchValuesOf(orgDb, filter),
+      page.after ? decimalFromPico(page.after.deltaPico) : null,
+      page.after?.matchId ?? null,
+      page.limit,
+      page.after ? 0 : page.offset,
+    ],
+  );
+  return rows.map(({ cells, ...match }) => ({ ...match, lines: cells.map(fromStoredLine) }));
+}
+
+export function fromStoredLine(line: StoredLine): ClassLine {
+  const exact = (text: string): bigint => picoFromDecimal(text) ?? 0n;
+  const known = (text: string | null) => (text === null ? null : exact(text));
+  return {
+    ...line,
+    billedQuantity: known(line.billedQuantity),
+    observedQuantity: exact(line.observedQuantity),
+    billedPico: exact(line.billedPico),
+    expectedOfBilledPico: known(line.expectedOfBilledPico),
+    expectedOfObservedPico: known(line.expectedOfObservedPico),
+  };
+}
+
+/** What all records of a filter sum to: the billed amounts that calls explain, and the rest of them. */
+export async function sumMatches(
+  orgDb: OrgDb,
+  filter: MatchFilter,
+): Promise<{ matchedPico: Pico; unmatchedPico: Pico }> {
+  const [row] = await orgDb.rows<{ matched: Pico; unmatched: Pico }>(
+    `with ${PUBLISHED}
+     select coalesce(sum(b.matched_usd), 0) as matched, coalesce(sum(b.provider_cost_usd - b.matched_usd), 0) as unmatched ${RECORDS}`,
+    matchValuesOf(orgDb, filter),
+  );
+  return { matchedPico: row?.matched ?? 0n, unmatchedPico: row?.unmatched ?? 0n };
+}
+
+export interface MatchDay {
+  provider: string;
+  accountId: string;
+  model: string;
+  day: string;
+}
+
+/** A finding that has part in a record's day. */
+export interface MatchFinding {
+  findingId: string;
+  kind: FindingKind;
+  direction: Direction;
+  grade: Grade;
+  status: string;
+  /** On that day alone: billed − what would have been right. */
+  impactPico: Pico;
+}
+
+/** The findings of each of these days, in the order of the days; those that later runs no longer find are left out. */
+export async function listMatchFindings(orgDb: OrgDb, days: readonly MatchDay[]): Promise<MatchFinding[][]> {
+  const found = days.map((): MatchFinding[] => []);
+  if (days.length === 0) return found;
+  const rows = await orgDb.rows<MatchFinding & { at: number }>(
+    `select t.at, f.id as "findingId", f.kind, f.direction, f.grade, f.status, d.impact_usd as "impactPico"
+     from unnest($2::text[], $3::text[], $4::text[], $5::date[]) with ordinality as t (provider, account, model, day, at)
+     cross join lateral (select * from findings where org_id = $1 and provider = t.provider and provider_account_id = t.account
+       and model = t.model and first_day <= t.day and last_day >= t.day and status <> 'gone' and invoice_id is null offset 0) f
+     cross join lateral (select impact_usd from finding_days where org_id = $1 and finding_id = f.id and day = t.day offset 0) d
+     order by t.at, abs(d.impact_usd) desc, f.id`,
+    [orgDb.orgId, ...namesOf(days)],
+  );
+  for (const { at, ...finding } of rows) found[at - 1]?.push(finding);
+  return found;
+}
+
+/** The dispute that each of these days is in, in the order of the days: one that is open before one that is resolved. */
+export async function listMatchDisputes(orgDb: OrgDb, days: readonly MatchDay[]): Promise<(string | null)[]> {
+  const found = days.map((): string | null => null);
+  if (days.length === 0) return found;
+  const rows = await orgDb.rows<{ at: number; dispute_id: string }>(
+    `select distinct on (t.at) t.at, d.id as dispute_id
+     from unnest($2::text[], $3::text[], $4::text[], $5::date[]) with ordinality as t (provider, account, model, day, at)
+     cross join lateral (select dispute_id, live from dispute_days where org_id = $1 and provider = t.provider
+       and provider_account_id = t.account and model = t.model and day = t.day offset 0) dd
+     cross join lateral (select id, opened_at from disputes where org_id = $1 and id = dd.dispute_id offset 0) d
+     order by t.at, dd.live desc, d.opened_at desc, d.id`,
+    [orgDb.orgId, ...namesOf(days)],
+  );
+  for (const row of rows) found[row.at - 1] = row.dispute_id;
+  return found;
+}
+
+const namesOf = (days: readonly MatchDay[]) => [
+  textArray(days.map((one) => one.provider)),
+  textArray(days.map((one) => one.accountId)),
+  textArray(days.map((one) => one.model)),
+  plainArray(days.map((one) => one.day)),
+];

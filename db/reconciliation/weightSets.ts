@@ -1,14 +1,8 @@
-import type { DisputeTier } from '../../domain/claims/decision.js';
+import type { DisputeTier } from '../../domain/claims/financialSummary.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Grade, Visibility, WaterfallStep } from '../../domain/reconciliation/matching/cells.js';
-import {
-  type FindingKind,
-  type TaxonomyKind,
-  VIOLATION_KINDS,
-  type ViolationKind,
-} from '../../domain/reconciliation/taxonomy.js';
+import { type FindingKind, VIOLATION_KINDS } from '../../domain/reconciliation/taxonomy.js';
 import { type LearnedWeights, learnedSet } from '../../domain/reconciliation/weights/learn.js';
-import type { LevelVector } from '../../domain/reconciliation/weights/levels.js';
 import type { Outcome } from '../../domain/reconciliation/weights/outcome.js';
 import { DEFAULT_WEIGHTS, type WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
 import type { Database } from '../client.js';
@@ -24,7 +18,6 @@ export interface RescoredDraft {
   belowLow: boolean;
 }
 
-/** A version of an organization's weights, as it was stored. */
 export interface StoredWeightSet {
   version: number;
   learned: LearnedWeights;
@@ -32,7 +25,6 @@ export interface StoredWeightSet {
   madeAtMicros: bigint;
 }
 
-/** The newest version; undefined where nothing was ever learned. */
 export async function findWeightSet(orgDb: OrgDb): Promise<StoredWeightSet | undefined> {
   const rows = await orgDb.rows<{
     version: number;
@@ -88,37 +80,16 @@ export async function listOutcomes(
   orgDb: OrgDb,
   page: { limit: number | null; offset: number } = { limit: null, offset: 0 },
 ): Promise<Outcome[]> {
-  const rows = await orgDb.rows<{
-    claim_id: string;
-    claimed_type: ViolationKind;
-    provider: string;
-    status: Outcome['status'];
-    violation_type: TaxonomyKind | null;
-    claimed_cents: number;
-    fraction: number;
-    levels: LevelVector;
-    raw_probability: number;
-    at: bigint;
-  }>(
-    `select k.claim_id, k.claimed_type, k.provider, o.status, o.violation_type, k.claimed_cents,
-       k.fraction::double precision as fraction, k.levels, k.raw_probability, k.at
+  const rows = await orgDb.rows<Omit<Outcome, 'claimedCents'> & { claimedCents: number }>(
+    `select k.claim_id as "claimId", k.claimed_type as "claimedType", k.provider, o.status, o.violation_type as "violationType",
+       k.claimed_cents as "claimedCents", k.fraction::double precision as fraction, k.levels,
+       k.raw_probability as "rawProbability", k.at as "atMicros"
      from claim_outcome_kinds k join claim_outcomes o on o.org_id = $1 and o.claim_id = k.claim_id
      where k.org_id = $1 and k.claimed_type = any($2::text[])
      order by k.at desc, k.claim_id, k.claimed_type limit $3 offset $4`,
     [orgDb.orgId, LEARNED_KINDS, page.limit, page.offset],
   );
-  return rows.map((row) => ({
-    claimId: row.claim_id,
-    claimedType: row.claimed_type,
-    provider: row.provider,
-    status: row.status,
-    violationType: row.violation_type,
-    claimedCents: BigInt(row.claimed_cents),
-    fraction: row.fraction,
-    levels: row.levels,
-    rawProbability: row.raw_probability,
-    atMicros: row.at,
-  }));
+  return rows.map((row) => ({ ...row, claimedCents: BigInt(row.claimedCents) }));
 }
 
 /** How many there are, and when the newest came; null where there are none. */
@@ -131,10 +102,7 @@ export async function sumOutcomes(orgDb: OrgDb): Promise<{ count: number; newest
   return { count: rows[0]?.count ?? 0, newestMicros: rows[0]?.newest ?? null };
 }
 
-/**
- * Organizations with outcomes that their newest set does not know, or whose set was learned on top of another default, though
- * the last outcome is `seconds` old and no message is on its way: whoever should have learned from them was lost.
- */
+/** Organizations whose newest set misses outcomes or rests on another default, with no message on its way. */
 export async function listUnlearnedOrganizations(database: Database, seconds: number): Promise<string[]> {
   const rows = await unscoped(
     database,
@@ -161,7 +129,7 @@ export async function listUnlearnedOrganizations(database: Database, seconds: nu
 const LEARNED_KINDS = plainArray(VIOLATION_KINDS);
 
 /** What the tier of a dispute rests on; what it was opened without is null. */
-export interface RatedDispute {
+interface RatedDispute {
   kind: FindingKind;
   provider: string;
   disputeTier: DisputeTier;
@@ -172,59 +140,30 @@ export interface RatedDispute {
   waterfall: readonly WaterfallStep[];
 }
 
-/** The same of a dispute of a draft. */
-export interface DraftedDispute extends RatedDispute {
+interface DraftedDispute extends RatedDispute {
   claimId: string;
   claimTier: DisputeTier;
 }
 
-interface RatedRow {
-  kind: FindingKind;
-  provider: string;
-  dispute_tier: DisputeTier;
-  grade: Grade | null;
-  probability: number | null;
-  missing: string[] | null;
-  visibility: Visibility | null;
-  waterfall: WaterfallStep[] | null;
-}
+const RATED = `d.kind, d.provider, d.confidence_tier as "disputeTier", d.evidence ->> 'grade' as grade,
+  (d.evidence ->> 'probability')::double precision as probability, coalesce(nullif(d.evidence -> 'missing_gates', 'null'), '[]') as missing,
+  d.evidence ->> 'visibility' as visibility, coalesce(nullif(d.evidence -> 'waterfall', 'null'), '[]') as waterfall`;
 
-const RATED = `d.kind, d.provider, d.confidence_tier as dispute_tier, d.evidence ->> 'grade' as grade,
-  (d.evidence ->> 'probability')::double precision as probability, d.evidence -> 'missing_gates' as missing,
-  d.evidence ->> 'visibility' as visibility, d.evidence -> 'waterfall' as waterfall`;
-
-const fromRatedRow = (row: RatedRow): RatedDispute => ({
-  kind: row.kind,
-  provider: row.provider,
-  disputeTier: row.dispute_tier,
-  grade: row.grade,
-  probability: row.probability,
-  missing: row.missing ?? [],
-  visibility: row.visibility,
-  waterfall: row.waterfall ?? [],
-});
-
-/** These disputes, in the order of their ids. */
 export async function listRatedDisputes(orgDb: OrgDb, ids: readonly string[]): Promise<RatedDispute[]> {
-  const rows = await orgDb.rows<RatedRow>(
+  return orgDb.rows<RatedDispute>(
     `select ${RATED} from disputes d where d.org_id = $1 and d.id = any($2::uuid[]) order by d.id`,
     [orgDb.orgId, plainArray(ids)],
   );
-  return rows.map(fromRatedRow);
 }
 
 /** The disputes of every draft, draft by draft. Claims that were sent are not among them. */
 export async function listDraftedDisputes(orgDb: OrgDb): Promise<DraftedDispute[]> {
-  const rows = await orgDb.rows<RatedRow & { claim_id: string; claim_tier: DisputeTier }>(
-    `select c.id as claim_id, c.confidence_tier as claim_tier, ${RATED}
+  return orgDb.rows<DraftedDispute>(
+    `select c.id as "claimId", c.confidence_tier as "claimTier", ${RATED}
      from claims c join disputes d on d.org_id = $1 and d.claim_id = c.id
      where c.org_id = $1 and c.status = 'draft' order by c.id, d.id`,
     [orgDb.orgId],
   );
-  return rows.map((row) => ({
-    ...{ claimId: row.claim_id, claimTier: row.claim_tier },
-    ...fromRatedRow(row),
-  }));
 }
 
 /** Gives a draft another tier; false where it was sent, or discarded, meanwhile. */

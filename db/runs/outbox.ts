@@ -1,48 +1,40 @@
-import type { OutboxKind, OutboxMessage } from '../../domain/runs/outboxMessage.js';
-import { describeRun, RUN_KINDS, type RunKind } from '../../domain/runs/runKinds.js';
+import {
+  describeRun,
+  type OutboxKind,
+  type OutboxMessage,
+  RUN_KINDS,
+  type RunKind,
+} from '../../domain/runs/runKinds.js';
 import type { Database } from '../client.js';
+import { insertRow } from '../entity.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
-import { isRunRow } from './runStates.js';
+import { isRunRow } from './runTable.js';
 
 /** Writes a message; call it in the transaction of the row that it follows. */
 export async function insertOutboxMessage(orgDb: OrgDb, kind: OutboxKind, subjectId: string): Promise<void> {
-  await orgDb.run('insert into outbox (org_id, kind, subject_id) values ($1, $2, $3)', [
-    orgDb.orgId,
-    kind,
-    subjectId,
-  ]);
+  await insertRow(orgDb, 'outbox', { orgId: orgDb.orgId, kind, subjectId });
 }
 
 const WHY = 'the dispatcher delivers the messages of every organization';
 
-/**
- * Takes due messages under a lease, in one committed transaction, so that two dispatchers never hold the same one and
- * a killed one's come back when the lease ends.
- */
+/** Takes due messages under a lease: no two dispatchers hold one, and a killed one's come back. */
 export async function claimOutboxMessages(
   database: Database,
   limit: number,
   leaseSeconds: number,
 ): Promise<OutboxMessage[]> {
-  const rows = await unscoped(database, WHY, (system) =>
-    system.rows<{ org_id: string; id: number; kind: OutboxKind; subject_id: string; attempts: number }>(
+  return unscoped(database, WHY, (system) =>
+    system.rows<OutboxMessage>(
       `update outbox o set attempts = o.attempts + 1, next_attempt_at = now() + make_interval(secs => $2)
        from (select org_id, id from outbox
              where dispatched_at is null and dead_at is null and next_attempt_at <= now()
              order by next_attempt_at, id limit $1 for update skip locked) due
        where o.org_id = due.org_id and o.id = due.id
-       returning o.org_id, o.id, o.kind, o.subject_id, o.attempts`,
+       returning o.org_id as "orgId", o.id, o.kind, o.subject_id as "subjectId", o.attempts`,
       [limit, leaseSeconds],
     ),
   );
-  return rows.map((row) => ({
-    orgId: row.org_id,
-    id: row.id,
-    kind: row.kind,
-    subjectId: row.subject_id,
-    attempts: row.attempts,
-  }));
 }
 
 export async function markOutboxDispatched(
@@ -95,32 +87,24 @@ export interface StalledRun {
   status: 'queued' | 'running';
 }
 
-/**
- * Runs that were queued longer ago than `queuedSeconds` with no message left to start them, and running ones without a
- * sign of life for `silentSeconds`.
- */
+/** Runs queued too long without a message, and running ones without a recent heartbeat. */
 export async function listStalledRuns(
   database: Database,
   limits: { queuedSeconds: number; silentSeconds: number },
 ): Promise<StalledRun[]> {
   const stalled = (kind: RunKind) => `
-    select t.org_id, t.id, '${kind}' as kind, t.status from ${describeRun(kind).table} t
+    select t.org_id as "orgId", t.id, '${kind}' as kind, t.status from ${describeRun(kind).table} t
     where ${isRunRow(kind)} and ((t.status = 'queued' and t.created_at < now() - make_interval(secs => $1)
         and not exists (select from outbox o where o.org_id = t.org_id and o.subject_id = t.id and o.dispatched_at is null and o.dead_at is null))
        or (t.status = 'running' and coalesce(t.heartbeat_at, t.created_at) < now() - make_interval(secs => $2)))`;
-  const rows = await unscoped(
-    database,
-    'the sweeper looks for stalled runs of every organization',
-    (system) =>
-      system.rows<{ org_id: string; id: string; kind: RunKind; status: StalledRun['status'] }>(
-        `${RUN_KINDS.map(stalled).join(' union all ')} limit 1000`,
-        [limits.queuedSeconds, limits.silentSeconds],
-      ),
+  return unscoped(database, 'the sweeper looks for stalled runs of every organization', (system) =>
+    system.rows<StalledRun>(`${RUN_KINDS.map(stalled).join(' union all ')} limit 1000`, [
+      limits.queuedSeconds,
+      limits.silentSeconds,
+    ]),
   );
-  return rows.map((row) => ({ orgId: row.org_id, id: row.id, kind: row.kind, status: row.status }));
 }
 
-/** Removes messages that were delivered long ago. */
 export async function pruneOutbox(database: Database, days: number): Promise<void> {
   await unscoped(database, 'delivered messages of every organization grow old', (system) =>
     system.run('delete from outbox where dispatched_at < now() - make_interval(days => $1)', [days]),

@@ -1,10 +1,17 @@
-import { isoFromMicros } from '../../domain/period.js';
-import { describeRun, type RunKind } from '../../domain/runs/runKinds.js';
-import type { RunStatus } from '../../domain/runs/runs.js';
-import { type Column, column, defineEntity, type Entity, listEntities, sqlNameOf } from '../entity.js';
-import type { OrgDb, SqlValue } from '../orgDb.js';
+import { describeRun, type RunKind, type RunStatus } from '../../domain/runs/runKinds.js';
+import {
+  type Column,
+  column,
+  columnsOfRow,
+  defineEntity,
+  type Entity,
+  findEntity,
+  listNewest,
+  sqlNameOf,
+} from '../entity.js';
+import { lockByName } from '../locks.js';
+import type { OrgDb } from '../orgDb.js';
 
-/** What every run has, whatever its kind. */
 export interface Run {
   id: string;
   status: RunStatus;
@@ -27,7 +34,6 @@ const SHARED: { [K in keyof Run]: Column<Run[K]> } = {
   finishedAtMicros: column(),
 };
 
-/** The table of one kind of run. */
 export interface RunTable<R extends Run> extends Entity<R> {
   kind: RunKind;
   /** Names the type; there is no value. */
@@ -42,7 +48,6 @@ export interface OpenableRunTable<R extends Run, N extends { id: string }> exten
   insertedWhile?: ((parameters: Record<string, string>) => string) | undefined;
 }
 
-/** A kind of run by its own columns. */
 export function defineRun<R extends Run, N extends { id: string }>(
   kind: RunKind,
   columns: { [K in Exclude<keyof R, keyof Run>]-?: Column<R[K]> },
@@ -54,39 +59,19 @@ export function defineRun<R extends Run, N extends { id: string }>(
 
 const IS_OPEN = `status in ('queued', 'running')`;
 
-/** Equality with values by property; null is equal to null. Adds the values to `parameters`. */
-function conditions(wanted: object, parameters: SqlValue[]): string[] {
-  return Object.entries(wanted).map(([property, value]: [string, SqlValue]) =>
-    value === null
-      ? `${sqlNameOf(property)} is null`
-      : `${sqlNameOf(property)} = $${parameters.push(stored(property, value))}`,
-  );
-}
-
-function stored(property: string, value: SqlValue): SqlValue {
-  return typeof value === 'bigint' && property.endsWith('Micros') ? isoFromMicros(value) : value;
-}
-
-async function findOne<R extends Run>(
+function findOne<R extends Run>(
   orgDb: OrgDb,
   runs: RunTable<R>,
   wanted: object,
   rest = '',
 ): Promise<R | undefined> {
-  const parameters: SqlValue[] = [orgDb.orgId];
-  const where = conditions({ ...wanted, ...describeRun(runs.kind).rows }, parameters);
-  const rows = await orgDb.rows<R>(
-    `select ${runs.columns} from ${runs.table} where ${['org_id = $1', ...where].join(' and ')}${rest}`,
-    parameters,
-  );
-  return runs.read(rows)[0];
+  return findEntity(orgDb, runs, { ...wanted, ...describeRun(runs.kind).rows }, rest);
 }
 
 export function findRun<R extends Run>(orgDb: OrgDb, runs: RunTable<R>, id: string): Promise<R | undefined> {
   return findOne(orgDb, runs, { id });
 }
 
-/** A run, locked until the transaction ends. */
 export function lockRun<R extends Run>(orgDb: OrgDb, runs: RunTable<R>, id: string): Promise<R | undefined> {
   return findOne(orgDb, runs, { id }, ' for no key update');
 }
@@ -100,7 +85,6 @@ export function findOpenRun<R extends Run, N extends { id: string }>(
   return findOne(orgDb, runs, wanted, ` and ${IS_OPEN}`);
 }
 
-/** Runs, newest first. A filter is left out where its value is undefined. */
 export function listRuns<R extends Run>(
   orgDb: OrgDb,
   runs: RunTable<R>,
@@ -108,15 +92,8 @@ export function listRuns<R extends Run>(
   page: { limit: number; offset: number },
 ): Promise<R[]> {
   const columns = Object.entries(filter).map(([property, value]) => [sqlNameOf(property), value] as const);
-  return listEntities(orgDb, runs, {
-    where: { ...Object.fromEntries(columns), ...describeRun(runs.kind).rows },
-    order: [
-      { column: 'created_at', type: 'timestamptz' },
-      { column: 'id', type: 'uuid' },
-    ],
-    direction: 'desc',
-    page,
-  });
+  const where = { ...Object.fromEntries(columns), ...describeRun(runs.kind).rows };
+  return listNewest(orgDb, runs, { where, page });
 }
 
 /** Stores a queued run; undefined while another stands in its way, which a unique index of the table decides. */
@@ -125,15 +102,117 @@ export async function insertRun<R extends Run, N extends { id: string }>(
   runs: OpenableRunTable<R, N>,
   run: N,
 ): Promise<R | undefined> {
-  const values: Record<string, SqlValue> = { ...run, ...describeRun(runs.kind).rows, status: 'queued' };
-  const names = ['org_id', ...Object.keys(values).map(sqlNameOf)];
-  const parameters = names.map((_, at) => `$${at + 1}`);
+  const { names, values, parameters } = columnsOfRow({
+    orgId: orgDb.orgId,
+    ...run,
+    ...describeRun(runs.kind).rows,
+    status: 'queued',
+  });
   const ofRun = Object.fromEntries(Object.keys(run).map((property, at) => [property, `$${at + 2}`]));
   const condition = runs.insertedWhile?.(ofRun);
   const rows = await orgDb.rows<R>(
-    `insert into ${runs.table} (${names.join(', ')}) select ${parameters.join(', ')}${condition ? ` where ${condition}` : ''}
+    `insert into ${runs.table} (${names}) select ${parameters}${condition ? ` where ${condition}` : ''}
      on conflict do nothing returning ${runs.columns}`,
-    [orgDb.orgId, ...Object.entries(values).map(([property, value]) => stored(property, value))],
+    values,
   );
   return runs.read(rows)[0];
+}
+
+export interface RunEnd {
+  status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
+  error?: { code: string; message: string };
+}
+
+const MESSAGE_CHARS_MAX = 2_000;
+const OPEN_RUN = `org_id = $1 and id = $2 and ${IS_OPEN}`;
+
+/** The condition that tells the runs of a kind from other rows of its table. */
+export function isRunRow(kind: RunKind): string {
+  const parts = Object.entries(describeRun(kind).rows ?? {}).map(([name, value]) => `${name} = '${value}'`);
+  return parts.length === 0 ? 'true' : parts.join(' and ');
+}
+
+/** Ids of the organization's runs of a kind that are queued or at work, the oldest first; `limit` at most. */
+export async function listOpenRuns(orgDb: OrgDb, kind: RunKind, limit: number): Promise<string[]> {
+  const rows = await orgDb.rows<{ id: string }>(
+    `select id from ${describeRun(kind).table} where org_id = $1 and ${IS_OPEN} and ${isRunRow(kind)}
+     order by created_at, id limit $2`,
+    [orgDb.orgId, limit],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** Lets nobody else open a run of the kind for the organization until the transaction ends. */
+export async function lockOpenRuns(orgDb: OrgDb, kind: RunKind): Promise<void> {
+  await lockByName(orgDb, 'openRuns', `${kind} ${orgDb.orgId}`);
+}
+
+/** Says on a queued run that the workflow engine is being waited for. */
+export async function noteRunWaitingForEngine(orgDb: OrgDb, kind: RunKind, id: string): Promise<void> {
+  await orgDb.run(
+    `update ${describeRun(kind).table} set stage = 'waiting_for_engine' where org_id = $1 and id = $2 and status = 'queued'`,
+    [orgDb.orgId, id],
+  );
+}
+
+/** Puts a run that the engine has lost back into the queue. False when it has ended. */
+export async function requeueRun(orgDb: OrgDb, kind: RunKind, id: string): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update ${describeRun(kind).table} set status = 'queued', stage = 'queued', heartbeat_at = now() where ${OPEN_RUN}`,
+    [orgDb.orgId, id],
+  );
+  return changed === 1;
+}
+
+/** Marks a run as taken up by its workflow; false when it has ended. */
+export async function markRunStarted(
+  orgDb: OrgDb,
+  kind: RunKind,
+  id: string,
+  stage: string,
+): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update ${describeRun(kind).table} set status = 'running', stage = $3, started_at = coalesce(started_at, now()), heartbeat_at = now()
+     where ${OPEN_RUN}`,
+    [orgDb.orgId, id, stage],
+  );
+  return changed === 1;
+}
+
+/** Ends a run once; false when it had ended. Call `endRun` of usecases: some kinds end more than the row. */
+export async function recordRunEnd(
+  inside: OrgDb,
+  kind: RunKind,
+  id: string,
+  { status, error, result }: RunEnd & { result?: object },
+): Promise<boolean> {
+  const { table, emptiedAtEnd = [] } = describeRun(kind);
+  const changed = await inside.run(
+    `update ${table} set status = $3, stage = $3, error_code = $4, error_message = $5, finished_at = now()
+       ${result === undefined ? '' : ', result = $6::jsonb'} ${emptiedAtEnd.map((name) => `, ${name} = null`).join('')}
+     where ${OPEN_RUN}`,
+    [
+      inside.orgId,
+      id,
+      status,
+      error?.code ?? null,
+      error?.message.slice(0, MESSAGE_CHARS_MAX) ?? null,
+      ...(result === undefined ? [] : [JSON.stringify(result)]),
+    ],
+  );
+  return changed === 1;
+}
+
+/** Cancels a queued run at once and asks a running one to stop. False when that is no longer possible. */
+export async function recordCancelRequest(inside: OrgDb, kind: RunKind, id: string): Promise<boolean> {
+  const { table, cancel } = describeRun(kind);
+  const changed = await inside.run(
+    `update ${table} set cancel_requested_at = coalesce(cancel_requested_at, now()),
+       status = case when status = 'queued' then 'cancelled' else status end,
+       stage = case when status = 'queued' then 'cancelled' else 'cancelling' end,
+       finished_at = case when status = 'queued' then now() end
+     where ${OPEN_RUN} ${cancel?.until ? `and ${cancel.until.column} is null` : ''}`,
+    [inside.orgId, id],
+  );
+  return changed === 1;
 }

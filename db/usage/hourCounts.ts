@@ -42,7 +42,6 @@ interface Part {
   weight: number;
 }
 
-/** The parts of a text in the order of their times. */
 function partsOf(text: string): Part[] {
   const parts = text.split(',').map(readPart);
   return parts.sort((a, b) => a.seconds - b.seconds);

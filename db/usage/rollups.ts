@@ -1,7 +1,6 @@
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
 import { type SqlValue, type SystemDb, unscoped } from '../orgDb.js';
-import { FOLD_SOURCES } from './sourceDays.js';
 import {
   add,
   DAILY_DIMENSIONS,
@@ -72,10 +71,7 @@ do update set ${add('adjustment_labels', MEASURE_NAMES)}, ${mergeSeen('adjustmen
 
 const HAS_LATE = `select exists (${LATE}) as has_late`;
 
-/**
- * Class quantities of a call as a bill counts them: disjoint, audio apart, a write of unknown lifetime as 5 minutes. Here `unpriced`
- * are calls that have usage and no price: those without usage are `unmetered`.
- */
+/** Disjoint token classes of a call as bills count them, audio apart; `unpriced` calls have usage and no price. */
 export const BILLING_QUANTITIES = `
   sum(sign)::bigint as calls,
   sum(sign * (input_tokens - input_audio))::bigint as input_tokens,
@@ -144,7 +140,6 @@ insert into billing_cells (org_id, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES
 select $1::uuid, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from cells order by hour, billed_by
 on conflict (org_id, ${BILLING_KEY_NAMES}) do update set ${add('billing_cells', BILLING_MEASURE_NAMES)}, ${mergeSeen('billing_cells')}`;
 
-/** Organizations that have events which are in no total yet. */
 export async function listUnfoldedOrganizations(database: Database): Promise<string[]> {
   const rows = await unscoped(database, 'the fold looks for organizations with new events', (system) =>
     system.rows<{ id: string }>(
@@ -169,11 +164,7 @@ interface HorizonRow {
   closed_until: bigint | null;
 }
 
-/**
- * Folds an organization's new events into its totals, in one transaction: all that is below the oldest transaction
- * still running, at most 100,000 events. Folding twice or at once in two processes counts nothing twice: the second
- * fails on the state row and is repeated later. Returns whether more is waiting.
- */
+/** Folds at most 100,000 new events below the oldest running transaction; two folds at once count nothing twice. */
 export async function foldUsage(database: Database, orgId: string): Promise<{ more: boolean }> {
   return unscoped(
     database,
@@ -202,10 +193,7 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
   );
 }
 
-/**
- * Totals of projects that were not folded along with the others, by a version that had none: a share at a time, from
- * the same log, before anything new is folded. An organization whose calls name no project has nothing to catch up.
- */
+/** Catches up projects' totals that an older version did not fold. */
 async function catchUpProjects(
   system: SystemDb,
   orgId: string,
@@ -306,3 +294,48 @@ export async function foldProjects(
   await system.run(FOLD_CELLS, booked, 'fold_projects');
   if (closedUntil !== null) await system.run(FOLD_LATE, booked, 'fold_late_projects');
 }
+
+/** What of a call its sources are added up from (`ObservedSource`), and how: SQL over rows of the log. */
+
+/** Classes of which a client that cannot send them leaves cached input among the rest. */
+const CACHE_CLASSES = `array['cache_read', 'cache_write_5m', 'cache_write_1h']`;
+
+const signOf = (condition: string) => `sum(case when ${condition} then sign else 0 end)::bigint`;
+
+/** Over rows of the log, or of events with a sign. */
+export const SOURCE_MEASURES = {
+  calls: 'sum(sign)::bigint',
+  without_cache: signOf(`unmetered or usage_missing && ${CACHE_CLASSES}`),
+  named_by_answer: signOf(`response_model is not null and status <> 'error'`),
+  refused: signOf(`status = 'error' and http_status >= 400`),
+} as const;
+
+/** Ordered by bytes, which is all that grouping needs. */
+export const SOURCE_KEYS = {
+  provider_account_id: `coalesce(provider_account_id, '') collate "C"`,
+  provider_key_id: `coalesce(provider_key_id, '') collate "C"`,
+  model: `coalesce(response_model, model) collate "C"`,
+  service_name: 'service_name collate "C"',
+} as const;
+
+export const asColumns = (columns: Readonly<Record<string, string>>) =>
+  Object.entries(columns)
+    .map(([name, sql]) => `${sql} as ${name}`)
+    .join(', ');
+
+/**
+ * The clock of a day of `source_days` is that of `billingDayOf`: Google's is Pacific Time by the rule of timesOfPacificDay, which is
+ * written out here, so that no table of time zones decides what is the same day.
+ */
+export const SOURCE_DAY = `(end_at at time zone case when billed_by = 'google' then 'PST8PDT,M3.2.0,M11.1.0' else 'UTC' end)::date`;
+
+const KEY = `org_id, billed_by, day, ${Object.keys(SOURCE_KEYS).join(', ')}`;
+const NAMES = Object.keys(SOURCE_MEASURES);
+
+/** Folds the log of organization $1 from transaction $2 up to $3. `observed_days.sources_revision` counts its rows. */
+export const FOLD_SOURCES = `
+insert into source_days (${KEY}, ${NAMES.join(', ')})
+select $1::uuid, billed_by, ${SOURCE_DAY}, ${asColumns(SOURCE_KEYS)}, ${asColumns(SOURCE_MEASURES)}
+from (${usageLogSql('$2', '$3')}) log where status <> 'blocked'
+group by 2, 3, 4, 5, 6, 7
+on conflict (${KEY}) do update set ${add('source_days', NAMES)}`;

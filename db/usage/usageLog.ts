@@ -1,8 +1,4 @@
-/**
- * The log of usage: what each stored event added, in the order of the transactions that wrote it. An event that was
- * changed later stands in it as it first was (its adjustments hold that copy), so a fold and a read that saw it
- * earlier agree with one that sees it now. docs/decisions/0006 tells why.
- */
+/** The log of usage: an event changed later stays as it first was, so folds and reads agree (docs/decisions/0006). */
 
 /** Columns that totals need, the same in events and event_adjustments. */
 const LOG_COLUMNS = [
@@ -69,11 +65,7 @@ function logSql(range: string): string {
     select sign, ${ORIGIN}, ${LOG_COLUMN_LIST} from event_adjustments where org_id = $1 and ${range}`;
 }
 
-/**
- * The UTC day on which a row of the log is booked because it came after its month was closed; null: it counts at its
- * own time. `closedUntil` is the end of the last closed month, or null. What came later is what a closing's snapshot
- * does not show (docs/decisions/0013); the rule is domain/billing/periods/closing.ts, bookedMicros.
- */
+/** UTC day on which a late row is booked, null for its own time; the rule is bookedMicros (docs/decisions/0013). */
 export function bookedOnSql(closedUntil: string): string {
   return `case when timestamp < ${closedUntil}::timestamptz then (
     select greatest((ingested_at at time zone 'UTC')::date, (c.ends_at at time zone 'UTC')::date)
@@ -85,10 +77,7 @@ export function bookedOnSql(closedUntil: string): string {
 /** An amount with the sign of its row: to multiply a numeric costs more than all else about a row. */
 export const signed = (amount: string) => `case when sign < 0 then -${amount} else ${amount} end`;
 
-/**
- * Sums of the measures over rows that carry a sign; with sign 1 they are plain sums. `unpriced` counts the events that say
- * cost_source unpriced, whatever their cost is unknown for: no price, or no usage.
- */
+/** Sums over rows with a sign. `unpriced` counts events with cost_source unpriced, for lack of a price or of usage. */
 export const MEASURES = `
   sum(sign)::bigint as calls,
   sum(sign * input_tokens)::bigint as input_tokens,
@@ -119,9 +108,29 @@ export function sumOfMeasure(name: string, column = name): string {
   return name.endsWith('_usd') ? `sum(${column})` : `sum(${column})::bigint`;
 }
 
-/** SQL of the sums of all measures over the parts of a total; 0 where there is none. */
+const MEASURE_PROPERTIES: Record<(typeof MEASURE_NAMES)[number], string> = {
+  calls: 'calls',
+  input_tokens: 'inputTokens',
+  output_tokens: 'outputTokens',
+  cache_read: 'cacheRead',
+  cache_creation: 'cacheCreation',
+  reasoning_tok: 'reasoningTok',
+  cost_usd: 'costPico',
+  computed_cost_usd: 'computedCostPico',
+  reported_cost_usd: 'reportedCostPico',
+  unpriced: 'unpriced',
+};
+/** The columns of `sumsOfMeasures`. */
+export const MEASURE_COLUMNS = MEASURE_NAMES.map((name) => `"${MEASURE_PROPERTIES[name]}"`).join(', ');
+
+const measures = (sql: (name: string) => string) =>
+  MEASURE_NAMES.map((name) => `${sql(name)} as "${MEASURE_PROPERTIES[name]}"`).join(', ');
+
+export const MEASURES_AS_PROPERTIES = measures((name) => name);
+
+/** SQL of the sums of all measures over the parts of a total, by their properties; 0 where there is none. */
 export const sumsOfMeasures = (columnOf: (name: string) => string = (name) => name) =>
-  MEASURE_NAMES.map((name) => `coalesce(${sumOfMeasure(name, columnOf(name))}, 0) as ${name}`).join(', ');
+  measures((name) => `coalesce(${sumOfMeasure(name, columnOf(name))}, 0)`);
 
 export const HEALTH_MEASURES = `
   sum(case when cardinality(price_gaps) > 0 then sign else 0 end)::bigint as price_gaps,

@@ -1,14 +1,15 @@
-import type { AttemptOutcome } from '../../domain/webhooks/attempt.js';
+import { isoFromMicros } from '../../domain/period.js';
+import { type DeliveryStatus, type MessageType, TEST_MESSAGE_TYPE } from '../../domain/webhooks/messages.js';
+import type { AttemptOutcome } from '../../domain/webhooks/retrySchedule.js';
+import { ATTEMPTS_SHOWN_MAX } from '../../domain/webhooks/retrySchedule.js';
 import type { Database } from '../client.js';
+import { column, defineEntity, insertRow, type TimePage } from '../entity.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
+import { insertOutboxMessage } from '../runs/outbox.js';
 
-/**
- * What the delivery of webhooks reads and writes. Rows are the record: a workflow only says when to look. Whoever locks
- * several takes the endpoint before its deliveries (db/webhooks/webhookEndpoints.ts).
- */
+/** Rows are the record; a workflow only decides when to look. Lock the endpoint before its deliveries. */
 
-/** A delivery whose next attempt is counted and may be sent. */
 export interface ClaimedDelivery {
   deliveryId: string;
   messageId: string;
@@ -19,23 +20,13 @@ export interface ClaimedDelivery {
   number: number;
 }
 
-/**
- * Takes up to `limit` deliveries of an endpoint that are due, and counts their attempts before anything is sent, so that
- * one that ends its process each time ends too. They are due again when the lease is over, unless `recordAttempts` says
- * otherwise. In the caller's transaction, which has seen that the endpoint is active.
- */
+/** Takes due deliveries under a lease and counts attempts before sending, so that one that kills its process ends too. */
 export async function claimDueDeliveries(
   inside: OrgDb,
   endpointId: string,
   { limit, leaseSeconds, attemptsMax }: { limit: number; leaseSeconds: number; attemptsMax: number },
 ): Promise<ClaimedDelivery[]> {
-  const rows = await inside.rows<{
-    id: string;
-    message_id: string;
-    body: string;
-    attempts: number;
-    number: number;
-  }>(
+  return inside.rows<ClaimedDelivery>(
     `with due as (
        select id from webhook_deliveries
        where org_id = $1 and endpoint_id = $2 and status = 'pending' and next_attempt_at <= now() and attempts < $5
@@ -47,18 +38,11 @@ export async function claimDueDeliveries(
        insert into webhook_attempts (org_id, delivery_id, number)
        select $1::uuid, c.id, 1 + coalesce((select max(a.number) from webhook_attempts a where a.org_id = $1 and a.delivery_id = c.id), 0)
        from counted c returning delivery_id, number)
-     select c.id, c.message_id, m.body, c.attempts, n.number
+     select c.id as "deliveryId", c.message_id as "messageId", m.body, c.attempts, n.number
      from counted c join noted n on n.delivery_id = c.id join webhook_messages m on m.org_id = $1 and m.id = c.message_id`,
     [inside.orgId, endpointId, limit, leaseSeconds, attemptsMax],
     'webhooks_claim',
   );
-  return rows.map((row) => ({
-    deliveryId: row.id,
-    messageId: row.message_id,
-    body: row.body,
-    attempts: row.attempts,
-    number: row.number,
-  }));
 }
 
 /** An attempt that is over, and what is to become of its delivery where it was not delivered. */
@@ -69,18 +53,13 @@ export interface EndedAttempt {
   next: { delaySeconds: number | null; counted: boolean };
 }
 
-/** A delivery that was given up. */
 export interface GivenUp {
   deliveryId: string;
   attempts: number;
   lastError: string | null;
 }
 
-/**
- * Writes down what attempts came to; returns the deliveries that were given up by it. What was delivered is so, whatever
- * was decided about it meanwhile; any other outcome counts only where no later attempt has been begun. Call it in a
- * transaction.
- */
+/** Records attempts, in a transaction; returns deliveries given up. Only a success or the latest attempt counts. */
 export async function recordAttempts(
   inside: OrgDb,
   endpointId: string,
@@ -92,7 +71,7 @@ export async function recordAttempts(
     delivered: results.includes('delivered'),
     failed: ended.some(({ outcome, next }) => outcome.result !== 'delivered' && next.counted),
   });
-  const recording = inside.rows<{ id: string; attempts: number; last_error: string | null }>(
+  const recording = inside.rows<GivenUp>(
     `with told as (
        select * from unnest($2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::float8[], $10::boolean[])
          as t (id, number, result, duration_ms, http_status, error, answer, delay_seconds, counted)),
@@ -111,7 +90,7 @@ export async function recordAttempts(
          or ((d.status = 'pending' or (d.status = 'cancelled' and told.result = 'gone'))
            and told.number = (select max(a.number) from webhook_attempts a where a.org_id = $1 and a.delivery_id = d.id)))
        returning d.id, d.status, d.attempts, d.last_error, told.result)
-     select id, attempts, last_error from ended where status = 'failed' and result = 'failed'`,
+     select id as "deliveryId", attempts, last_error as "lastError" from ended where status = 'failed' and result = 'failed'`,
     [
       inside.orgId,
       plainArray(ended.map(({ claimed }) => claimed.deliveryId)),
@@ -126,8 +105,8 @@ export async function recordAttempts(
     ],
     'webhooks_record',
   );
-  const [rows] = await Promise.all([recording, noting]);
-  return rows.map((row) => ({ deliveryId: row.id, attempts: row.attempts, lastError: row.last_error }));
+  const [givenUp] = await Promise.all([recording, noting]);
+  return givenUp;
 }
 
 async function noteEndpointHealth(
@@ -143,29 +122,22 @@ async function noteEndpointHealth(
   );
 }
 
-/**
- * Gives up what is due and has no attempt left: its last one was begun and never ended, because its process did. In the
- * caller's transaction.
- */
+/** Gives up due deliveries whose last attempt began and never ended, in the caller's transaction. */
 export async function giveUpSpentDeliveries(
   inside: OrgDb,
   endpointId: string,
   attemptsMax: number,
 ): Promise<GivenUp[]> {
-  const rows = await inside.rows<{ id: string; attempts: number; last_error: string | null }>(
+  return inside.rows<GivenUp>(
     `update webhook_deliveries set status = 'failed', next_attempt_at = null, finished_at = now(),
        last_status = null, last_error = 'the service ended during the last attempt'
      where org_id = $1 and endpoint_id = $2 and status = 'pending' and next_attempt_at <= now() and attempts >= $3
-     returning id, attempts, last_error`,
+     returning id as "deliveryId", attempts, last_error as "lastError"`,
     [inside.orgId, endpointId, attemptsMax],
   );
-  return rows.map((row) => ({ deliveryId: row.id, attempts: row.attempts, lastError: row.last_error }));
 }
 
-/**
- * Puts off all that is pending at an endpoint, without counting an attempt: nothing is sent to it for so long. With
- * `reason`, its deliveries say why they wait. Returns how many were put off.
- */
+/** Postpones what is pending at an endpoint without counting an attempt; returns how many. */
 export async function postponeDeliveries(
   orgDb: OrgDb,
   endpointId: string,
@@ -190,29 +162,217 @@ export async function findNextAttemptMs(orgDb: OrgDb, endpointId: string): Promi
   return row?.ms ?? null;
 }
 
-/** An endpoint at which something has been due for too long. */
-export interface OverdueEndpoint {
+interface OverdueEndpoint {
   orgId: string;
   endpointId: string;
 }
 
-/**
- * Endpoints with a delivery that was due longer ago than `seconds`, and with no message left that would wake their
- * workflow: the workflow was lost, or it is behind, and then waking it does no harm.
- */
+/** Endpoints overdue by `seconds` without a wake message; waking a slow workflow does no harm. */
 export async function listOverdueEndpoints(database: Database, seconds: number): Promise<OverdueEndpoint[]> {
-  const rows = await unscoped(
-    database,
-    'the sweeper looks for overdue webhooks of every organization',
-    (system) =>
-      system.rows<{ org_id: string; endpoint_id: string }>(
-        `select distinct d.org_id, d.endpoint_id from webhook_deliveries d
-         where d.status = 'pending' and d.next_attempt_at < now() - make_interval(secs => $1)
-           and not exists (select from outbox o where o.org_id = d.org_id and o.subject_id = d.endpoint_id
-             and o.kind = 'webhook.deliver' and o.dispatched_at is null and o.dead_at is null)
-         limit 1000`,
-        [seconds],
-      ),
+  return unscoped(database, 'the sweeper looks for overdue webhooks of every organization', (system) =>
+    system.rows<OverdueEndpoint>(
+      `select distinct d.org_id as "orgId", d.endpoint_id as "endpointId" from webhook_deliveries d
+       where d.status = 'pending' and d.next_attempt_at < now() - make_interval(secs => $1)
+         and not exists (select from outbox o where o.org_id = d.org_id and o.subject_id = d.endpoint_id
+           and o.kind = 'webhook.deliver' and o.dispatched_at is null and o.dead_at is null)
+       limit 1000`,
+      [seconds],
+    ),
   );
-  return rows.map((row) => ({ orgId: row.org_id, endpointId: row.endpoint_id }));
+}
+
+/** A message as it is to be sent. */
+export interface NewMessage {
+  /** uuid; receivers tell repeats by it. */
+  id: string;
+  type: MessageType;
+  /** `messageBody` of domain/webhooks. */
+  body: string;
+}
+
+/** Publishes messages to active endpoints that want their type, in the caller's transaction. A repeat adds nothing. */
+export async function publishMessages(orgDb: OrgDb, messages: readonly NewMessage[]): Promise<void> {
+  if (messages.length === 0) return;
+  await orgDb.run(
+    `with told as (select * from unnest($2::uuid[], $3::text[], $4::text[]) as m (id, type, body)),
+       wanted as (
+         select e.id as endpoint_id, told.id as message_id from webhook_endpoints e join told
+           on e.event_types = '{}' or told.type = any(e.event_types)
+         where e.org_id = $1 and e.status = 'active' and e.removed_at is null),
+       kept as (
+         insert into webhook_messages (org_id, id, type, body)
+         select $1::uuid, id, type, body from told where id in (select message_id from wanted)
+         on conflict do nothing
+         returning id),
+       left_for as (
+         insert into webhook_deliveries (org_id, id, endpoint_id, message_id)
+         select $1::uuid, gen_random_uuid(), endpoint_id, message_id from wanted where message_id in (select id from kept)
+         returning endpoint_id)
+     insert into outbox (org_id, kind, subject_id) select distinct $1::uuid, 'webhook.deliver', endpoint_id from left_for`,
+    [
+      orgDb.orgId,
+      plainArray(messages.map(({ id }) => id)),
+      textArray(messages.map(({ type }) => type)),
+      textArray(messages.map(({ body }) => body)),
+    ],
+  );
+}
+
+export interface WebhookAttempt {
+  /** Over all series of its delivery, from 1. */
+  number: number;
+  startedAtMicros: bigint;
+  /** Null while it is under way, and where the process ended before it knew. */
+  durationMs: number | null;
+  httpStatus: number | null;
+  error: string | null;
+  /** The beginning of what the receiver said. */
+  answer: string | null;
+}
+
+export interface WebhookDelivery {
+  id: string;
+  endpointId: string;
+  messageId: string;
+  type: MessageType;
+  status: DeliveryStatus;
+  attempts: number;
+  nextAttemptAtMicros: bigint | null;
+  lastStatus: number | null;
+  lastError: string | null;
+  createdAtMicros: bigint;
+  finishedAtMicros: bigint | null;
+}
+
+export interface LoggedDelivery extends WebhookDelivery {
+  /** The latest first. */
+  history: WebhookAttempt[];
+}
+
+const DELIVERY = defineEntity<WebhookDelivery>('webhook_deliveries', {
+  id: column(),
+  endpointId: column(),
+  messageId: column(),
+  type: column('m.type'),
+  status: column(),
+  attempts: column(),
+  nextAttemptAtMicros: column(),
+  lastStatus: column(),
+  lastError: column(),
+  createdAtMicros: column(),
+  finishedAtMicros: column(),
+});
+const COLUMNS = DELIVERY.columnsOf('d');
+
+/** Deliveries of a receiver with their attempts, newest first; `after` is the time and id of the last one that was seen. */
+export async function listWebhookDeliveries(
+  orgDb: OrgDb,
+  endpointId: string,
+  filter: { status?: DeliveryStatus | undefined; type?: MessageType | undefined },
+  page: TimePage,
+): Promise<LoggedDelivery[]> {
+  const rows = await orgDb.rows<WebhookDelivery>(
+    `select ${COLUMNS} from webhook_deliveries d join webhook_messages m on m.org_id = d.org_id and m.id = d.message_id
+     where d.org_id = $1 and d.endpoint_id = $2 and ($3::text is null or d.status = $3) and ($4::text is null or m.type = $4)
+       and ($5::timestamptz is null or (d.created_at, d.id) < ($5, $6::uuid))
+     order by d.created_at desc, d.id desc limit $7 offset $8`,
+    [
+      orgDb.orgId,
+      endpointId,
+      filter.status ?? null,
+      filter.type ?? null,
+      page.after ? isoFromMicros(page.after.micros) : null,
+      page.after?.id ?? null,
+      page.limit,
+      page.offset,
+    ],
+  );
+  return withHistory(orgDb, rows);
+}
+
+export async function findWebhookDelivery(orgDb: OrgDb, id: string): Promise<LoggedDelivery | undefined> {
+  const rows = await orgDb.rows<WebhookDelivery>(
+    `select ${COLUMNS} from webhook_deliveries d join webhook_messages m on m.org_id = d.org_id and m.id = d.message_id
+       join webhook_endpoints e on e.org_id = d.org_id and e.id = d.endpoint_id
+     where d.org_id = $1 and d.id = $2 and e.removed_at is null`,
+    [orgDb.orgId, id],
+  );
+  const [found] = await withHistory(orgDb, rows);
+  return found;
+}
+
+async function withHistory(orgDb: OrgDb, deliveries: readonly WebhookDelivery[]): Promise<LoggedDelivery[]> {
+  if (deliveries.length === 0) return [];
+  const attempts = await orgDb.rows<WebhookAttempt & { deliveryId: string }>(
+    `select a.* from unnest($2::uuid[]) as d (id) cross join lateral (
+       select delivery_id as "deliveryId", number, started_at as "startedAtMicros", duration_ms as "durationMs",
+         http_status as "httpStatus", error, answer from webhook_attempts
+       where org_id = $1 and delivery_id = d.id order by number desc limit $3) a`,
+    [orgDb.orgId, plainArray(deliveries.map(({ id }) => id)), ATTEMPTS_SHOWN_MAX],
+  );
+  const histories = new Map<string, WebhookAttempt[]>(deliveries.map(({ id }) => [id, []]));
+  for (const { deliveryId, ...attempt } of attempts) histories.get(deliveryId)?.push(attempt);
+  return deliveries.map((delivery) => ({
+    ...delivery,
+    history: (histories.get(delivery.id) ?? []).sort((one, other) => other.number - one.number),
+  }));
+}
+
+/** Starts a new series of attempts for an ended delivery, in the caller's transaction; else returns why not. */
+export async function restartDelivery(
+  inside: OrgDb,
+  id: string,
+): Promise<'begun' | 'pending' | 'disabled' | 'missing'> {
+  // The receiver first, as everywhere: who switches it off meanwhile waits, and then cancels this one too.
+  const [endpoint] = await inside.rows<{ id: string; isActive: boolean }>(
+    `select e.id, e.status = 'active' as "isActive" from webhook_endpoints e
+     where e.org_id = $1 and e.removed_at is null
+       and e.id = (select endpoint_id from webhook_deliveries where org_id = $1 and id = $2) for share`,
+    [inside.orgId, id],
+  );
+  if (!endpoint) return 'missing';
+  const [delivery] = await inside.rows<{ status: DeliveryStatus }>(
+    'select status from webhook_deliveries where org_id = $1 and id = $2 for update',
+    [inside.orgId, id],
+  );
+  if (!delivery) return 'missing';
+  if (delivery.status === 'pending') return 'pending';
+  if (!endpoint.isActive) return 'disabled';
+  await inside.run(
+    `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = now(), finished_at = null
+     where org_id = $1 and id = $2`,
+    [inside.orgId, id],
+  );
+  await insertOutboxMessage(inside, 'webhook.deliver', endpoint.id);
+  return 'begun';
+}
+
+export interface SentTest {
+  deliveryId: string;
+  messageId: string;
+  endpointId: string;
+  body: string;
+  startedAtMicros: bigint;
+  outcome: AttemptOutcome;
+}
+
+/** Stores a test message that was sent, as a delivery that has ended with its one attempt; in the caller's transaction. */
+export async function recordSentTest(inside: OrgDb, test: SentTest): Promise<void> {
+  const { deliveryId, messageId, endpointId, body, startedAtMicros, outcome } = test;
+  const { result, durationMs, httpStatus, error, answer } = outcome;
+  const { orgId } = inside;
+  await insertRow(inside, 'webhook_messages', {
+    ...{ orgId, id: messageId, type: TEST_MESSAGE_TYPE, body, createdAtMicros: startedAtMicros },
+  });
+  await inside.run(
+    `insert into webhook_deliveries (org_id, id, endpoint_id, message_id, status, attempts, next_attempt_at, last_status, last_error, created_at, finished_at)
+     values ($1, $2, $3, $4, $5, 1, null, $6, $7, $8::timestamptz, now())`,
+    [
+      ...[orgId, deliveryId, endpointId, messageId, result === 'delivered' ? 'delivered' : 'failed'],
+      ...[httpStatus, error, isoFromMicros(startedAtMicros)],
+    ],
+  );
+  await insertRow(inside, 'webhook_attempts', {
+    ...{ orgId, deliveryId, number: 1, startedAtMicros, durationMs, httpStatus, error, answer },
+  });
 }

@@ -7,10 +7,7 @@ export const IDEMPOTENCY_HOURS = 24;
 /** A key as it is sent: bare, or as a string of structured fields (RFC 8941), which is quoted. */
 const HEADER = /^(?:"([A-Za-z0-9._:-]{1,128})"|([A-Za-z0-9._:-]{1,128}))$/;
 
-/**
- * The key in a header Idempotency-Key; quoted and bare are the same key. Error invalid_idempotency_key, also for a header
- * that was sent twice.
- */
+/** The key of an Idempotency-Key header, quoted or bare. Error invalid_idempotency_key, also for a repeated header. */
 export function parseIdempotencyKey(header: string): string {
   const [, quoted, bare] = HEADER.exec(header) ?? [];
   const key = quoted ?? bare;
@@ -26,11 +23,7 @@ export function parseIdempotencyKey(header: string): string {
 /** Refusals that are the operation's result; others say that it has not begun. */
 const KEPT_REFUSALS: ReadonlySet<number> = new Set([404, 409, 410, 422]);
 
-/**
- * Whether an answer is kept for repeats (docs/decisions/0032): a success, and a refusal that the operation itself
- * decided. What a request says wrongly may be corrected under the same key, who may not call may be allowed to, and what
- * failed for now is tried again.
- */
+/** Whether an answer is kept for repeats: a success or the operation's own refusal (docs/decisions/0032). */
 export function isAnswerKept(status: number): boolean {
   return status < 400 || KEPT_REFUSALS.has(status);
 }

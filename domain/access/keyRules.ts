@@ -1,5 +1,4 @@
 import { DomainError, invalidField } from '../errors.js';
-import { ROLE_SCOPES, type Role, type Scope } from './scopes.js';
 
 /** How a key stands: of several that hold the first is told. */
 export const KEY_STATUSES = ['revoked', 'expired', 'rotating', 'active'] as const;
@@ -9,7 +8,6 @@ export type KeyStatus = (typeof KEY_STATUSES)[number];
 export const GRACE_SECONDS_DEFAULT = 86_400;
 export const GRACE_SECONDS_MAX = 604_800;
 
-/** What a key may do, as far as it is written down. */
 export interface KeyTerms {
   role: Role;
   /** null: every scope of the role. */
@@ -18,7 +16,6 @@ export interface KeyTerms {
   workspaceId: string | null;
 }
 
-/** What a key may do, scope by scope. */
 export function scopesOf(terms: Pick<KeyTerms, 'role' | 'scopes'>): Scope[] {
   const ceiling = ROLE_SCOPES[terms.role];
   return [...(terms.scopes ?? ceiling)].filter((scope) => ceiling.has(scope));
@@ -43,10 +40,7 @@ export function assertPossibleTerms(terms: KeyTerms): void {
     );
 }
 
-/**
- * Nobody gives what it does not hold itself: otherwise a key narrowed to keys:admin could make itself one that is not.
- * Error forbidden, naming the scope.
- */
+/** Nobody gives more than it holds, or a key with keys:admin alone could make a full one. Error forbidden. */
 export function assertGrants(giver: KeyGiver, given: readonly Scope[]): void {
   const beyond = given.find((scope) => !giver.allows(scope));
   if (beyond === undefined) return;
@@ -79,10 +73,163 @@ function isLonger(before: bigint | null, after: bigint | null): boolean {
   return after === null || after > before;
 }
 
-/**
- * Whether it is a key that an organization can be left with: an admin's, not narrowed, without an end. One of them is
- * always kept, so that somebody can make all other keys.
- */
+/** An unrestricted admin key without an end. One is always kept, so that somebody can make other keys. */
 export function isLastingAdmin(key: KeyPower): boolean {
   return key.role === 'admin' && key.scopes === null && key.expiresAtMicros === null;
+}
+
+/** Roles, scopes, and the scopes that each role can hold; docs/access.md has the table. */
+export const ROLES = ['admin', 'member', 'auditor', 'ingest'] as const;
+export type Role = (typeof ROLES)[number];
+
+export const SCOPES = [
+  'ingest',
+  'events:read',
+  'payloads:read',
+  'usage:read',
+  'billing:read',
+  'billing:write',
+  'pricing:read',
+  'pricing:write',
+  'policies:read',
+  'policies:write',
+  'enforcement:read',
+  'enforcement:write',
+  'alerts:read',
+  'alerts:write',
+  'reconciliation:read',
+  'reconciliation:write',
+  'financial:read',
+  'financial:write',
+  'claims:read',
+  'claims:write',
+  'reports:read',
+  'reports:write',
+  'workspaces:read',
+  'workspaces:admin',
+  'keys:admin',
+  'org:admin',
+  'audit:read',
+  'webhooks:admin',
+] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export const ADMIN_ONLY_SCOPES: ReadonlySet<Scope> = new Set<Scope>([
+  'billing:write',
+  'pricing:write',
+  'policies:write',
+  'enforcement:write',
+  'workspaces:admin',
+  'keys:admin',
+  'org:admin',
+  'webhooks:admin',
+]);
+
+/** What changes nothing. */
+export const READ_SCOPES: readonly Scope[] = SCOPES.filter((scope) => scope.endsWith(':read'));
+
+/** The most that each role can hold. */
+export const ROLE_SCOPES: Record<Role, ReadonlySet<Scope>> = {
+  admin: new Set(SCOPES),
+  // Drafts and merges claims and keeps the books, but decides nothing for the organization.
+  member: new Set(SCOPES.filter((scope) => !ADMIN_ONLY_SCOPES.has(scope))),
+  auditor: new Set(READ_SCOPES),
+  ingest: new Set<Scope>(['ingest']),
+};
+
+/** Whether a key of this role, narrowed to `scopes` where it is, may do what needs `scope`. */
+export function allowsScope(role: Role, scopes: readonly string[] | null, scope: Scope): boolean {
+  return ROLE_SCOPES[role].has(scope) && (scopes === null || scopes.includes(scope));
+}
+
+/** API keys: `tu_live_<id 10>_<secret 43><check 6>`, base62. The CRC-32 check finds typing errors without the database. */
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const CRC_POLYNOMIAL = 0xedb88320;
+
+export const KEY_ID_CHARS = 10;
+/** 43 base62 characters hold 256 bits. */
+export const KEY_SECRET_CHARS = 43;
+const CHECK_CHARS = 6;
+const KEY_PREFIX = 'tu_live_';
+/** Characters of a whole key: prefix, id, underscore, secret, check. */
+const KEY_CHARS = KEY_PREFIX.length + KEY_ID_CHARS + 1 + KEY_SECRET_CHARS + CHECK_CHARS;
+
+/** The published pattern of a key, for secret scanners. */
+export const KEY_PATTERN = /^tu_live_([0-9A-Za-z]{10})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+
+const KEY_ID_PREFIX = 'key_';
+const KEY_ID = /^key_[0-9A-Za-z]{10}$/;
+
+/** Whether a text is the public id of a key, of one that there is or not. */
+export function isKeyId(text: string): boolean {
+  return KEY_ID.test(text);
+}
+
+export interface ParsedKey {
+  keyId: string;
+  secret: string;
+}
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte;
+  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ CRC_POLYNOMIAL : value >>> 1;
+  return value >>> 0;
+});
+
+/** CRC-32 (IEEE 802.3) of an ASCII text. */
+export function crc32(text: string): number {
+  let crc = 0xffffffff;
+  for (let i = 0; i < text.length; i += 1)
+    crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ text.charCodeAt(i)) & 0xff] ?? 0);
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+function checkOf(text: string): string {
+  let rest = crc32(text);
+  let check = '';
+  for (let i = 0; i < CHECK_CHARS; i += 1) {
+    check = (BASE62[rest % 62] ?? '0') + check;
+    rest = Math.floor(rest / 62);
+  }
+  return check;
+}
+
+/** Random bytes → base62 text of a length; bytes that would skew the digits are passed over, so give spare ones. */
+export function base62FromBytes(bytes: Uint8Array, length: number): string {
+  let text = '';
+  for (const byte of bytes) {
+    if (byte < 248) text += BASE62[byte % 62];
+    if (text.length === length) return text;
+  }
+  throw new RangeError('too few random bytes');
+}
+
+/** What every text of a key begins with, whichever secret it has: who sees it knows which key it is and cannot use it. */
+export function publicPrefix(keyId: string): string {
+  return KEY_PREFIX + keyId.slice(KEY_ID_PREFIX.length);
+}
+
+/** The full key from the ten characters of its id and its secret. */
+export function composeKey(idChars: string, secret: string): string {
+  const body = `${KEY_PREFIX}${idChars}_${secret}`;
+  return body + checkOf(body);
+}
+
+/** Reads a key; undefined when its form or its check is wrong. */
+export function parseKey(key: string): ParsedKey | undefined {
+  const match = KEY_PATTERN.exec(key);
+  if (!match) return undefined;
+  const [, idChars = '', secret = '', check = ''] = match;
+  if (checkOf(key.slice(0, -CHECK_CHARS)) !== check) return undefined;
+  return { keyId: `key_${idChars}`, secret };
+}
+
+/** What is wrong with a text that is to be a key, in words that never repeat it; undefined when it has the form of one. */
+export function findKeyFault(text: string): string | undefined {
+  if (parseKey(text)) return undefined;
+  if (!text.startsWith(KEY_PREFIX)) return `a key begins with ${KEY_PREFIX}`;
+  if (text.length !== KEY_CHARS)
+    return `a key has ${KEY_CHARS} characters, and this has ${text.length}: it was cut or something was added`;
+  if (!KEY_PATTERN.test(text)) return 'it has characters in it that no key has';
+  return 'the check sum does not fit, so at least one character is wrong';
 }

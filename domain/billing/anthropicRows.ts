@@ -1,16 +1,18 @@
 import { DomainError } from '../errors.js';
 import { parseScaled } from '../money.js';
 import { type BilledClass, type BilledRow, categoryOfLabel, QUANTITY_SCALE } from './billedRow.js';
-import { findText, isPageObject, type PageObject } from './exactNumber.js';
 import {
   countOf,
   currencyCodeOf,
   emptyRow,
   type FxRate,
+  findText,
+  isPageObject,
   keepText,
   keepTextOrNull,
   type PageBucket,
   type PageKind,
+  type PageObject,
   toPicoOrNull,
 } from './pageRow.js';
 
@@ -48,11 +50,7 @@ function tierOf(result: PageObject): { serviceTier: string; isBatch: boolean } {
   return { serviceTier: fast ? 'fast' : keepText(tier), isBatch: false };
 }
 
-/**
- * One result of GET /v1/organizations/cost_report of Anthropic’s Admin API. Only a report grouped by description names
- * model and class; a result without them is kept as `other`. Error invalid_billing_file when `amount` is no string
- * of cents: a number there would be dollars of some other tool, a hundredfold mistake.
- */
+/** One result of Anthropic's cost_report; without a model and class it is `other`. Error invalid_billing_file unless cents. */
 export function anthropicCostRow(
   kind: PageKind,
   bucket: PageBucket,

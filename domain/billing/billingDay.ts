@@ -4,10 +4,7 @@ import type { Biller } from '../providers.js';
 /** Google bills in Pacific Time; every other provider by a clock that keeps one distance from UTC, mostly none. */
 const PACIFIC: ReadonlySet<Biller> = new Set(['google']);
 
-/**
- * By how many hours a provider's clock is known to be ahead of UTC, without looking at its usage: Pacific Standard Time.
- * Summer time is in `timesOfBillingDay`. Undefined where it is not known.
- */
+/** Hours that the clock is known to be ahead of UTC (standard time); undefined where usage must show it. */
 export function knownOffsetHours(provider: Biller): number | undefined {
   return PACIFIC.has(provider) ? -8 : undefined;
 }
@@ -33,16 +30,10 @@ export function aheadMicrosOf(provider: Biller, day: string, offsetHours: number
   return microsOfDay(day) - timesOfBillingDay(provider, day, offsetHours).startMicros;
 }
 
-/**
- * Days as Google bills them: in US and Canadian Pacific Time, whatever the time zone of the customer (Google Cloud
- * documentation, "Billing export", `invoice.month`). The clock is eight hours behind UTC, and seven from the second
- * Sunday of March at two in the morning until the first Sunday of November at two (Energy Policy Act of 2005, in force
- * since 2007; older days do not come up).
- */
+/** Google bills in US Pacific Time (Cloud Billing export, `invoice.month`): UTC-8, in summer UTC-7 (Energy Policy Act of 2005). */
 const STANDARD_HOURS = 8n;
 const SUMMER_HOURS = 7n;
 
-/** The hours that Pacific Time is behind UTC at a time, microseconds since 1970. */
 function hoursBehind(micros: bigint): bigint {
   const year = dayOf(micros).slice(0, 4);
   const begins = sundayOf(`${year}-03-08`) + 10n * MICROS_PER_HOUR;

@@ -1,27 +1,23 @@
+import { DomainError } from '../errors.js';
 import { publicId } from '../ids.js';
 import { isoFromMicros } from '../period.js';
-import type { Notice } from '../policies/alerts/alert.js';
-import { parseAzureScope } from './azureScope.js';
+import type { Notice } from '../policies/alert.js';
+import type { SealBinding, Sealer } from '../sealer.js';
 import type { BilledRow } from './billedRow.js';
 
 /** What a connection is and which part of an account it reads. */
 export const CONNECTION_STATUSES = ['connecting', 'active', 'failing', 'paused', 'ended'] as const;
 export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 
-/** Why a sync was begun. */
 export const SYNC_TRIGGERS = ['connect', 'schedule', 'request', 'settings'] as const;
 export type SyncTrigger = (typeof SYNC_TRIGGERS)[number];
 
 /** UTC days that a new connection asks for; they end with today, as the longest gap period does. */
 export const BACKFILL_DAYS = 90;
 
-/** The scope of a connection that reads everything. */
 export const WHOLE_ACCOUNT = '';
 
-/**
- * The part of an account that settings name, as one text that is the same whatever the order in which they name it:
- * '' for the whole account, else its parts, e.g. `project:proj_a,project:proj_b`.
- */
+/** The part of an account as one order-independent text: '' for all, else e.g. `project:proj_a,project:proj_b`. */
 export function scopeText(settings: ConnectionSettings): string {
   const parts = [
     ...(settings.scope?.projects ?? []).map((id) => `project:${id}`),
@@ -39,10 +35,7 @@ function resourceGroupsOf({ scope }: ConnectionSettings): string[] {
   return group === null ? [] : [group];
 }
 
-/**
- * Whether two scopes of one account may bill the same charge: one of them is the whole account, they share a part, or
- * they cut the account by different things, so that nobody can tell.
- */
+/** Whether scopes may bill the same charge: one is everything, they share a part, or they cut by different things. */
 export function scopesOverlap(a: string, b: string): boolean {
   if (a === WHOLE_ACCOUNT || b === WHOLE_ACCOUNT) return true;
   const parts = new Set(a.split(','));
@@ -52,7 +45,6 @@ export function scopesOverlap(a: string, b: string): boolean {
 
 /** A connection whose status has just turned `failing`. */
 export interface BrokenConnection {
-  /** uuid */
   id: string;
   name: string;
   provider: string;
@@ -62,10 +54,7 @@ export interface BrokenConnection {
   error: { code: string; message: string };
 }
 
-/**
- * The notice that bills come in no more. One for each time that the status turns, at `atMicros`: the syncs that fail
- * after it while it lasts say nothing new.
- */
+/** One notice for each time that the status turns, at `atMicros`. */
 export function connectionBroken(connection: BrokenConnection, atMicros: bigint): Notice {
   const { provider, accountId, name, error, lastSyncedAtMicros } = connection;
   const id = publicId('con', connection.id);
@@ -105,7 +94,6 @@ export function fxRateOn({ fxRate, fxRates }: ConnectionSettings, day: string): 
   return fxRates?.[day.slice(0, 7)] ?? fxRate;
 }
 
-/** Whether two settings name another rate for some month. */
 export function hasOtherRates(a: ConnectionSettings, b: ConnectionSettings): boolean {
   const months = Object.keys({ ...a.fxRates, ...b.fxRates });
   return a.fxRate !== b.fxRate || months.some((month) => fxRateOn(a, month) !== fxRateOn(b, month));
@@ -121,16 +109,11 @@ export interface ConnectionScope {
   resource?: string;
 }
 
-/** The projects or workspaces that a connection reads; empty for the whole account. */
 export function scopedProjects(settings: ConnectionSettings): readonly string[] {
   return [...(settings.scope?.projects ?? []), ...(settings.scope?.workspaces ?? [])];
 }
 
-/**
- * Whether a row belongs to what the connection reads. A provider filters where it can; where it cannot (Anthropic's
- * cost report) the rows are narrowed here. A charge that names no project (a credit, a tax) belongs to the account
- * as a whole: a narrowed connection leaves it to the one that reads everything.
- */
+/** Whether a row belongs to the connection. Charges without a project belong to the connection of the whole account. */
 export function isInScope(row: Pick<BilledRow, 'project'>, settings: ConnectionSettings): boolean {
   const projects = scopedProjects(settings);
   if (projects.length === 0) return true;
@@ -140,4 +123,104 @@ export function isInScope(row: Pick<BilledRow, 'project'>, settings: ConnectionS
 /** The default workspace has no id to filter by. */
 export function includesDefaultWorkspace(settings: ConnectionSettings): boolean {
   return (settings.scope?.workspaces ?? []).includes(DEFAULT_WORKSPACE);
+}
+
+/** What a provider asks for, e.g. `{admin_key}`. */
+export type Credentials = Readonly<Record<string, string>>;
+
+const bindingOf = (orgId: string, connectionId: string): SealBinding => ({
+  orgId,
+  subjectId: connectionId,
+  purpose: 'billing-credentials',
+});
+
+export function sealCredentials(
+  sealer: Sealer,
+  orgId: string,
+  connectionId: string,
+  credentials: Credentials,
+): { ciphertext: Buffer; keyId: string } {
+  return sealer.seal(JSON.stringify(credentials), bindingOf(orgId, connectionId));
+}
+
+/** Credentials as text, to be sealed under another key; undefined when no key opens them. */
+export function findSealedText(
+  sealer: Sealer,
+  orgId: string,
+  connectionId: string,
+  sealed: Buffer,
+): string | undefined {
+  return sealer.open(sealed, bindingOf(orgId, connectionId));
+}
+
+export function resealText(
+  sealer: Sealer,
+  orgId: string,
+  connectionId: string,
+  text: string,
+): { ciphertext: Buffer; keyId: string } {
+  return sealer.seal(text, bindingOf(orgId, connectionId));
+}
+
+/** The credentials. Errors: credentials_missing when given up, secret_key_missing without the key. */
+export function openCredentials(
+  sealer: Sealer,
+  orgId: string,
+  connection: { id: string; ciphertext: Buffer | null },
+): Credentials {
+  if (connection.ciphertext === null) {
+    throw new DomainError(
+      'credentials_missing',
+      'the connection has no credentials any more; give new ones with PATCH, in credentials',
+    );
+  }
+  const text = findSealedText(sealer, orgId, connection.id, connection.ciphertext);
+  if (text === undefined) {
+    throw new DomainError(
+      'secret_key_missing',
+      'the credentials cannot be opened: wrong or missing secret key; whoever runs the service gives back the key that sealed them (DATA_DIR/secret-key, or TRUEUP_SECRET_KEY), or new credentials are given with PATCH',
+    );
+  }
+  return JSON.parse(text) as Credentials;
+}
+
+/** The part of Azure that a connection reads, as Azure's resource manager writes it. */
+export interface AzureScope {
+  /** The path in front of the query: letters in the case in which they were given, no slash at the end. */
+  path: string;
+  /** The subscription's id, or that of the billing account or management group: whose bill it is. */
+  account: string;
+  /** Within a subscription charges are told by resource; above it Azure tells them by subscription only. */
+  groupsByResource: boolean;
+  /** The resource group that the subscription is narrowed to. */
+  resourceGroup: string | null;
+}
+
+const GUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+/** Names neither begin nor end with a dot, so none leads out of its place in a path. */
+const NAME = '[A-Za-z0-9_()](?:[A-Za-z0-9_.()-]{0,88}[A-Za-z0-9_()-])?';
+/** A billing account of a Customer Agreement has two ids and a date with colons and underscores between. */
+const BILLING = '[A-Za-z0-9](?:[A-Za-z0-9_:.-]{0,198}[A-Za-z0-9_-])?';
+
+const SUBSCRIPTION = new RegExp(`^/subscriptions/(${GUID})(?:/resourceGroups/(${NAME}))?$`, 'i');
+const ABOVE = new RegExp(
+  `^/providers/Microsoft\\.(?:Billing/billingAccounts/(${BILLING})(?:/(?:billingProfiles|departments|enrollmentAccounts|invoiceSections|customers)/${BILLING}){0,2}|Management/managementGroups/(${NAME}))$`,
+  'i',
+);
+
+/** A scope from its text, `subscriptions/…` with or without the slashes around it; undefined where it is none. */
+export function parseAzureScope(text: string): AzureScope | undefined {
+  const path = `/${text.trim().replace(/^\/+|\/+$/g, '')}`;
+  const [, subscription, resourceGroup] = SUBSCRIPTION.exec(path) ?? [];
+  if (subscription !== undefined) {
+    return {
+      path,
+      account: subscription.toLowerCase(),
+      groupsByResource: true,
+      resourceGroup: resourceGroup?.toLowerCase() ?? null,
+    };
+  }
+  const [, billingAccount, group] = ABOVE.exec(path) ?? [];
+  const account = billingAccount ?? group;
+  return account === undefined ? undefined : { path, account, groupsByResource: false, resourceGroup: null };
 }

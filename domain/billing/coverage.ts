@@ -1,26 +1,19 @@
 import { compare } from '../compare.js';
-import { startOfDay } from '../period.js';
+import { DomainError } from '../errors.js';
+import { MICROS_PER_DAY, startOfDay } from '../period.js';
+import type { PageBucket } from './pageRow.js';
 
-/** Half-open times of a bucket, microseconds. */
 export interface Span {
   startMicros: bigint;
   endMicros: bigint;
 }
 
-/**
- * What the buckets of a chunk's pages say about its window. `duplicate`: a time was told twice, `outside`: a time was
- * told that was not asked for, `missing`: a time of a day that has ended was not told. `spans` names the times.
- */
+/** `duplicate`: a time came twice; `outside`: not requested; `missing`: of an ended day; `spans` lists the times. */
 export type Coverage =
   | { outcome: 'complete' }
   | { outcome: 'outside' | 'duplicate' | 'missing'; spans: Span[] };
 
-/**
- * Whether the buckets of all pages of a chunk tell its window once and whole, in whatever order they came. Paging
- * that changes under way leaves a gap or an overlap; such a chunk is fetched again from its first page, and nothing
- * of it is kept. Days that had not ended at `nowMicros` may be missing or cut: a provider tells them as far as they
- * have come.
- */
+/** Whether a chunk's buckets cover its window once. Changing paging leaves gaps or overlaps; unended days may be cut. */
 export function checkCoverage(window: Span, buckets: readonly Span[], nowMicros: bigint): Coverage {
   const outside = buckets.filter(
     (bucket) =>
@@ -49,4 +42,78 @@ export function checkCoverage(window: Span, buckets: readonly Span[], nowMicros:
 
 function earlier(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
+}
+
+/** Buckets that one file may hold: a year of minutes of two reports. */
+export const FILE_BUCKETS_MAX = 1_200_000;
+/** Projects of a bucket that are told apart; beyond, a later copy counts as a restatement. */
+export const PROJECTS_TRACKED_MAX = 64;
+
+interface BucketCopy {
+  number: number;
+  startMicros: bigint;
+  endMicros: bigint;
+  projects: ReadonlySet<string>;
+}
+
+/** Of overlapping buckets the later counts, unless both name projects and share none. */
+export class BucketCopies {
+  readonly #byReport = new Map<string, Map<bigint, BucketCopy[]>>();
+  readonly #superseded = new Set<number>();
+  #count = 0;
+
+  get superseded(): ReadonlySet<number> {
+    return this.#superseded;
+  }
+
+  /** The number of the next bucket, in the file's order. */
+  next(): number {
+    this.#count += 1;
+    if (this.#count > FILE_BUCKETS_MAX) {
+      throw new DomainError(
+        'invalid_billing_file',
+        `the file holds more than ${FILE_BUCKETS_MAX} buckets; split it by month`,
+      );
+    }
+    return this.#count;
+  }
+
+  /** Notes bucket `number` of `report`, once its page has told which projects it names. */
+  register(report: string, bucket: PageBucket, projects: ReadonlySet<string>, number: number): void {
+    const copy: BucketCopy = {
+      number,
+      startMicros: bucket.startMicros,
+      endMicros: bucket.endMicros,
+      projects,
+    };
+    let days = this.#byReport.get(report);
+    if (!days) {
+      days = new Map<bigint, BucketCopy[]>();
+      this.#byReport.set(report, days);
+    }
+    for (const day of daysOf(bucket)) {
+      const kept = (days.get(day) ?? []).filter((earlier) => !this.#replaces(copy, earlier));
+      kept.push(copy);
+      days.set(day, kept);
+    }
+  }
+
+  #replaces(later: BucketCopy, earlier: BucketCopy): boolean {
+    if (later.startMicros >= earlier.endMicros || earlier.startMicros >= later.endMicros) return false;
+    if (areOtherProjects(later.projects, earlier.projects)) return false;
+    this.#superseded.add(earlier.number);
+    return true;
+  }
+}
+
+function areOtherProjects(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  if (a.size === 0 || b.size === 0 || a.size >= PROJECTS_TRACKED_MAX || b.size >= PROJECTS_TRACKED_MAX)
+    return false;
+  for (const project of a) if (b.has(project)) return false;
+  return true;
+}
+
+function* daysOf(bucket: PageBucket): Generator<bigint> {
+  for (let day = bucket.startMicros / MICROS_PER_DAY; day * MICROS_PER_DAY < bucket.endMicros; day += 1n)
+    yield day;
 }

@@ -6,16 +6,19 @@ import {
   QUANTITY_ONE,
   QUANTITY_SCALE,
 } from './billedRow.js';
-import { findScaled, findText, isPageObject, type PageObject } from './exactNumber.js';
 import {
   countOf,
   currencyCodeOf,
   emptyRow,
   type FxRate,
+  findScaled,
+  findText,
+  isPageObject,
   keepText,
   keepTextOrNull,
   type PageBucket,
   type PageKind,
+  type PageObject,
   toPicoOrNull,
 } from './pageRow.js';
 
@@ -27,10 +30,7 @@ function classByUnit(tokenClass: BilledClass, unit: string | null): BilledClass 
   return unit === null || unit in TOKENS_OF_UNIT ? tokenClass : 'other';
 }
 
-/**
- * One result of GET /v1/organization/costs of OpenAI’s API. `amount.value` is a float in dollars or, on some
- * organizations, a decimal string; both are read as their text. Error invalid_billing_file for a result without one.
- */
+/** One result of OpenAI's costs; `amount.value` is a float or a decimal text. Error invalid_billing_file without one. */
 export function openaiCostRow(
   kind: PageKind,
   bucket: PageBucket,
@@ -89,10 +89,7 @@ const OTHER_QUANTITIES: Record<string, { field: string; unit: string }> = {
 /** Tools are called inside requests that the report of completions counts already. */
 const TOOL_REPORTS: ReadonlySet<string> = new Set(['file_search_calls', 'web_search_calls']);
 
-/**
- * One result of GET /v1/organization/usage/<report>: one row for each disjoint class and one that counts requests.
- * `input_tokens` includes cached, cache-write and audio tokens. Error invalid_billing_file when the parts exceed it.
- */
+/** One usage result of OpenAI: rows by disjoint class and one of requests. Error invalid_billing_file when parts exceed input. */
 export function openaiUsageRows(kind: PageKind, bucket: PageBucket, result: PageObject): BilledRow[] {
   const tier = findText(result.service_tier) ?? 'default';
   const base: BilledRow = {
@@ -158,10 +155,7 @@ function tokenClassesOf(result: PageObject): Partial<Record<BilledClass, bigint>
   };
 }
 
-/**
- * Audio input that did not come from the cache. `input_audio_tokens` is that count by today's reference; pages saved
- * under an older one include cached audio there. The other parts of the input tell which of the two it is.
- */
+/** Uncached audio input; older pages include cached audio, which the other parts of the input reveal. */
 function freshAudioOf(result: PageObject, uncached: bigint): bigint {
   const count = (field: string) => countOf(result[field], field);
   const audio = count('input_audio_tokens');
@@ -185,10 +179,7 @@ export interface OpenaiLineItem {
   observable: boolean;
 }
 
-/**
- * Surfaces before the bar, as seen on real organizations. `priority` is a price; runs of `evals` happen inside
- * OpenAI, where no client of ours sees a call.
- */
+/** Surfaces before the bar, as observed. `priority` is a price; `evals` run inside OpenAI, unseen by clients. */
 const SURFACES: Record<string, { serviceTier: string; observable: boolean }> = {
   priority: { serviceTier: 'priority', observable: true },
   flex: { serviceTier: 'flex', observable: true },

@@ -2,7 +2,6 @@ import { DomainError } from '../errors.js';
 import { type Pico, parseScaled } from '../money.js';
 import { dayOf } from '../period.js';
 import { type BilledRow, QUANTITY_SCALE } from './billedRow.js';
-import { ExactNumber, findScaled, type PageValue } from './exactNumber.js';
 
 /** A bucket of a page: half-open, microseconds. */
 export interface PageBucket {
@@ -10,7 +9,6 @@ export interface PageBucket {
   endMicros: bigint;
 }
 
-/** Which report of which provider a result belongs to; told from its content. */
 export interface PageKind {
   format: 'openai_pages' | 'anthropic_pages';
   feed: 'cost' | 'usage';
@@ -37,10 +35,7 @@ export function parseFxRate(text: string): FxRate {
   return scaled !== undefined && scaled > 0n ? { scaled } : undefined;
 }
 
-/**
- * An amount in 1e-12 units of `currency` → pico-dollars. Null without a rate: the amount is then shown in its own currency and
- * counts in no sum of dollars.
- */
+/** 1e-12 units of `currency` → pico-dollars; null without a rate: then it counts in no sum of dollars. */
 export function toPicoOrNull(original: bigint, currency: string, fxRate: FxRate): Pico | null {
   if (currency === 'USD') return original;
   if (!fxRate) return null;
@@ -102,11 +97,7 @@ export function emptyRow(kind: Pick<PageKind, 'feed' | 'report'>, bucket: PageBu
 /** Longest label, model or id that is kept of a row. */
 const TEXT_CHARS_MAX = 512;
 
-/**
- * A text of the bill as it is stored: without control characters and halves of a character, which JSON can hold and a
- * database cannot, cut at 512 characters. It is a text of its own: one that was cut out of a chunk of the file would
- * hold the whole chunk in memory for as long as it is kept.
- */
+/** A text as stored: printable, at most 512 characters, and copied, or it would keep the file's chunk in memory. */
 export function keepText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
   const plain = text.replace(/[\u0000-\u001f\u007f]/g, ' ');
@@ -115,4 +106,34 @@ export function keepText(text: string): string {
 
 export function keepTextOrNull(text: string | null): string | null {
   return text === null ? null : keepText(text);
+}
+
+/** A JSON number as text: a double would lose digits of quantities above 2^53. */
+export class ExactNumber {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type PageValue = null | boolean | string | ExactNumber | PageValue[] | { [key: string]: PageValue };
+
+export type PageObject = { [key: string]: PageValue };
+
+export function isPageObject(value: PageValue | undefined): value is PageObject {
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
+  );
+}
+
+/** A number or numeric text (one API has both), scaled by 10^scale, half to even. Undefined when absent or not a number. */
+export function findScaled(value: PageValue | undefined, scale: number): bigint | undefined {
+  if (value instanceof ExactNumber) return parseScaled(value.text, scale);
+  return typeof value === 'string' && value.trim() !== '' ? parseScaled(value, scale) : undefined;
+}
+
+/** A non-empty string field; null when absent, null or empty. */
+export function findText(value: PageValue | undefined): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
 }

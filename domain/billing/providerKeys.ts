@@ -2,7 +2,6 @@ import type { TokenClass } from '../events/event.js';
 import type { Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 
-/** A key may be used, or it was taken out of use at the provider. */
 export const PROVIDER_KEY_STATUSES = ['active', 'revoked'] as const;
 export type ProviderKeyStatus = (typeof PROVIDER_KEY_STATUSES)[number];
 
@@ -25,7 +24,6 @@ export interface ProviderKey {
 export const SUSPECT_KEY_REASONS = ['unknown', 'billed_after_revocation'] as const;
 export type SuspectKeyReason = (typeof SUSPECT_KEY_REASONS)[number];
 
-/** A key on a bill that no entry and no call explains. */
 export interface SuspectKey {
   readonly provider: Provider;
   readonly providerAccountId: string;
@@ -40,7 +38,6 @@ export interface SuspectKey {
   readonly uses?: readonly KeyUse[];
 }
 
-/** What one key used of one model on one UTC day. */
 export interface KeyUse {
   readonly day: string;
   readonly model: string;

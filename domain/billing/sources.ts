@@ -1,10 +1,7 @@
 import type { Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 
-/**
- * The kinds of bill that are read, as data: who issues them, which copy of a day counts before which, how finely
- * their amounts are rounded and how long a day may still be restated (docs/decisions/0011).
- */
+/** Kinds of bills as data: issuer, rank among copies, rounding, and how long days may be restated (docs/decisions/0011). */
 export const BILLING_FORMATS = [
   'openai_pages',
   'anthropic_pages',
@@ -26,10 +23,7 @@ export const SOURCE_RANKS = { plainFile: 10, savedPage: 20, api: 30, finalisedEx
 
 export interface FormatFacts {
   format: BillingFormat;
-  /**
-   * `pages`: saved answers of a cost or usage report; `table`: records under a header (CSV, JSON lines, Parquet);
-   * `document`: one JSON document that is neither.
-   */
+  /** `pages`: saved report answers; `table`: records under a header; `document`: one JSON document. */
   shape: 'pages' | 'table' | 'document';
   /** The only provider that issues it; undefined where any may. */
   provider: Provider | undefined;
@@ -44,10 +38,7 @@ export interface FormatFacts {
   provisionalDays: number;
   /** The format lists every kind of charge of the days it covers, so an older copy's credits no longer count. */
   coversAllCategories: boolean;
-  /**
-   * It is the bill of one period: what a later bill has of its days is told by that one. Every other format tells what a
-   * day cost, whatever invoice it is on.
-   */
+  /** The bill of one period: a later bill states what it adds. Other formats state a day's cost on whatever invoice. */
   isOfOnePeriod: boolean;
 }
 
@@ -146,10 +137,7 @@ export function factsOfFormat(format: BillingFormat): FormatFacts {
   return FACTS[format];
 }
 
-/**
- * The rank of one day of a bill. An export that itself says that the day is not final yet is one of many copies that were
- * saved under way: what the provider says when it is asked goes before it.
- */
+/** The rank of a day; an export that calls the day not final ranks below the API. */
 export function rankOfDay(format: BillingFormat, isFinal: boolean | null): number {
   const { rank } = FACTS[format];
   return isFinal === false && rank === SOURCE_RANKS.finalisedExport ? SOURCE_RANKS.savedPage : rank;

@@ -8,7 +8,7 @@ import {
   parseInstant,
   shiftDay,
 } from '../period.js';
-import type { Notice } from '../policies/alerts/alert.js';
+import type { Notice } from '../policies/alert.js';
 import { type ClaimStatus, isTerminal } from './lifecycle.js';
 
 /** When somebody is to be reminded of a claim. Nothing moves by itself: a deadline is a notice and no more. */
@@ -29,7 +29,6 @@ export interface ClaimDeadline {
 /** What a deadline follows from, beside the organization's calendar. */
 export interface ClaimClock {
   status: ClaimStatus;
-  /** When it came into its status. */
   enteredAtMicros: bigint;
   /** The last day that was charged, `YYYY-MM-DD`. */
   periodEnd: string;
@@ -62,10 +61,7 @@ const URGENT_DAYS = 45;
 /** Whoever makes a draft of old charges knows of it, and has this long to send it. */
 const URGENT_AFTER = MICROS_PER_HOUR;
 
-/**
- * The next notice of a claim: the earliest step of its status that nobody was told of, which may be past. Of a claim that is
- * snoozed one at the end of that, for all that was due by then. Undefined where none is left.
- */
+/** The earliest step of the status without a notice, which may be past; a snoozed claim has one when that ends. */
 export function nextDeadline(claim: ClaimClock, days: BusinessDays): ClaimDeadline | undefined {
   const { snoozedUntilMicros: until } = claim;
   const left: Step[] = [];
@@ -119,14 +115,10 @@ function strongestOf(steps: readonly Step[]): ClaimAction {
   return steps.find(({ action }) => action !== 'remind')?.action ?? 'remind';
 }
 
-/**
- * Business days: every day but Saturdays, Sundays and the holidays of a calendar, each as long as it is in the calendar's
- * time zone.
- */
+/** Business days: not weekends or the calendar's holidays, in the calendar's time zone. */
 
 /** When an organization works. */
 interface WorkCalendar {
-  /** IANA name. */
   timeZone: string;
   /** Days on which nobody works, `YYYY-MM-DD`. */
   holidays: readonly string[];
@@ -152,11 +144,7 @@ export class BusinessDays {
     this.#format = formatOf(timeZone);
   }
 
-  /**
-   * The time at which so many business days have passed since another: as far into its day as the other one. What passes
-   * of days that are none does not count, so from a Saturday on it is the beginning of a day. Never goes back as the other
-   * time goes on.
-   */
+  /** As far into its day as `fromMicros`; days off do not count, so from a Saturday it is a day's start. Monotonic. */
   after(fromMicros: bigint, count: number): bigint {
     let day = this.#dayOf(fromMicros);
     let intoMicros = fromMicros - this.#startOf(day);
@@ -230,7 +218,6 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   }
 }
 
-/** Days since 1970-01-01. */
 function numberOf(day: string): number {
   return Number(microsOfDay(day) / MICROS_PER_DAY);
 }
@@ -241,9 +228,7 @@ function numbersOf(day: string): number[] {
   return instant?.dateOnly ? [Number(instant.micros / MICROS_PER_DAY)] : [];
 }
 
-/** A claim as far as its notices tell of it. */
 export interface DueClaim extends ClaimClock {
-  /** uuid */
   id: string;
   provider: string;
   recoverableCents: number;

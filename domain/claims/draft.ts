@@ -2,18 +2,15 @@ import type { Pico } from '../money.js';
 import type { Finding, FindingDay, FindingLine, Gate } from '../reconciliation/inference/finding.js';
 import type { Grade, Visibility, WaterfallStep } from '../reconciliation/matching/cells.js';
 import type { FindingKind } from '../reconciliation/taxonomy.js';
-import { claimCents } from './claimAmount.js';
-import { DISPUTE_TIERS, type DisputeTier } from './decision.js';
+import { claimCents, DISPUTE_TIERS, type DisputeTier } from './financialSummary.js';
 
 /** Which disputes become which claims, what is netted, and what is left to ask for (docs/claims.md, “How a claim is made”). */
 
-/** A day of a dispute as it was when the dispute was opened. */
 export interface DisputedDay extends Omit<FindingDay, 'probability'> {
   /** The way in which the mistake was made that day. */
   variant: string;
 }
 
-/** What a dispute rested on when it was opened. */
 export interface DraftEvidence {
   grade: Grade;
   probability: number;
@@ -25,7 +22,6 @@ export interface DraftEvidence {
   waterfall: readonly WaterfallStep[];
   advice: readonly string[];
   weightSet: string;
-  /** The run whose result it was. */
   runId: string;
   /** The invoice that it was found in; null: the engine found it. */
   invoiceId: string | null;
@@ -52,7 +48,6 @@ export interface DraftDispute {
   billedPico: Pico;
   expectedPico: Pico;
   openedAtMicros: bigint;
-  /** In their order. */
   days: readonly DisputedDay[];
   evidence: DraftEvidence;
 }
@@ -73,7 +68,6 @@ export interface NettedUndercharge {
   reason: string;
 }
 
-/** A claim that is about to be made: one provider, one account. */
 export interface DraftClaim {
   /** uuid */
   id: string;
@@ -88,7 +82,6 @@ export interface DraftClaim {
   disputes: readonly DraftDispute[];
   /** By day, then by model, kind, variant and finding. */
   undercharges: readonly NettedUndercharge[];
-  /** Of the disputes’ days. */
   billedPico: Pico;
   expectedPico: Pico;
   /** Disputes’ impact, what was netted (not below zero), and the first less the second. */
@@ -104,7 +97,6 @@ export function monthsOf(disputes: readonly Pick<DraftDispute, 'days'>[]): strin
   return [...new Set(disputes.flatMap(({ days }) => days.map(({ day }) => day.slice(0, 7))))].sort();
 }
 
-/** What disputes come to by their days. */
 export function disputedPicoOf(disputes: readonly Pick<DraftDispute, 'days'>[]): Pico {
   return sumOf(disputes.flatMap(({ days }) => days.map(({ impactPico }) => impactPico)));
 }
@@ -114,10 +106,7 @@ export function nettedPicoOf(undercharges: readonly Pick<NettedUndercharge, 'imp
   return -sumOf(undercharges.map(({ impactPico }) => impactPico));
 }
 
-/**
- * The claim over disputes of one provider and account, less undercharges of the same; undefined where less than a cent is
- * left. The same whatever order they are given in. Throws RangeError for none, and for several accounts.
- */
+/** The claim over disputes less undercharges of one account; undefined below a cent. @throws RangeError for several accounts. */
 export function netDraft(
   id: string,
   given: { disputes: readonly DraftDispute[]; undercharges: readonly NettedUndercharge[] },
@@ -147,7 +136,6 @@ export function netDraft(
   };
 }
 
-/** LOW before MEDIUM before HIGH. */
 export function leastSure(tiers: readonly DisputeTier[]): DisputeTier {
   const rank = Math.max(...tiers.map((tier) => DISPUTE_TIERS.indexOf(tier)));
   return DISPUTE_TIERS[rank] ?? 'LOW';
@@ -179,7 +167,6 @@ export interface DraftGroup {
   provider: string;
   accountId: string;
   kind: FindingKind;
-  /** `YYYY-MM` */
   month: string;
   disputes: readonly DraftDispute[];
   /** That it has days in, in their order. */
@@ -187,7 +174,6 @@ export interface DraftGroup {
   disputedPico: Pico;
 }
 
-/** A claim to be drafted. */
 interface PlannedDraft {
   group: DraftGroup;
   undercharges: readonly NettedUndercharge[];
@@ -206,13 +192,7 @@ export interface DraftPlan {
   withheld: WithheldDraft[];
 }
 
-/**
- * Which claims are drafted over disputes, and which of the undercharges each of them nets. Every undercharge of the
- * account and of the months that drafts have days in is netted once among them: the largest draft takes what it can bear,
- * the next one the rest. Where some is left that none can bear, the drafts of its month are withheld, so that together
- * they never ask for more than is owed. The same plan whatever order everything is given in; of what a plan leaves
- * another plan drafts nothing.
- */
+/** Nets each undercharge once, the largest draft first; months whose drafts cannot bear all of it are withheld. */
 export function planDrafts(
   disputes: readonly DraftDispute[],
   undercharges: readonly NettedUndercharge[],
@@ -293,7 +273,6 @@ function allot(
   return { drafts, left };
 }
 
-/** Whether an undercharge is of the account of a group and of a month that it has days in. */
 function isOf(group: DraftGroup, { provider, accountId, day }: NettedUndercharge): boolean {
   return (
     group.provider === provider && group.accountId === accountId && group.months.includes(day.slice(0, 7))

@@ -1,8 +1,8 @@
 import { compare } from '../compare.js';
 import { centsFromPico, PICO_PER_USD, type Pico } from '../money.js';
-import type { Blame, Direction } from '../reconciliation/inference/finding.js';
+import type { Severity } from '../policies/alert.js';
+import type { Blame, Direction, Finding } from '../reconciliation/inference/finding.js';
 import type { Grade } from '../reconciliation/matching/cells.js';
-import { claimCents } from './claimAmount.js';
 
 /** What there is to get back and to save, in six numbers that add up (docs/financial.md). */
 
@@ -10,7 +10,6 @@ import { claimCents } from './claimAmount.js';
 export interface FindingSum {
   provider: string;
   accountId: string;
-  /** `YYYY-MM` */
   month: string;
   isUnexplained: boolean;
   isConfirmed: boolean;
@@ -36,10 +35,7 @@ type CountedAs =
   | 'not_claimable'
   | 'nothing';
 
-/**
- * What a finding counts as. Provisional days may be restated, and what is UNVERIFIED cannot be shown: neither is ever asked
- * for. Somebody's confirmation counts whatever the grade, but for these.
- */
+/** Provisional and UNVERIFIED amounts never count; otherwise a confirmation counts at any grade. */
 function countedAs(sum: Omit<FindingSum, 'provider' | 'accountId' | 'month' | 'impactPico'>): CountedAs {
   const isOver = sum.direction === 'overcharge';
   if (!sum.isUnexplained && sum.blame !== 'provider') return 'nothing';
@@ -79,7 +75,6 @@ export interface FinancialSummary {
   preventableModeledPico: Pico;
   unexplainedCriticalPico: Pico;
   unexplainedReviewPico: Pico;
-  /** Of the six as they are shown. */
   totalPico: Pico;
   /** Newest month first, then by provider and account. */
   breakdown: RecoverableMonth[];
@@ -126,7 +121,6 @@ export function accountMonthsOf(sums: readonly FindingSum[]): RecoverableMonth[]
     .sort(byNewestMonth);
 }
 
-/** The summary of findings, of what rules have prevented and of what they would have saved. */
 export function summarize(
   sums: readonly FindingSum[],
   enforcement: { preventedPico: Pico; preventableModeledPico: Pico },
@@ -182,4 +176,97 @@ function addUp(amounts: readonly Pico[]): Pico {
 function byNewestMonth(a: RecoverableMonth, b: RecoverableMonth): number {
   const newest = compare(b.month, a.month);
   return newest || compare(a.provider, b.provider) || compare(a.accountId, b.accountId);
+}
+
+/** What people decide about findings: which of them they are asked about, and what becomes a dispute. */
+
+/** `gone`: somebody had decided on it, and later runs no longer find it. */
+export const FINDING_STATUSES = ['open', 'confirmed', 'dismissed', 'gone'] as const;
+export type FindingStatus = (typeof FINDING_STATUSES)[number];
+
+/** `claimed`: a claim with it was sent to the provider. An open one may be resolved without a claim. */
+export const DISPUTE_STATUSES = ['open', 'claimed', 'resolved'] as const;
+export type DisputeStatus = (typeof DISPUTE_STATUSES)[number];
+
+/** How sure what is disputed is; nothing that is UNVERIFIED is disputed. */
+export const DISPUTE_TIERS = ['HIGH', 'MEDIUM', 'LOW'] as const satisfies readonly Grade[];
+export type DisputeTier = (typeof DISPUTE_TIERS)[number];
+
+const HIGH_IMPACT_PICO = 100n * PICO_PER_USD;
+const MEDIUM_IMPACT_PICO = 10n * PICO_PER_USD;
+
+type Judged = Pick<Finding, 'kind' | 'direction' | 'blame' | 'grade' | 'provisional'>;
+
+/** People decide on provider mistakes and unexplained gaps, once days are final. */
+export function isForReview({ kind, blame, provisional }: Judged): boolean {
+  return !provisional && (blame === 'provider' || kind === 'unexplained');
+}
+
+/** How urgent: by the dollars, and high whatever they are where the engine calls it critical. */
+export function severityOf({ impactPico, critical }: Pick<Finding, 'impactPico' | 'critical'>): Severity {
+  const size = impactPico < 0n ? -impactPico : impactPico;
+  if (critical || size >= HIGH_IMPACT_PICO) return 'high';
+  return size >= MEDIUM_IMPACT_PICO ? 'medium' : 'low';
+}
+
+/** The tier of a dispute; undefined when too uncertain. Unexplained is LOW: its grade concerns the gap, not the cause. */
+export function disputeTier({ kind, grade }: Pick<Judged, 'kind' | 'grade'>): DisputeTier | undefined {
+  if (kind === 'unexplained') return 'LOW';
+  return DISPUTE_TIERS.find((tier) => tier === grade);
+}
+
+/** Why a finding is not among those that people decide on, as a sentence; undefined where it is. */
+export function whyNotForReview(finding: Judged): string | undefined {
+  if (isForReview(finding)) return undefined;
+  return finding.provisional
+    ? 'the provider may still restate these days; decide when they are final'
+    : 'it is no mistake of the provider, so there is nothing to decide; its advice says what to change';
+}
+
+export function whyNotDisputable(finding: Judged): string | undefined {
+  if (finding.direction === 'undercharge')
+    return 'the provider charged too little, so there is nothing to ask back; claims of the same month are netted with it';
+  if (disputeTier(finding) === undefined)
+    return 'it is UNVERIFIED, and what cannot be shown is not disputed; its advice says what would raise its grade';
+  return undefined;
+}
+
+/** Every amount of findings, disputes and claims is rounded here, so that no two figures differ for one thing. */
+
+/** Whole cents of an amount, rounded toward zero: a claim asks for nothing that it cannot show. */
+export function claimCents(pico: Pico): bigint {
+  return pico / PICO_PER_CENT;
+}
+
+/** Cents as dollars with commas: `$1,234.56`, `-$0.05`. */
+export function dollarsText(cents: bigint): string {
+  const digits = (cents < 0n ? -cents : cents).toString().padStart(3, '0');
+  const whole = digits.slice(0, -2).replace(/\B(?=(\d{3})+$)/g, ',');
+  return `${cents < 0n ? '-' : ''}$${whole}.${digits.slice(-2)}`;
+}
+
+/** An exact amount as a finding or claim shows it: `$109.01` of 109.0176. */
+export const claimDollars = (pico: Pico): string => dollarsText(claimCents(pico));
+
+/** What was claimed of a month, `YYYY-MM`. */
+export interface ClaimedMonth {
+  month: string;
+  impactPico: Pico;
+}
+
+/** Splits a credit over months in proportion to the claim, exactly and in any order. */
+export function allotCredit(creditCents: number, months: readonly ClaimedMonth[]): Map<string, Pico> {
+  const creditPico = BigInt(creditCents) * PICO_PER_CENT;
+  const claimed = months
+    .filter(({ impactPico }) => impactPico > 0n)
+    .sort((a, b) => (a.month < b.month ? -1 : 1));
+  const total = claimed.reduce((sum, { impactPico }) => sum + impactPico, 0n);
+  const parts = new Map<string, Pico>();
+  let upTo = 0n;
+  for (const { month, impactPico } of claimed) {
+    const before = (creditPico * upTo) / total;
+    upTo += impactPico;
+    parts.set(month, (parts.get(month) ?? 0n) + (creditPico * upTo) / total - before);
+  }
+  return parts;
 }

@@ -1,10 +1,7 @@
 import { DomainError, invalidField } from '../errors.js';
 import type { TaxonomyKind } from '../reconciliation/taxonomy.js';
 
-/**
- * The life of a claim as one table: which status may follow which, and what a move must say. The API, the workflow, the
- * activity, the check in Postgres and the diagram in docs/claims.md all say what stands here; tests hold them to it.
- */
+/** The table of claim statuses and moves; API, workflow, activity, SQL check and docs/claims.md follow it, tests check it. */
 
 export const CLAIM_STATUSES = [
   'draft',
@@ -74,7 +71,6 @@ export function isFiled(status: ClaimStatus): boolean {
   return status !== 'draft' && !isTerminal(status);
 }
 
-/** What a move must say beside the status. */
 interface MoveRequirements {
   denialReason: boolean;
   violationType: boolean;
@@ -91,7 +87,6 @@ export function requiredFor(to: ClaimStatus): MoveRequirements {
 
 /** A move of a claim that somebody asks for, on its way from the API through the workflow to the row. */
 
-/** What a move says beside the status; what was not said is null. */
 export interface MoveFields {
   /** Why the provider refused, in its words. */
   denialReason: string | null;
@@ -110,7 +105,6 @@ export const NO_FIELDS: MoveFields = {
 };
 
 export interface ClaimCommand {
-  /** uuid */
   claimId: string;
   /** The same for every repeat of one request; a command that is recorded is never carried out again. */
   commandId: string;
@@ -120,7 +114,6 @@ export interface ClaimCommand {
   /** By the database's clock, microseconds since 1970: it is refused from then on. */
   notAfterMicros: number;
   fields: MoveFields;
-  /** The id of the key that asks. */
   keyId: string;
   requestId: string;
 }
@@ -241,7 +234,6 @@ export type CreditSource = (typeof CREDIT_SOURCES)[number];
 export const CREDIT_STATUSES = ['proposed', 'accepted', 'rejected'] as const;
 export type CreditStatus = (typeof CREDIT_STATUSES)[number];
 
-/** The move that says that a credit is the answer. */
 interface CreditMove {
   status: 'credit_issued' | 'partial';
   creditIssuedCents: number;

@@ -5,12 +5,10 @@ import { inOrder } from './draft.js';
 
 const PICO_PER_CENT = 10n ** 10n;
 
-/** A row of a bill that gives money back. */
 export interface CreditRow {
   /** The same for the same row in every copy of the bill. */
   key: string;
   accountId: string;
-  /** `YYYY-MM-DD` of the bill. */
   day: string;
   /** When what it is about ends: a row of a month stands on the month's first day. */
   endMicros: bigint;
@@ -39,7 +37,6 @@ export interface CreditableClaim {
   tickets: readonly string[];
 }
 
-/** Rows that are the answer to a claim together, with the cents that each has of it. */
 export interface FoundCredit {
   claimId: string;
   cents: bigint;
@@ -55,11 +52,7 @@ interface Candidate {
   named: number;
 }
 
-/**
- * The rows that are found to be answers: single rows that tie to a claim to the cent, then rows of one day or of one label
- * and month that do together, then rows of less whose description names the claim. What fits several claims, and names
- * none of them before the others, is left out. The same whatever order claims and rows are given in.
- */
+/** Single rows equal to a claim, then rows of one day or label, then partial rows that name it; ambiguous ones are left out. */
 export function matchCredits(
   claims: readonly CreditableClaim[],
   rows: readonly CreditRow[],
@@ -194,7 +187,6 @@ function shareCents(rows: readonly CreditRow[], cents: bigint): FoundCredit['row
 const sumOf = (rows: readonly CreditRow[]): Pico =>
   rows.reduce((sum, { amountPico }) => sum + amountPico, 0n);
 
-/** What the description of a credit says that it is for. */
 /** Shorter references stand in too many texts by chance. */
 const TICKET_CHARS_MIN = 4;
 

@@ -3,15 +3,14 @@ import { publicId } from '../ids.js';
 import { decimalFromPico, decimalFromScaled, type Pico, parseScaled, picoFromDecimal } from '../money.js';
 import { isoFromMicros, shiftDay } from '../period.js';
 import { isProvider, PROVIDER_FACTS } from '../providers.js';
-import { dollarsText } from './claimAmount.js';
 import { inOrder } from './draft.js';
 import type { ClaimEvidence, EvidenceCell, EvidenceRate, EvidenceSample } from './evidence/claimEvidence.js';
 import { takeInTurns } from './evidence/documentTexts.js';
+import { dollarsText } from './financialSummary.js';
 import type { ClaimStatus } from './lifecycle.js';
 
 /** The text by which an escalated claim is put before a provider’s support (docs/claims.md, “Ticket draft”). */
 
-/** Everything that is known of a claim as it is escalated, read when the draft is asked for. */
 export interface TicketFacts {
   claim: {
     id: string;

@@ -34,10 +34,7 @@ export interface BilledCall {
   billerFromHost: boolean;
 }
 
-/**
- * Undefined when the provider is none of the eight: such a call is rejected as `unknown_provider`. A host that is
- * none of theirs, or a foreign word before a known one (DeepSeek through the OpenAI client), bills as `unknown`.
- */
+/** Undefined: `unknown_provider`. A foreign host, or a foreign word before a known one, bills as `unknown`. */
 export function resolveBiller(
   hints: BillerHints,
   inferProvider: (model: string) => Provider | undefined,
@@ -72,18 +69,12 @@ export function hostOf(address: string): string | undefined {
   return bare === '' || bare === undefined ? undefined : bare.toLowerCase();
 }
 
-/**
- * The namespace of a response id: the biller where a host of a provider names it, else the provider whose API was
- * spoken. So a report that saw only a gateway's host and one that saw no host meet under one id.
- */
+/** The namespace of a response id, so that reports with a gateway's host or none share one id. */
 export function identityBiller(call: Pick<CallRecord, 'provider' | 'billedBy' | 'billerFromHost'>): Biller {
   return call.billerFromHost && call.billedBy !== 'unknown' ? call.billedBy : call.provider;
 }
 
-/**
- * The family of a model id: what stays when vendor prefixes, regions, dates and revisions are taken off. Only for
- * the question whether two spans of one trace speak of one model; prices are found by the price book.
- */
+/** A model id without vendor prefix, region, date and revision; only to compare spans, never for prices. */
 const VENDOR_PREFIX =
   /^(?:(?:us-gov|us|eu|apac|jp|au|ca|global)\.)?(?:anthropic|amazon|openai|google|meta|mistral|cohere|deepseek|xai|ai21|qwen|zai|moonshotai)[./]/;
 const DATE_SUFFIX = /[-@:](?:20\d{2}-?\d{2}-?\d{2}|\d{2}-20\d{2}|\d{2}-\d{2}|\d{4})$/;

@@ -1,14 +1,12 @@
-/**
- * Two spans, or a span and an event of a wrapper, may report one call: which of them counts, and what the other adds.
- * Every rule depends on the content of the reports, never on what came first, so that any order and any split into
- * requests ends in the same call (docs/decisions/0002).
- */
 import { compare } from '../compare.js';
 import type { Pace, Steps } from '../steps.js';
-import { identityBiller, modelFamily } from './biller.js';
-import type { CallRecord, TokenUsage } from './event.js';
-import { wholeInput, wholeOutput } from './mergeReport.js';
-import type { SpanTree } from './spanTree.js';
+import { identityBiller, isDatedModel, modelFamily } from './biller.js';
+import type { SpanTree } from './callGroups.js';
+import { trustIn } from './clients.js';
+import type { BillerSpan, CallRecord, TokenUsage } from './event.js';
+import { joinPromptHashes } from './prompts.js';
+
+/** Which report of a call counts depends on content alone, so any order ends in the same call (docs/decisions/0002). */
 
 /** What of a call decides about its reports, or is completed by them. Every CallRecord is one. */
 export type CallReport = Pick<
@@ -51,11 +49,7 @@ export function responseKey(report: CallReport): string | null {
   return report.responseId === null ? null : `${identityBiller(report)} ${report.responseId}`;
 }
 
-/**
- * Whether two reports are of one call: (1) the same response id at the same biller; (2) two spans of one trace, one
- * inside the other, of one model family, of which at least one carries usage or both failed. Equal times and tokens prove nothing:
- * parallel equal calls stay apart.
- */
+/** One call: the same response id at one biller, or nested spans of one model family with usage or both failed. */
 export function isSameCall(one: CallReport, other: CallReport, tree: SpanTree): boolean {
   const key = responseKey(one);
   if (key !== null && key === responseKey(other)) return true;
@@ -72,13 +66,7 @@ export function isSameUsage(one: TokenUsage, other: TokenUsage): boolean {
   return wholeInput(one) === wholeInput(other) && wholeOutput(one) === wholeOutput(other);
 }
 
-/**
- * Which of two reports is the call, as a comparison for sorting: positive when `one` is the richer. One that was let
- * through before one that was blocked, since it has cost something; then a response id, then more classes, then the
- * inner span. Of two spans apart from each other the one that ended first counts: an inner span ends before the span
- * around it, and a cache that answers again ends after the call that the provider bills. With equal ends the later
- * start is the inner one.
- */
+/** Sorting order of reports: let through, response id, more classes, inner span; apart, the earlier end, then the later start. */
 export function compareReports(one: CallReport, other: CallReport, tree: SpanTree): number {
   return (
     compareRichness(one, other) ||
@@ -87,7 +75,7 @@ export function compareReports(one: CallReport, other: CallReport, tree: SpanTre
   );
 }
 
-/** The part of `compareTellings` that comes before which of the two lies inside the other. */
+/** The part of `compareReports` that comes before nesting decides. */
 export function compareRichness(one: CallReport, other: CallReport): number {
   return (
     Number(one.status !== 'blocked') - Number(other.status !== 'blocked') ||
@@ -96,7 +84,7 @@ export function compareRichness(one: CallReport, other: CallReport): number {
   );
 }
 
-/** The part of `compareTellings` that decides between two that lie apart. */
+/** The part of `compareReports` for reports that lie apart. */
 export function compareApart(one: CallReport, other: CallReport): number {
   return (
     compare(other.endMicros, one.endMicros) ||
@@ -134,11 +122,7 @@ export function traitsOf(report: CallReport): CallTraits {
   };
 }
 
-/**
- * Whether nothing speaks against two spans being one call. An attempt that failed and a call that was answered are two,
- * as with repeats inside one outer call. Two response ids are two calls unless the counts agree: a gateway may give an
- * answer an id of its own.
- */
+/** A failed attempt and an answered call are two; so are two response ids unless the counts agree (a gateway's own id). */
 export function canBeOneCall(one: CallTraits, other: CallTraits): boolean {
   if (one.isAttempt !== other.isAttempt || !isOfOneFamily(one, other)) return false;
   if (one.responseId === null || other.responseId === null || one.responseId === other.responseId)
@@ -163,14 +147,10 @@ function isOfOneFamily(one: CallTraits, other: CallTraits): boolean {
 const RUN_ITEMS = 64;
 const WORK_OF_COMPARISON = 64;
 
-/** As `compareTellings`, of two reports of a list by their indices. */
+/** As `compareReports`, for two reports of a list by their indices. */
 export type CompareRanked = (one: number, other: number) => number;
 
-/**
- * Makes a long list quick to compare. What compares the reports alone becomes a rank, in steps. Which of two lies
- * inside the other cannot: with it the comparison is no order, and a sort by it is the language's own.
- * @param isInside whether one of the list, by its index, lies inside another one.
- */
+/** Makes reports quick to compare by ranks; `isInside` cannot be ranked, since with it the comparison is no order. */
 export function* rankReports(
   reports: readonly CallReport[],
   isInside: (inner: number, outer: number) => boolean,
@@ -236,4 +216,204 @@ function* merge(
   while (i < one.length) merged.push(one[i++] as number);
   while (j < other.length) merged.push(other[j++] as number);
   return merged;
+}
+
+/** What another report of a call adds to the one that stands for it. */
+
+/** The winner with what the loser adds. What both tell and tell differently is decided by the values themselves. */
+export function mergeReport<T extends CallReport>(winner: T, loser: CallReport, tree: SpanTree): T {
+  const call = { ...winner };
+  // What was blocked consumed nothing and had no answer: its counts are guesses. Its labels are as good as any.
+  const wasMade = loser.status !== 'blocked' || winner.status === 'blocked';
+  call.sessionId = sessionOf(winner, loser);
+  call.teamId = either(winner.teamId, loser.teamId);
+  call.feature = either(winner.feature, loser.feature);
+  call.projectId = either(winner.projectId, loser.projectId);
+  call.userId = either(winner.userId, loser.userId);
+  call.environment = either(winner.environment, loser.environment);
+  call.promptHash = joinPromptHashes(winner.promptHash, loser.promptHash);
+  if (!wasMade) return call;
+  call.responseModel = bestModel(winner, loser);
+  call.serviceTier = eitherBut('auto', winner.serviceTier, loser.serviceTier);
+  call.providerAccountId = either(winner.providerAccountId, loser.providerAccountId);
+  call.providerKeyId = either(winner.providerKeyId, loser.providerKeyId);
+  call.isBatch = winner.isBatch || loser.isBatch;
+  call.batchId = either(winner.batchId, loser.batchId);
+  call.stopReason = eitherBut('unknown', winner.stopReason, loser.stopReason) ?? 'unknown';
+  call.httpStatus =
+    winner.httpStatus === null || loser.httpStatus === null
+      ? (winner.httpStatus ?? loser.httpStatus)
+      : Math.min(winner.httpStatus, loser.httpStatus);
+  call.reportedCostPico = largerCost(winner.reportedCostPico, loser.reportedCostPico);
+  Object.assign(call, joinBillers(winner, loser, tree), joinUsages(winner, loser));
+  return call;
+}
+
+function either(one: string | null, other: string | null): string | null {
+  if (one === null || other === null) return one ?? other;
+  return one < other ? one : other;
+}
+
+/** As `either`, where one word says less than any other. */
+function eitherBut(least: string, one: string | null, other: string | null): string | null {
+  if (one === least && other !== null) return other;
+  if (other === least && one !== null) return one;
+  return either(one, other);
+}
+
+/** A reported cost of zero is what clients write when they do not know one. */
+function largerCost(one: bigint | null, other: bigint | null): bigint | null {
+  if (other === null || (other === 0n && one === null)) return one;
+  return one === null || other > one ? other : one;
+}
+
+/** A session that was named counts before a trace id that stands in for one. */
+function sessionOf(winner: CallReport, loser: CallReport): string {
+  const one = namedSession(winner);
+  const other = namedSession(loser);
+  return either(one, other) ?? winner.sessionId;
+}
+
+function namedSession(report: CallReport): string | null {
+  return report.sessionId === '' || report.sessionId === report.trace?.traceId ? null : report.sessionId;
+}
+
+/** The most exact name of the model that answered: a dated release before an alias. */
+function bestModel(one: CallReport, other: CallReport): string | null {
+  let best: string | null = null;
+  for (const name of [one.responseModel, other.responseModel, datedModel(one), datedModel(other)]) {
+    if (name !== null && (best === null || compareModels(name, best) > 0)) best = name;
+  }
+  return best;
+}
+
+function datedModel({ model }: CallReport): string | null {
+  return isDatedModel(model) ? model : null;
+}
+
+function compareModels(one: string, other: string): number {
+  return (
+    Number(isDatedModel(one)) - Number(isDatedModel(other)) ||
+    one.length - other.length ||
+    compare(other, one)
+  );
+}
+
+interface NamedBiller extends BillerSpan, Pick<CallReport, 'billedBy' | 'billerFromHost'> {}
+
+/** A provider's host decides; else the inner report; of two apart the later one. */
+function joinBillers(winner: CallReport, loser: CallReport, tree: SpanTree) {
+  const own = namedBiller(winner);
+  const other = namedBiller(loser);
+  if (compareBillers(own, other, tree) >= 0) return {};
+  const { billedBy, billerFromHost, trace, startMicros, endMicros } = other;
+  return { billedBy, billerFromHost, billerSpan: { trace, startMicros, endMicros } };
+}
+
+function namedBiller(report: CallReport): NamedBiller {
+  const { trace, startMicros, endMicros } = report.billerSpan ?? report;
+  return {
+    billedBy: report.billedBy,
+    billerFromHost: report.billerFromHost,
+    trace,
+    startMicros,
+    endMicros,
+  };
+}
+
+function compareBillers(one: NamedBiller, other: NamedBiller, tree: SpanTree): number {
+  return (
+    Number(isProviderHost(one)) - Number(isProviderHost(other)) ||
+    Number(tree.isInside(one.trace, other.trace)) - Number(tree.isInside(other.trace, one.trace)) ||
+    compare(one.startMicros, other.startMicros) ||
+    compare(other.endMicros, one.endMicros) ||
+    Number(one.billerFromHost) - Number(other.billerFromHost) ||
+    compare(one.billedBy, other.billedBy) ||
+    compare(one.trace?.spanId ?? '', other.trace?.spanId ?? '')
+  );
+}
+
+function isProviderHost({ billerFromHost, billedBy }: NamedBiller): boolean {
+  return billerFromHost && billedBy !== 'unknown';
+}
+
+type Counted = Pick<CallRecord, 'usage' | 'origin'>;
+
+/** Each class from the report that knows it; unknown cached parts are taken out of the input. Else `one` holds. */
+export function joinUsages(one: Counted, other: Counted): Counted {
+  if (one.usage === null || other.usage === null) {
+    return one.usage === null
+      ? { usage: other.usage, origin: other.usage === null ? one.origin : other.origin }
+      : pickCounted(one);
+  }
+  if (!countsTheSame(one.usage, other.usage)) return pickCounted(one);
+  const base = compareSources(one, other) >= 0 ? one : other;
+  const cacheRead = Math.max(one.usage.cacheRead, other.usage.cacheRead);
+  const cacheCreation = Math.max(one.usage.cacheCreation, other.usage.cacheCreation);
+  const inputAudio = Math.max(one.usage.inputAudio, other.usage.inputAudio);
+  const parts = cacheRead + cacheCreation + inputAudio;
+  const whole = Math.max(wholeInput(one.usage), wholeInput(other.usage), parts);
+  const split = joinSplits(one.usage, other.usage, cacheCreation);
+  const usage: TokenUsage = {
+    input: whole - parts,
+    cacheRead,
+    cacheCreation,
+    ...split,
+    output: (base.usage as TokenUsage).output,
+    inputAudio,
+    outputAudio: (base.usage as TokenUsage).outputAudio,
+    reasoning: Math.max(one.usage.reasoning, other.usage.reasoning),
+    cached: Math.max(one.usage.cached, other.usage.cached),
+  };
+  // The output is that of the base, known or not.
+  const isOpen = (name: string): boolean =>
+    name === 'output' || [one, other].every(({ origin }) => origin.usageMissing.includes(name));
+  const usageMissing = base.origin.usageMissing.filter(
+    (name) => isOpen(name) && !(name === 'cache_write_1h' && split.cacheCreation1h !== null),
+  );
+  return { usage, origin: { ...base.origin, usageMissing } };
+}
+
+/** Tokens by which two counts of one output may differ: a client adds one in streams. */
+const OUTPUT_SLACK = 1;
+
+/** Input may differ by cached parts or output by an early end; both differ only in a sum of several calls. */
+function countsTheSame(one: TokenUsage, other: TokenUsage): boolean {
+  return (
+    wholeInput(one) === wholeInput(other) || Math.abs(wholeOutput(one) - wholeOutput(other)) <= OUTPUT_SLACK
+  );
+}
+
+function pickCounted({ usage, origin }: Counted): Counted {
+  return { usage, origin };
+}
+
+/** Lifetimes of cache writes, from the report that knows them of the whole write. */
+function joinSplits(one: TokenUsage, other: TokenUsage, cacheCreation: number) {
+  const longs = [one, other]
+    .filter((usage) => usage.cacheCreation1h !== null && usage.cacheCreation === cacheCreation)
+    .map((usage) => usage.cacheCreation1h as number);
+  if (longs.length === 0) return { cacheCreation5m: null, cacheCreation1h: null };
+  const long = Math.max(...longs);
+  return { cacheCreation5m: cacheCreation - long, cacheCreation1h: long };
+}
+
+/** The source whose output counts: more trusted, then the larger count, then any fixed order. */
+function compareSources(one: Counted, other: Counted): number {
+  return (
+    trustIn(one.origin.usageSource) - trustIn(other.origin.usageSource) ||
+    wholeOutput(one.usage as TokenUsage) - wholeOutput(other.usage as TokenUsage) ||
+    compare(one.origin.usageSource, other.origin.usageSource) ||
+    compare(one.origin.usageRaw ?? '', other.origin.usageRaw ?? '')
+  );
+}
+
+/** All input tokens of a usage, cached ones and audio included. */
+export function wholeInput(usage: TokenUsage): number {
+  return usage.input + usage.inputAudio + usage.cacheRead + usage.cacheCreation;
+}
+
+/** All output tokens of a usage, reasoning and audio included. */
+export function wholeOutput(usage: TokenUsage): number {
+  return usage.output + usage.outputAudio;
 }

@@ -1,8 +1,4 @@
-/**
- * Clients as measured: by instrumentation scope and version, whether the input that they send contains the cached
- * tokens, and which classes they cannot send. The published packages were read or run at the versions named; a
- * client that changes its mind gets a second row.
- */
+/** Clients as measured at the named versions: scope, whether input includes cached tokens, classes they cannot send. */
 
 import type { CountedScope } from '../installation/settings.js';
 import type { Provider } from '../providers.js';
@@ -18,7 +14,6 @@ export type MissingClass =
   | 'reasoning';
 
 export interface Client {
-  /** Name of the instrumentation scope. */
   scope: string;
   /** The rule holds below this version; absent: for all later ones. */
   below?: string;
@@ -27,7 +22,6 @@ export interface Client {
   semantics: InputSemantics;
   /** Providers whose counts this client passes on as they are although its convention is inclusive. */
   exclusiveFor?: readonly Provider[];
-  /** Classes that it cannot send. */
   missing: readonly MissingClass[];
   /** The API that the instrumented library speaks: the last word on the provider when no other names one of ours. */
   api?: Provider;
@@ -165,10 +159,7 @@ export const CLIENTS: readonly Client[] = [
   },
 ];
 
-/**
- * How near the counts of a convention are to the provider's own words. Where two reports of one call differ in its
- * output, the nearer one's counts: Traceloop, for one, adds a token to Anthropic's streams.
- */
+/** How close a convention is to the provider's counts; the closer report's output counts (Traceloop adds a token). */
 const TRUST: Readonly<Record<string, number>> = {
   anthropic_sdk: 9,
   anthropic: 8,
@@ -224,11 +215,7 @@ export const SCOPE_NOT_COUNTED = 'scope_not_counted';
 
 type ScopedCall = Pick<CallRecord, 'serviceName' | 'scopeName'>;
 
-/**
- * Says of a call whether it counts. A service that is named in the list counts by the scopes that the list names for
- * it, and by no other; every other service counts by all of its scopes. So the answer depends on the call alone, never
- * on what came before it.
- */
+/** A service in the list counts by its named scopes only, others by all: it depends on the call alone. */
 export function countedBy(countedScopes: readonly CountedScope[]): (call: ScopedCall) => boolean {
   const scopesByService = new Map<string, Set<string>>();
   for (const { service, scope } of countedScopes) {

@@ -1,8 +1,4 @@
-/**
- * One call to a model provider, as the product keeps it. Token classes are disjoint: input + cacheRead +
- * cacheCreation + output are all the tokens of the call. Absent is not zero: a class that the client did not
- * (or cannot) send is named in `usageMissing`, and a call without any usage is `unmetered`.
- */
+/** One call; its token classes are disjoint. An absent class is in `usageMissing`, a call without usage is `unmetered`. */
 import type { Pico } from '../money.js';
 import type { Biller, Provider } from '../providers.js';
 
@@ -44,7 +40,6 @@ export interface TokenUsage {
   cached: number;
 }
 
-/** Where a usage came from and what was decided about it. */
 export interface UsageOrigin {
   /** The convention that the counts were read by, e.g. `otel`, `openinference`, `traceloop`, `langfuse`, `openai`. */
   usageSource: string;
@@ -112,10 +107,7 @@ export interface CallRecord {
   origin: UsageOrigin;
   /** Cost as the client reported it, pico-dollars. */
   reportedCostPico: Pico | null;
-  /**
-   * Texts that policies scan: prompts, without system instructions, before any truncation. Read when asked for; only
-   * short ones are kept.
-   */
+  /** Prompts without system instructions, untruncated; read on request, only short ones are kept. */
   prompts: () => readonly string[];
   /** Equal for calls with equal prompts (promptHashOf); null where there are none, or nobody is to know. */
   promptHash: bigint | null;
@@ -172,10 +164,7 @@ export interface Rejection {
   scopeName: string;
 }
 
-/**
- * What a request's items become: calls to store, rejected items, items that are not calls (ignored), and the
- * trace links of ignored spans, which tell which calls are one.
- */
+/** Calls to store, rejected items, a count of ignored items, and the trace links of ignored spans. */
 export interface MappedBatch {
   calls: CallRecord[];
   rejections: Rejection[];
@@ -197,10 +186,7 @@ export const USAGE_RAW_BYTES_MAX = 1_024;
 /** Non-mapped attributes of a span that are kept in payload. */
 export const PAYLOAD_ATTRIBUTES_MAX = 256;
 export const INGEST_ITEMS_MAX = 10_000;
-/**
- * Spans of one trace that are compared with each other, to find calls that several of them report: those that came last.
- * A request holds no more. Earlier ones stay as they were resolved until then.
- */
+/** The newest spans of a trace that are compared to find repeated reports; a request holds no more. */
 export const TRACE_SPANS_MAX = 10_000;
 
 /** Columns in the order in which exports write them. */

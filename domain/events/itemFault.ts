@@ -1,12 +1,19 @@
-/**
- * The fault of one item of a request: it is rejected with a reason, and the others of its request are kept.
- */
-
 import { PICO_PER_USD, type Pico, picoFromDecimal, picoFromNumber } from '../money.js';
 import { isoFromMicros, parseInstant } from '../period.js';
 import type { Provider } from '../providers.js';
-import { COST_USD_MAX, DURATION_MS_MAX, type RejectionReason, TOKENS_MAX } from './event.js';
+import { hostOf } from './biller.js';
+import {
+  COST_USD_MAX,
+  DURATION_MS_MAX,
+  ID_CHARS_MAX,
+  type Json,
+  LABEL_CHARS_MAX,
+  type RejectionReason,
+  TOKENS_MAX,
+} from './event.js';
 import { stripText } from './jsonValues.js';
+
+/** The fault of one item: it is rejected with a reason, the others are kept. */
 
 const SHOWN_CHARS = 64;
 const INTEGER_TEXT = /^[+-]?\d{1,40}$/;
@@ -37,10 +44,7 @@ export function shown(value: unknown): string {
   return clean.length > SHOWN_CHARS ? `${clean.slice(0, SHOWN_CHARS)}…` : clean;
 }
 
-/**
- * Reads a whole number of tokens, 0…10^12: a number that is integral, or its decimal text; anything else that is
- * present (NaN, an infinity, -0, a fraction, a negative number, a boolean, a list) is a fault (P-16 in docs/reliability.md).
- */
+/** A whole number of tokens, 0…10^12, or its text; anything else is a fault (P-16 in docs/reliability.md). */
 export function readTokens(value: unknown, field: string): number {
   const number = wholeNumberOf(value);
   if (number === undefined || number < 0 || number > TOKENS_MAX || Object.is(number, -0)) {
@@ -144,9 +148,7 @@ export function checkLength(text: string, charsMax: number, field: string): stri
   return text;
 }
 
-/**
- * The times of a call: nanoseconds as OTLP sends them (text, a JSON number, or exact from protobuf) or ISO 8601.
- */
+/** Times of a call: OTLP nanoseconds (text, number or exact) or ISO 8601. */
 
 export interface CallTime {
   startMicros: bigint;
@@ -159,10 +161,7 @@ export interface CallTime {
 const NANOS_TEXT = /^\d{1,20}$/;
 const NANOS_PER_MICRO = 1_000n;
 
-/**
- * Start and end of a span. An end that is absent or 0 is not known: the call then ends where it started.
- * @throws ItemFault missing_field, invalid_number, timestamp_out_of_range.
- */
+/** Without an end the call ends at its start. @throws ItemFault missing_field, invalid_number, timestamp_out_of_range. */
 export function timeOfSpan(start: unknown, end: unknown, window: TimeWindow): CallTime {
   const startNanos = readNanos(start, 'startTimeUnixNano');
   if (startNanos === undefined) throw new ItemFault('missing_field', 'startTimeUnixNano is missing');
@@ -210,4 +209,61 @@ export interface MapContext extends TimeWindow {
   oldestMicros: bigint;
   /** The one provider that sells this model at first hand; undefined when there is none or more than one. */
   inferProvider(model: string): Provider | undefined;
+}
+
+export type JsonObject = { [key: string]: Json };
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A field of an object; undefined for null, and for an inherited name such as `constructor`. */
+export function fieldOf(object: JsonObject | undefined, name: string): Json | undefined {
+  return object !== undefined && Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
+}
+
+/** A scalar field as text; empty is absent. @throws ItemFault invalid_field for a list or an object. */
+export function textOf(object: JsonObject | undefined, name: string): string | undefined {
+  const value = fieldOf(object, name);
+  if (value === undefined || value === '') return undefined;
+  if (typeof value === 'object') throw new ItemFault('invalid_field', `${name} is not a text`);
+  return String(value);
+}
+
+/** The first of several places that has the field, as text. */
+export function firstText(objects: readonly (JsonObject | undefined)[], name: string): string | undefined {
+  for (const object of objects) {
+    const text = textOf(object, name);
+    if (text !== undefined) return text;
+  }
+  return undefined;
+}
+
+export function labelIn(text: string | undefined, name: string): string | null {
+  return text === undefined ? null : checkLength(text, LABEL_CHARS_MAX, name);
+}
+
+export function idIn(text: string | undefined, name: string): string | null {
+  return text === undefined ? null : checkLength(text, ID_CHARS_MAX, name);
+}
+
+/** A boolean field; absent is false. @throws ItemFault invalid_field for anything but true, false, 1 and 0. */
+export function flagOf(object: JsonObject | undefined, name: string): boolean {
+  const value = fieldOf(object, name);
+  if (value === undefined || value === false || value === 0 || value === 'false') return false;
+  if (value === true || value === 1 || value === 'true') return true;
+  throw new ItemFault('invalid_field', `${name}: ${shown(value)} is neither true nor false`);
+}
+
+export function hostsOf(object: JsonObject | undefined): string[] {
+  return ['server_address', 'base_url', 'api_base', 'url']
+    .map((name) => fieldOf(object, name))
+    .filter((value): value is string => typeof value === 'string' && hostOf(value) !== undefined);
+}
+
+/** The entries that no field was read from; null when none is left. */
+export function restOf(object: JsonObject | undefined, read: ReadonlySet<string>): JsonObject | null {
+  if (object === undefined) return null;
+  const rest = Object.fromEntries(Object.entries(object).filter(([name]) => !read.has(name)));
+  return Object.keys(rest).length === 0 ? null : rest;
 }

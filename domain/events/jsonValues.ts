@@ -1,10 +1,7 @@
-/**
- * OTLP values as they come: from JSON, where a 64-bit integer is text or a number and a key may be unknown, and from
- * protobuf. Nothing here fails: what cannot be read stays as it is and is judged where it is used.
- */
-
 import { DomainError } from '../errors.js';
 import { type Json, PAYLOAD_ATTRIBUTES_MAX, PAYLOAD_BYTES_MAX } from './event.js';
+
+/** OTLP values from JSON (64-bit integers as text or number) or protobuf; unreadable ones stay and are judged where used. */
 
 /** An attribute's value; undefined stands for an empty one. A bigint is an integer beyond 2^53. */
 export type AttributeValue =
@@ -110,10 +107,7 @@ export function mapOf(value: AttributeValue | Json): { [key: string]: Json } | u
     : undefined;
 }
 
-/**
- * Character stripping: only tab, line feed, carriage return and printable ASCII
- * stay, in every string and in every object key. Two keys that become equal: the later one holds.
- */
+/** Keeps tab, line feed, carriage return and printable ASCII in strings and keys; of equal keys the later holds. */
 
 const FOREIGN = /[^\t\n\r\x20-\x7e]/;
 const FOREIGN_ALL = /[^\t\n\r\x20-\x7e]/g;
@@ -126,11 +120,7 @@ export function stripText(text: string): string {
   return FOREIGN.test(text) ? text.replace(FOREIGN_ALL, '') : text;
 }
 
-/**
- * A decoded JSON value with every string and key stripped; the same object when nothing had to go. Numbers stay
- * as they are, a bigint becomes a number where it fits and decimal text where it does not.
- * @throws DomainError json_too_deep beyond 128 levels.
- */
+/** The value with all strings and keys stripped; a bigint becomes a number or text. @throws DomainError json_too_deep. */
 export function stripJson(value: unknown): Json {
   return strip(value, 0) as Json;
 }

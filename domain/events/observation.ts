@@ -1,7 +1,3 @@
-/**
- * The observability webhook (docs/ingest.md): one observation a request; those of type
- * GENERATION are calls, every other type is accepted and ignored.
- */
 import { DomainError, type FieldIssue } from '../errors.js';
 import { resolveBiller } from './biller.js';
 import {
@@ -15,40 +11,37 @@ import {
   checkLength,
   checkTime,
   durationBetween,
-  hashTimestampOf,
-  ItemFault,
-  type MapContext,
-  readCost,
-  readDurationMs,
-  readInstant,
-  shown,
-} from './itemFault.js';
-import { stripJson, withinLimit } from './jsonValues.js';
-import {
   fieldOf,
   firstText,
   flagOf,
+  hashTimestampOf,
   hostsOf,
+  ItemFault,
   idIn,
   isJsonObject,
   type JsonObject,
   labelIn,
+  type MapContext,
+  readCost,
+  readDurationMs,
+  readInstant,
   restOf,
+  shown,
   textOf,
-} from './objectFields.js';
+} from './itemFault.js';
+import { stripJson, withinLimit } from './jsonValues.js';
 import { keepingShort, promptHashOf, promptsOfPayload } from './prompts.js';
 import { serviceOf, stopReasonOf } from './spanCall.js';
 import { meterUsage, type UsageReport } from './usage.js';
 import { readUsageObject } from './usageObjects.js';
 
+/** The observability webhook (docs/ingest.md): GENERATION observations are calls, others are ignored. */
+
 const OBSERVATION = 'observation-create';
 const GENERATION = 'GENERATION';
 const SCOPE_NAME = 'observability';
 
-/**
- * Maps a webhook body.
- * @throws DomainError invalid_body when it is no observation at all, unknown_observation_type for another `type`.
- */
+/** @throws DomainError invalid_body for no observation, unknown_observation_type for another `type`. */
 export function mapObservation(input: unknown, context: MapContext): MappedBatch {
   const message = stripJson(input);
   if (!isJsonObject(message)) throw structureFault('body', 'must be an object with type and body');

@@ -1,7 +1,4 @@
-/**
- * OTLP traces → calls. One bad span never costs the good ones; only a body that is no OTLP at all is refused as a
- * whole. Pure: the same request maps to the same calls.
- */
+/** OTLP traces → calls. A bad span costs no other; only a body that is no OTLP is refused whole. Pure. */
 import { DomainError, type FieldIssue } from '../errors.js';
 import { type Client, findClient } from './clients.js';
 import { LABEL_CHARS_MAX, type MappedBatch, type SpanLink } from './event.js';
@@ -15,7 +12,6 @@ export interface OtlpRequest {
   resourceSpans?: unknown;
 }
 
-/** A span as decoded; every field is judged where it is read. */
 export interface OtlpSpan {
   traceId?: unknown;
   spanId?: unknown;
@@ -61,11 +57,7 @@ function looseList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/**
- * Maps a trace request: calls to store, rejected spans with their place in the request, the count of spans that are
- * no calls, and their links, which show what lies inside what.
- * @throws DomainError invalid_body when the body has not the structure of OTLP; nothing of it is mapped then.
- */
+/** Calls, rejected spans with their place, ignored spans and their links. @throws DomainError invalid_body. */
 export function mapOtlpRequest(request: OtlpRequest, context: MapContext): MappedBatch {
   const batch: MappedBatch = { calls: [], rejections: [], ignored: 0, links: [] };
   let index = 0;

@@ -1,7 +1,4 @@
-/**
- * The prompts of a call, as policies scan them: every text part on its own, without system instructions, from each
- * dialect that clients write (docs/ingest.md). Read only when somebody asks.
- */
+/** Prompts as policies scan them: each text part alone, without system instructions (docs/ingest.md); read lazily. */
 
 import { hash } from 'node:crypto';
 import type { EventKind, Json } from './event.js';
@@ -49,10 +46,7 @@ class Collected {
 /** Characters of a call's prompts that are kept while it waits to be stored: calls wait in great numbers. */
 const KEPT_CHARS_MAX = 2_048;
 
-/**
- * Reads prompts as often as somebody asks, and only once where they are short: they are asked for twice, to tell equal
- * calls and to judge the call, and reading them costs more than searching them.
- */
+/** Keeps short prompts: they are read twice, to hash and to judge, and reading costs more than searching. */
 export function keepingShort(read: () => readonly string[]): () => readonly string[] {
   let kept: readonly string[] | undefined;
   return () => {
@@ -87,10 +81,7 @@ function collectAttributes(unread: readonly AttributeValue[], found: Collected):
   }
 }
 
-/**
- * Prompts of a call as they are found again in its stored payload. Undefined where they cannot be: nothing was stored, or
- * so much was sent that only its size was kept. Of a span with more attributes or events than are kept some may lack.
- */
+/** Prompts found in a stored payload; undefined where nothing or only its size was kept. Some may be missing. */
 export function promptsOfStored(kind: EventKind, payload: Json): string[] | undefined {
   if (payload === null || (isMap(payload) && payload._truncated === true)) return undefined;
   if (kind !== 'otel_span' || !isMap(payload)) return promptsOfPayload(payload);
@@ -224,10 +215,7 @@ function collectPart(part: { [key: string]: Json }, type: string, found: Collect
 /** No text can hold it: texts are stripped of it before. */
 const SEPARATOR = '\u001f';
 
-/**
- * The first eight bytes of the sha256 of the prompts, in their order, as the signed integer that Postgres keeps. Null
- * where there are none.
- */
+/** First 8 bytes of the prompts' sha256 as Postgres's signed integer; null without prompts. */
 export function promptHashOf(prompts: readonly string[]): bigint | null {
   if (prompts.length === 0) return null;
   return hash('sha256', prompts.join(SEPARATOR), 'buffer').readBigInt64BE();

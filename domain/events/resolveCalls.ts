@@ -1,17 +1,11 @@
-/**
- * One call, several spans: inside one set of calls, which tell of the same call, which of them stands for it, and
- * what the others add to it (docs/ingest.md, docs/decisions/0001). The work grows with the number of spans and not
- * with the shape of their trace, and is done in steps.
- */
+/** Which spans of a set report one call, and which stands for it (docs/ingest.md, docs/decisions/0001); linear, in steps. */
 
 import { hash } from 'node:crypto';
 import { uuidFromMicros } from '../ids.js';
 import { finish, Pace, type Steps } from '../steps.js';
-import { groupCalls } from './callGroups.js';
-import { compareReports, rankReports, responseKey } from './callReport.js';
+import { groupCalls, NO_PARENT, SpanTree } from './callGroups.js';
+import { compareReports, mergeReport, rankReports, responseKey } from './callReport.js';
 import type { CallRecord, SpanLink } from './event.js';
-import { mergeReport } from './mergeReport.js';
-import { NO_PARENT, SpanTree } from './spanTree.js';
 
 const WORK_OF_CALL = 256;
 /** Up to here calls are compared as they are. */
@@ -32,11 +26,7 @@ export function resolveCalls(calls: readonly CallRecord[], links: readonly SpanL
   return finish(resolveCallsInSteps(calls, links));
 }
 
-/**
- * Resolves the reports of a set, in the order given. `links` are the spans that are no calls of the set: ignored,
- * rejected or known from before. A call that is given twice stands for itself both times, since it is one event and
- * storing it again changes nothing. The result does not depend on the order.
- */
+/** `links`: spans that are no calls. A call given twice stands for itself both times. Independent of the order. */
 export function* resolveCallsInSteps(
   calls: readonly CallRecord[],
   links: readonly SpanLink[],
@@ -162,10 +152,7 @@ export function* listProofs(calls: readonly CallRecord[], pace: Pace): Steps<Cal
   return { byProof, bySpan, mayRepeat };
 }
 
-/**
- * The two hashes of a call: `api_key_hash`, which is part of an event's uniqueness,
- * and the event's id, made from what makes it unique, so that a repeat has the same id wherever it arrives.
- */
+/** Two hashes: `api_key_hash` and the event's id, made of what makes it unique, so that a repeat has the same id. */
 
 const HASH_CHARS = 16;
 

@@ -1,7 +1,3 @@
-/**
- * Events as wrappers of SDKs send them: the names of an Event, tokens in disjoint classes, or the
- * provider's own usage object as it came, which is normalised here.
- */
 import { isProvider } from '../providers.js';
 import { type BilledCall, resolveBiller } from './biller.js';
 import {
@@ -17,31 +13,31 @@ import {
   checkLength,
   checkTime,
   durationBetween,
+  fieldOf,
+  firstText,
+  flagOf,
   hashTimestampOf,
+  hostsOf,
   ItemFault,
+  idIn,
+  isJsonObject,
+  type JsonObject,
+  labelIn,
   type MapContext,
   readCost,
   readDurationMs,
   readInstant,
   readTokens,
   shown,
+  textOf,
 } from './itemFault.js';
 import { stripJson, withinLimit } from './jsonValues.js';
-import {
-  fieldOf,
-  firstText,
-  flagOf,
-  hostsOf,
-  idIn,
-  isJsonObject,
-  type JsonObject,
-  labelIn,
-  textOf,
-} from './objectFields.js';
 import { keepingShort, promptHashOf, promptsOfPayload } from './prompts.js';
 import { serviceOf, stopReasonOf } from './spanCall.js';
 import { meterUsage, type ReportedUsage, type UsageReport } from './usage.js';
 import { readUsageObject } from './usageObjects.js';
+
+/** Wrapper events: an Event's names, tokens in disjoint classes or the provider's usage object, normalised here. */
 
 const SCOPE_NAME = 'sdk';
 const STATUSES: ReadonlySet<string> = new Set([
@@ -210,7 +206,6 @@ function usageReportOf(
   };
 }
 
-/** The event's own token fields, and as they came. */
 function ownCounts(event: JsonObject): { reported: ReportedUsage; raw: { [name: string]: Json } } {
   const reported: ReportedUsage = {};
   const raw: { [name: string]: Json } = {};

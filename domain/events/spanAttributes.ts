@@ -1,7 +1,4 @@
-/**
- * The attributes of one span (or scope, or resource) by meaning: one pass over them, one look-up each, so that a
- * span costs what it carries and not what the table holds.
- */
+/** A span's, scope's or resource's attributes by meaning, in one pass with one look-up each. */
 
 import { ATTRIBUTE_TABLE, type Meaning, SERVICE_PREFIX } from './attributeTable.js';
 import { type Json, REPEATED_BYTES_MAX } from './event.js';
@@ -151,7 +148,6 @@ export class SpanAttributes {
     return labelOf(this.get(meaning));
   }
 
-  /** Whether the span itself says it. */
   has(meaning: Meaning): boolean {
     return this.#values[SLOTS.get(meaning) as number] !== undefined;
   }
@@ -207,7 +203,6 @@ export class SpanAttributes {
     return kept as { [key: string]: Json } | undefined;
   }
 
-  /** The value of a meaning as it is kept. */
   kept(meaning: Meaning): Json | undefined {
     const own = this.#values[SLOTS.get(meaning) as number];
     if (own !== undefined) return withinLimit(jsonOf(own));

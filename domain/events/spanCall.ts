@@ -1,5 +1,3 @@
-/** One span that is a call → the call. */
-
 import type { Provider } from '../providers.js';
 import { type Meaning, USAGE_MEANINGS } from './attributeTable.js';
 import { resolveBiller } from './biller.js';
@@ -46,11 +44,7 @@ const HTTP_STATUS = /^[1-5]\d\d$/;
 /** A service tier that names a batch API. */
 const BATCH_TIER = 'batch';
 
-/**
- * Maps a call span.
- * @param link the span's place in its trace, as read by the caller.
- * @throws ItemFault for what makes the span no storable call.
- */
+/** @param link the span's place in its trace. @throws ItemFault for what makes the span no storable call. */
 export function callOfSpan(
   span: OtlpSpan,
   link: SpanLink | null,
@@ -225,10 +219,7 @@ export function isTrue(value: AttributeValue | Json): boolean {
   return value === true || value === 1 || value === 'true' || value === '1' || value === 'True';
 }
 
-/**
- * Which spans are calls to a model provider. Aggregates repeat the usage of the calls inside them:
- * counting them would double the bill.
- */
+/** Which spans are calls: aggregates repeat the usage inside them and would double the bill. */
 
 const CALL_OPERATIONS = new Set(['chat', 'text_completion', 'generate_content', 'embeddings']);
 const AGGREGATE_OPERATIONS = new Set([
@@ -266,8 +257,6 @@ export function isCallSpan(attributes: SpanAttributes, spanName: string): boolea
   );
 }
 
-/** The counts that a span tells, by whichever client it is. */
-
 const COUNTS = [
   ['inputTokens', 'input'],
   ['outputTokens', 'output'],
@@ -294,10 +283,7 @@ export interface SpanUsage extends UsageReport {
   serviceTier: string | undefined;
 }
 
-/**
- * Reads the usage of a span: its attributes by the table, else the JSON text that Langfuse writes.
- * @throws ItemFault invalid_number.
- */
+/** A span's usage: attributes by the table, else Langfuse's JSON text. @throws ItemFault invalid_number. */
 export function usageOfSpan(
   attributes: SpanAttributes,
   client: Client | undefined,

@@ -1,7 +1,4 @@
-/**
- * From the counts that a client reported to disjoint token classes. Every client says either *inclusive* (the input
- * contains what was cached), *exclusive* (it does not) or *disjoint* (every count is a bucket of its own).
- */
+/** Reported counts → disjoint classes. Input is *inclusive* of cached tokens, *exclusive*, or all counts are *disjoint*. */
 
 import type { Provider } from '../providers.js';
 import type { MissingClass } from './clients.js';
@@ -60,11 +57,7 @@ export function isReported(reported: ReportedUsage): boolean {
   );
 }
 
-/**
- * Disjoint classes of what was reported. Which semantics hold: (1) what arithmetic proves: an input smaller than its
- * cached parts, or a total that is the sum with them, is exclusive; (2) else `expected`, which the caller took from
- * the table of clients or from the convention. `cached` is left 0 here: it depends on the provider.
- */
+/** Arithmetic decides first (input below cached parts, or a total with them: exclusive), else `expected`. `cached` stays 0. */
 export function normaliseUsage(reported: ReportedUsage, expected: InputSemantics): NormalisedUsage {
   const flags: UsageFlag[] = [];
   const cache = cacheOf(reported, flags);
@@ -187,9 +180,7 @@ function isTotal(total: number, reported: ReportedUsage, usage: TokenUsage): boo
   return total === all || total === (reported.input ?? 0) + (reported.output ?? 0);
 }
 
-/**
- * The usage of a call with its origin: what every way in makes of the counts that it was reported.
- */
+/** A call's usage with its origin, from whichever way in. */
 
 /** Providers whose API counts the input without the cached tokens: Anthropic and Bedrock's Converse. */
 const EXCLUSIVE_PROVIDERS: ReadonlySet<Provider> = new Set(['anthropic', 'aws_bedrock']);
@@ -241,10 +232,7 @@ export function meterUsage(given: UsageReport, provider: Provider, model: string
   return { usage, origin, reportedClasses: countReported(given.reported) };
 }
 
-/**
- * Counts that are each in range may add up to more than is stored.
- * @throws ItemFault invalid_number.
- */
+/** Counts in range may add up to too much. @throws ItemFault invalid_number. */
 function checkSums({
   input,
   inputAudio,

@@ -1,9 +1,4 @@
-/**
- * A provider's usage object as it stands in its API's answers, and what clients make of it (Langfuse's
- * usage_details, the AI SDK's usage): reported from its own keys, read into counts. Keys are compared in snake case
- * with nested objects joined by dots, so that `promptTokenCount` and `prompt_token_count`, `{a:{b}}` and `{"a.b"}`
- * are one. Field names as documented by each provider's API reference.
- */
+/** A provider's usage object or a client's version of it; keys compare in snake case with dotted nesting. */
 import type { InputSemantics, Json } from './event.js';
 import { readTokens } from './itemFault.js';
 import type { ReportedUsage } from './usage.js';
@@ -151,11 +146,7 @@ const DIALECTS: readonly Dialect[] = [
   },
 ];
 
-/**
- * Reads a usage object. Undefined when it has no count that is known.
- * @param field where it stood, for messages.
- * @throws ItemFault invalid_number for a count that is no whole number of tokens.
- */
+/** Undefined without a known count. @param field where it stood. @throws ItemFault invalid_number. */
 export function readUsageObject(usage: { [key: string]: Json }, field: string): ReadUsage | undefined {
   const counts = new Counts(usage, field);
   const dialect = DIALECTS.find(({ marks }) => marks.some((mark) => counts.names(mark)));
@@ -218,10 +209,7 @@ function isBucket(tokenClass: keyof ReportedUsage, key: string, isObject: boolea
   return !isNamedFreely && (!isObject || key.endsWith('_tokens'));
 }
 
-/**
- * Langfuse's usage_details: `input` and `output` beside named parts. Its JavaScript SDK takes the parts out of the
- * whole, so they are buckets; when a total proves that they were left in, they are read as parts.
- */
+/** Langfuse's usage_details; its JavaScript SDK sends buckets, but a total may prove that parts were left inside. */
 function readBuckets(counts: Counts): Read {
   const reported: ReportedUsage = {};
   for (const key of counts.keys()) {
@@ -277,10 +265,7 @@ class Counts {
     return [...this.#values.keys(), ...this.#objects.keys()];
   }
 
-  /**
-   * The sum of the counts under these keys; undefined when none is there.
-   * @throws ItemFault invalid_number.
-   */
+  /** The sum of the counts under these keys; undefined when none is there. @throws ItemFault invalid_number. */
   sumOf(keys: readonly string[]): number | undefined {
     let sum: number | undefined;
     for (const key of keys) {

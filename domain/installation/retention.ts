@@ -27,7 +27,6 @@ export function retentionLimit(nowMicros: bigint, days: number): bigint {
   return startOfDay(nowMicros) - BigInt(days) * MICROS_PER_DAY;
 }
 
-/** What one step removed. */
 export interface Removed {
   rows: number;
   /** Partitions that went as a whole, with more rows than are counted in `rows`. */

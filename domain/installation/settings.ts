@@ -1,8 +1,7 @@
-import type { AuditDetails } from '../access/auditLog/actions.js';
+import type { AuditDetails } from '../access/auditLog.js';
 
 /** What an organization decides for itself. Stored as one JSON object; a field that is absent stands at its default. */
 
-/** One instrumentation scope whose calls count, for one service. */
 export interface CountedScope {
   /** OTel `service.name`; null: calls that name no service. */
   service: string | null;
@@ -90,10 +89,7 @@ export interface StoredSettings {
   unreadable: string[];
 }
 
-/**
- * Reads what was stored. What somebody wrote there by hand and cannot be read stands at its default, and a field that
- * no version knows is passed over: one slip must not keep calls from being stored and a change from putting it right.
- */
+/** Unreadable stored fields have their defaults: a slip by hand must not stop ingest or its own correction. */
 export function parseSettings(stored: unknown): StoredSettings {
   const object = isObject(stored) ? stored : {};
   const unreadable = isObject(stored) ? [] : ['settings'];

@@ -1,8 +1,7 @@
 import type { BilledClass } from '../billing/billedRow.js';
 import { parseAzureMeter } from '../billing/grammars/azureMeter.js';
 import { parseBedrockCharge } from '../billing/grammars/bedrockUsageType.js';
-import { googleModel } from '../billing/grammars/googleModels.js';
-import { parseGoogleSku } from '../billing/grammars/googleSku.js';
+import { googleModel, parseGoogleSku } from '../billing/grammars/googleSku.js';
 import { parseOpenaiLineItem } from '../billing/openaiRows.js';
 import type { Provider } from '../providers.js';
 import type { LineKind, Scaled } from './invoiceReading.js';

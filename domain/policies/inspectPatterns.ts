@@ -1,10 +1,7 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { compare } from '../compare.js';
-import { searchWithoutMemory } from './patternEngine.js';
-import type { SkippedPattern } from './policy.js';
-import { COMMON_PROBES, drawn, ownProbes } from './probeTexts.js';
-import { estimateProgramSize } from './programSize.js';
-import { findUnsupportedSyntax } from './unsupportedSyntax.js';
+import { estimateProgramSize, findUnsupportedSyntax, searchWithoutMemory } from './patternSet.js';
+import { PROMPT_SCAN_CHARS, type SkippedPattern } from './policy.js';
 
 /** Instructions that one pattern may compile to. */
 export const PROGRAM_SIZE_MAX = 1_000;
@@ -13,10 +10,7 @@ export const PROGRAM_SIZE_TOTAL_MAX = 52_000;
 /** A pattern whose size was estimated above this is not even compiled, which takes up to a second: no estimate is less than half. */
 const ESTIMATE_MAX = 4 * PROGRAM_SIZE_MAX;
 
-/**
- * What a search of one prompt for all patterns may take, in searches of the reference: some milliseconds. Told in its
- * measure and not in time, so that a slow machine judges as a quick one.
- */
+/** A search's limit, in searches of the reference pattern rather than time, so that all machines judge alike. */
 export const SEARCH_TIMES_MAX = 8;
 /** It counts what it repeats, and the text keeps it counting. */
 const REFERENCE = { pattern: '(a|b)*a(a|b){66}c', text: drawn(7, 'ab') };
@@ -36,11 +30,7 @@ export interface Pace {
   pause(): Promise<void>;
 }
 
-/**
- * Patterns that are not searched for: those that RE2 does not take, those that compile to too much, and of the others
- * so many of the slowest that the rest is searched in time. The verdict is stored with the policy, so that every
- * instance passes over the same ones; the reasons say nothing of the moment, so that the same verdict reads alike.
- */
+/** Patterns to skip: invalid, too large, or the slowest beyond the time limit. Stored, so that all instances agree. */
 export async function inspectPatterns(regexes: readonly string[], pace: Pace): Promise<SkippedPattern[]> {
   const work = new Bench(pace);
   const skipped: SkippedPattern[] = [];
@@ -166,10 +156,7 @@ class Bench {
     this.#beganMs = this.#pace.workedMs();
   }
 
-  /**
-   * What a search of a prompt for the patterns takes at worst, as far as texts are known that are bad for them, in
-   * searches of the reference. Looks no further after one that takes too long.
-   */
+  /** The worst search of known bad texts, in searches of the reference; stops after one that is too slow. */
   async timesOf(patterns: readonly string[], searches = 1): Promise<number> {
     const search = searchWithoutMemory(patterns);
     const apart = patterns.length === 1 ? [] : patterns.slice(-SLOWEST_APART);
@@ -223,4 +210,54 @@ class Bench {
     work();
     return this.#pace.workedMs() - began;
   }
+}
+
+const WORDS =
+  'the of and a to in is you that it for on are with as this be have from or one had by word but not what all were when your can said there use each which do how their if will up other about out many then them write code key password token secret account email 2026 4111-1111 user@example.com'.split(
+    ' ',
+  );
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
+const PRINTABLE = Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at)).join('');
+/** What a pattern says of itself and not of the text: escapes, counts, and signs of the syntax. */
+const SYNTAX = /\\[pP]\{[^}]*\}|\\[pP].|\\.|\{\d+(?:,\d*)?\}|\[:\w+:\]|\(\?[a-zA-Z-]*[:)]|[()[\]{}|*+?^$.]/g;
+
+/** A sequence that looks like chance and is the same each time: the same pattern is held against the same texts. */
+function numbersFrom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** As many characters as are searched of a prompt, drawn from parts of one or more. */
+export function drawn(seed: number, parts: readonly string[] | string, glue = ''): string {
+  const next = numbersFrom(seed);
+  let text = '';
+  while (text.length < PROMPT_SCAN_CHARS) text += `${parts[next(parts.length)]}${glue}`;
+  return text.slice(0, PROMPT_SCAN_CHARS);
+}
+
+/** Texts against which every list of patterns is measured: as people write, one character, noise, words and numbers. */
+export const COMMON_PROBES: readonly string[] = [
+  drawn(1, WORDS, ' '),
+  'a'.repeat(PROMPT_SCAN_CHARS),
+  drawn(2, `${PRINTABLE}\n`),
+  drawn(3, `${LETTERS}${LETTERS.toUpperCase()}0123456789   \n`),
+];
+
+/** Texts made of the patterns' own characters: where they begin to match again and again without coming to an end. */
+export function ownProbes(patterns: readonly string[]): string[] {
+  const literal = patterns
+    .join(' ')
+    .replace(SYNTAX, ' ')
+    .replace(/[^\t\n\r\x20-\x7e]/g, '');
+  const pieces = literal.split(' ').filter((piece) => piece !== '');
+  const characters = [...new Set(literal)].join('');
+  if (pieces.length === 0) return [];
+  return [
+    drawn(5, characters),
+    drawn(6, [...pieces, ...pieces.map((piece) => piece.slice(0, -1)), ' ']),
+    pieces.join('').repeat(PROMPT_SCAN_CHARS).slice(0, PROMPT_SCAN_CHARS),
+  ];
 }

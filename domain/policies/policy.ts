@@ -1,7 +1,8 @@
-/**
- * What an organization wants of its calls: one policy of each type. A call that breaks one is told in the alerts feed;
- * nothing is blocked by a policy.
- */
+import type { AuditDetails } from '../access/auditLog.js';
+import { decimalFromPico, PICO_PER_USD, type Pico } from '../money.js';
+import type { Violation } from './alert.js';
+
+/** One policy of each type; a call that breaks one raises an alert, nothing is blocked. */
 export const POLICY_TYPES = [
   'approved_models',
   'banned_patterns',
@@ -26,7 +27,6 @@ export const SKIP_CODES = ['invalid', 'slow'] as const;
 
 /** A pattern of banned_patterns that is stored and not searched for. Decided when the policy is put, for every instance. */
 export interface SkippedPattern {
-  /** Its place in `regexes`. */
   index: number;
   code: (typeof SKIP_CODES)[number];
   /** A sentence for whoever wrote it. */
@@ -54,3 +54,62 @@ export const REGEX_CHARS_MAX = 512;
 export const PREFIXES_MAX = 100;
 export const PREFIX_CHARS_MAX = 128;
 export const THRESHOLD_CENTS_MAX = 1_000_000_000;
+
+const PICO_PER_CENT = PICO_PER_USD / 100n;
+/** From so many times the threshold on it is of high severity. */
+const HIGH_TIMES = 10n;
+
+export interface CostRule extends Pick<Violation, 'policyId' | 'policyType'> {
+  thresholdCents: bigint;
+}
+
+/** In whole pico-dollars, so that nothing is lost to rounding: 0.29 USD is 29 cents. */
+export function costViolation({ thresholdCents, ...named }: CostRule, cost: Pico): Violation | undefined {
+  const threshold = thresholdCents * PICO_PER_CENT;
+  if (cost < threshold) return undefined;
+  return {
+    ...named,
+    severity: cost >= threshold * HIGH_TIMES ? 'high' : 'medium',
+    message: `The call cost ${priceTag(cost)}; calls of ${priceTag(threshold)} and more need approval.`,
+    details: {
+      // Cut off, not rounded: held against the threshold the whole cents judge as the exact cost does.
+      cost_cents: Number(cost / PICO_PER_CENT),
+      threshold_cents: Number(thresholdCents),
+    },
+  };
+}
+
+/** "$2.90", "$0.289999": every digit that is known, and cents in any case. */
+function priceTag(pico: Pico): string {
+  const [whole, fraction = ''] = decimalFromPico(pico).split('.');
+  return `$${whole}.${fraction.padEnd(2, '0')}`;
+}
+
+/** What a put did, for the audit log: of values the old and the new one, of lists what came and went. */
+export function describePut(before: Policy | undefined, after: Policy): AuditDetails {
+  const details: { [name: string]: AuditDetails[string] } = {
+    policy_type: after.type,
+    enabled: after.enabled,
+    patterns_skipped: after.type === 'banned_patterns' ? after.skipped.length : undefined,
+  };
+  if (before && before.enabled !== after.enabled) details.old_enabled = before.enabled;
+  const [old, now] = [fieldsOf(before), fieldsOf(after)];
+  for (const [name, value] of Object.entries(now)) {
+    const was = old[name];
+    if (typeof value === 'number') {
+      details[name] = value;
+      if (was !== undefined && was !== value) details[`old_${name}`] = was;
+      continue;
+    }
+    const had = Array.isArray(was) ? was : [];
+    const added = value.filter((item) => !had.includes(item));
+    const removed = had.filter((item) => !value.includes(item));
+    if (added.length > 0) details[`${name}_added`] = added;
+    if (removed.length > 0) details[`${name}_removed`] = removed;
+  }
+  return details;
+}
+
+function fieldsOf(policy: Policy | undefined): { [name: string]: number | readonly string[] } {
+  return { ...policy?.config } as { [name: string]: number | readonly string[] };
+}

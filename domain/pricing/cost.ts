@@ -1,8 +1,10 @@
-/**
- * What a call costs by the list prices in force at its time: class by class, exact, rounded once. On the ingest hot
- * path, so everything that can be worked out ahead is (rateCards.ts). The full sum is told by explainCall.ts.
- */
-import { TOKEN_CLASSES, type TokenClass, type TokenUsage } from '../events/event.js';
+import {
+  type CallRecord,
+  type CostSource,
+  TOKEN_CLASSES,
+  type TokenClass,
+  type TokenUsage,
+} from '../events/event.js';
 import { divideHalfEven, type Pico } from '../money.js';
 import type { Biller, Provider } from '../providers.js';
 import type { PriceBook } from './priceBook.js';
@@ -17,6 +19,8 @@ import {
   type RateCard,
   STANDARD_TIER,
 } from './rateCards.js';
+
+/** A call's price by list prices at its time, exact, rounded once; on the hot path, so cards are precomputed. */
 
 export interface CallToPrice {
   /** Who bills the call; for `unknown` the list price of the model's maker is assumed. */
@@ -74,10 +78,7 @@ export function wholeInput(usage: TokenUsage): number {
   return usage.input + usage.inputAudio + usage.cacheRead + usage.cacheCreation;
 }
 
-/**
- * The price of a call. `cost_usd` of a batch call is half of the standard rate of every class; what the provider
- * itself charges for batch is `expectedRates`' subject.
- */
+/** Batch costs half of the standard rates; `expectedRates` has the provider's own batch price. */
 export function priceCall(book: PriceBook, call: CallToPrice): CallPrice {
   const usage = call.usage;
   const found = usage === null ? undefined : findPrice(book, call);
@@ -171,10 +172,7 @@ export interface RateCircumstances {
   contextBand?: number;
 }
 
-/**
- * The rates that a provider's bill is judged by: its own batch rates where the price data has them, else
- * its batch factor, else half (docs/decisions/0008). Undefined when the model has no price.
- */
+/** Rates to judge a bill: the provider's batch rates, else its factor, else half (docs/decisions/0008). */
 export function expectedRates(
   book: PriceBook,
   provider: Provider,
@@ -219,4 +217,64 @@ function standardCardsOf(priced: PricedModel) {
   const cards = priced.cards.get(STANDARD_TIER);
   if (!cards) throw new RangeError('a price period has standard rates');
   return cards;
+}
+
+/** What an event says about its cost. */
+export interface EventPrice {
+  costPico: Pico;
+  costSource: CostSource;
+  price: CallPrice;
+}
+
+/** Whether two prices are the same. A reported cost stays as it was given when a call is priced anew (docs/decisions/0013). */
+export function isSamePrice(one: EventPrice, other: EventPrice): boolean {
+  return (
+    one.costPico === other.costPico &&
+    one.costSource === other.costSource &&
+    one.price.computedPico === other.price.computedPico &&
+    one.price.contextBand === other.price.contextBand &&
+    sameNames(one.price.priceGaps, other.price.priceGaps)
+  );
+}
+
+function sameNames(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((name, index) => name === other[index]);
+}
+
+/** Whether a call consumed something that no report states: no usage, and neither failed nor blocked. A cancelled stream is billed too. */
+export function isUnmetered(call: CallRecord): boolean {
+  return call.usage === null && (call.status === 'ok' || call.status === 'cancelled');
+}
+
+/** As reported, else computed, else 0 and unpriced. Unused and blocked calls cost nothing. */
+export function costOf(event: {
+  call: Pick<CallRecord, 'status' | 'reportedCostPico'>;
+  price: Pick<CallPrice, 'computedPico'>;
+}): {
+  pico: bigint;
+  source: 'reported' | 'computed' | 'unpriced';
+} {
+  if (event.call.status === 'blocked') return { pico: 0n, source: 'computed' };
+  if (event.call.reportedCostPico !== null) return { pico: event.call.reportedCostPico, source: 'reported' };
+  if (event.price.computedPico !== null) return { pico: event.price.computedPico, source: 'computed' };
+  return { pico: 0n, source: 'unpriced' };
+}
+
+/** A call that was blocked, or failed without usage, used nothing and costs nothing; of another without usage nobody knows. */
+const FREE: CallPrice = { computedPico: 0n, priceGaps: [], contextBand: 0 };
+const UNKNOWN: CallPrice = { computedPico: null, priceGaps: [], contextBand: 0 };
+
+/** The price of a call at its time; absent usage is no usage of zero. */
+export function priceOf(call: CallRecord, prices: PriceBook): CallPrice {
+  if (call.status === 'blocked') return FREE;
+  if (call.usage === null) return isUnmetered(call) ? UNKNOWN : FREE;
+  return priceCall(prices, {
+    biller: call.billedBy,
+    model: call.responseModel ?? call.model,
+    requestedModel: call.responseModel === null ? null : call.model,
+    atMicros: call.startMicros,
+    usage: call.usage,
+    isBatch: call.isBatch,
+    serviceTier: call.serviceTier,
+  });
 }

@@ -1,7 +1,3 @@
-/**
- * The sum behind a call's cost: each class's tokens, rate, where the rate comes from and since when it holds, so that
- * a person can check it with a pocket calculator. Plain data; api/pricing/table/wire.ts gives it its shape on the wire.
- */
 import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
 import { divideHalfEven, type Pico } from '../money.js';
 import {
@@ -15,7 +11,7 @@ import {
 } from './cost.js';
 import type { MissingPrice, PriceBook } from './priceBook.js';
 import type { PricedModel } from './pricedModel.js';
-import { givesRate, type PriceStatement } from './priceStatement.js';
+import { givesRate, type PriceStatement, sourcesOfRate } from './priceStatement.js';
 import {
   BATCH_TIER,
   cardFor,
@@ -24,9 +20,9 @@ import {
   type RateCard,
   STANDARD_TIER,
 } from './rateCards.js';
-import { sourcesOfRate } from './rateSources.js';
 
-/** One class of the sum. */
+/** The sum behind a cost, with the source and start of each rate, to check by hand. */
+
 export interface CostLine {
   readonly tokenClass: TokenClass;
   readonly tokens: number;
@@ -82,9 +78,7 @@ export interface UnpricedExplanation {
   readonly reason: MissingPrice | 'unknown_biller' | 'unmetered';
 }
 
-/**
- * The sum of a call's cost by the prices of `book`. The total of `computed` equals `priceCall(...).computedPico`.
- */
+/** The total of `computed` equals `priceCall(...).computedPico`. */
 export function explainCall(book: PriceBook, call: CallToPrice): CallExplanation | UnpricedExplanation {
   const usage = call.usage;
   if (usage === null) return { reason: 'unmetered' };

@@ -1,15 +1,11 @@
-/**
- * Prices imported from public collections, laid over the shipped list: import by import, each over what held when it
- * was made (docs/decisions/0007).
- */
+/** Imported prices over the shipped list, each over what held when it was made (docs/decisions/0007). */
 import type { Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 import type { PriceCollection } from './imports/collection.js';
 import { layBook } from './layBook.js';
 import type { PriceBook } from './priceBook.js';
-import type { EnteredModel } from './pricedModel.js';
+import type { EnteredModel, PriceMode, PriceTier, RateClass, RecordedPriceModel } from './pricedModel.js';
 import type { PriceStatement } from './priceStatement.js';
-import type { PriceMode, PriceTier, RateClass, RecordedPriceModel } from './prices.js';
 
 /** What is known of a model that only an import knows. */
 export interface ImportedEntry {
@@ -45,11 +41,7 @@ export interface PriceImport {
   readonly prices: readonly ImportedPrice[];
 }
 
-/**
- * The list with imports over it, in the order in which they were made. `periodsAsOf` tells the day that the shipped
- * list described when it last changed a model's periods: where that is later than an import, the list knows better
- * and the import is passed over.
- */
+/** The list with imports in order; an import older than the list's last change of a model (`periodsAsOf`) is skipped. */
 export function bookWithImports(
   list: PriceBook,
   imports: readonly PriceImport[],

@@ -1,7 +1,13 @@
 import { microsOfDay } from '../period.js';
 import type { Provider } from '../providers.js';
 import type { PriceBook, PriceState } from './priceBook.js';
-import type { EnteredModel, PricedModel } from './pricedModel.js';
+import type {
+  EnteredModel,
+  PriceAgreement,
+  PricedModel,
+  PriceVersion,
+  RecordedPriceModel,
+} from './pricedModel.js';
 import {
   ALL_MODELS,
   applyTerms,
@@ -9,7 +15,6 @@ import {
   type PriceStatement,
   type StatementKind,
 } from './priceStatement.js';
-import type { PriceAgreement, PriceVersion, RecordedPriceModel } from './prices.js';
 import { cardsOf, type PeriodCards } from './rateCards.js';
 
 /** How a statement's model is understood: the less it covers, the more it counts. */
@@ -21,11 +26,7 @@ interface Covering {
   readonly specificity: number;
 }
 
-/**
- * A book with statements laid over it. For each model and day at most one statement holds: the one that names the
- * model over one for its family over one for all, then the later over the earlier. What none covers is shared with
- * `base`. `list` is what the new book gives as its own `list`.
- */
+/** For each model and day one statement holds: model over family over all, then the later. `list` is passed through. */
 export function layBook(
   base: PriceBook,
   statements: readonly PriceStatement[],

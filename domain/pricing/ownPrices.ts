@@ -69,10 +69,7 @@ export function termsOf(price: Pick<OwnPrice, 'discountPercent' | 'rates' | 'bat
   };
 }
 
-/**
- * The prices of an organization: its overrides over the list, its contract over both. The book without the contract
- * is its `list`. Without own prices it is `list` itself.
- */
+/** Overrides over the list, the contract over both; the book without the contract is its `list`. */
 export function bookWithOwnPrices(
   list: PriceBook,
   prices: readonly OwnPrice[],

@@ -1,7 +1,4 @@
-/**
- * All list prices in memory, immutable: built once from the stored rows and asked for each call. Finding a price
- * follows data/README.md, "Finding a price".
- */
+/** List prices in memory, immutable; the rules are data/README.md, "Finding a price". */
 import { compare } from '../compare.js';
 import { PROVIDERS, type Provider } from '../providers.js';
 import {
@@ -12,17 +9,17 @@ import {
   holdsAt,
   matchedAs,
   type PricedModel,
+  type PriceVersion,
   prefixProvider,
   priceWith,
+  type RecordedPriceModel,
   samePrice,
 } from './pricedModel.js';
 import { priceVersionName } from './priceFile.js';
-import type { PriceVersion, RecordedPriceModel } from './prices.js';
 
 /** Why an id has no price. */
 export type MissingPrice = 'unknown_model' | 'several_prices' | 'no_price_then';
 
-/** What tells two states of the stored prices apart. */
 export interface PriceState {
   readonly updatedAtMicros: bigint;
   /** Hex digest over all entries and rates. */
@@ -36,7 +33,6 @@ const REMEMBERED_IDS_MAX = 20_000;
 const REMEMBERED_IDS_OWN_MAX = 2_000;
 
 export class PriceBook {
-  /** Name of this state of the prices. */
   readonly version: string;
   readonly state: PriceState;
   /** Entries by provider, then model. */
@@ -70,10 +66,7 @@ export class PriceBook {
     this.#boundaries = boundariesOf(sorted.flatMap(({ periods }) => periods));
   }
 
-  /**
-   * A book from the entries and the periods that hold for them (not their history). `state` names it; books of
-   * tests and proposals may leave it out.
-   */
+  /** From entries and their current periods; `state` names it and may be absent for tests and proposals. */
   static from(
     models: readonly RecordedPriceModel[],
     versions: readonly PriceVersion[],
@@ -92,22 +85,17 @@ export class PriceBook {
     return new PriceBook(entered, state);
   }
 
-  /**
-   * This book with some entries priced otherwise and others added; what is not named is shared. `list` is the book
-   * without an organization's contract, where that is another one.
-   */
+  /** With changed and added entries; the rest is shared. `list` is the book without the contract. */
   with(changed: readonly EnteredModel[], state: PriceState, list?: PriceBook): PriceBook {
     const byKey = new Map(this.entries().map((one) => [modelKey(one.entry.provider, one.entry.model), one]));
     for (const one of changed) byKey.set(modelKey(one.entry.provider, one.entry.model), one);
     return new PriceBook([...byKey.values()], state, list);
   }
 
-  /** Every entry with its periods. */
   entries(): EnteredModel[] {
     return PROVIDERS.flatMap((provider) => this.entriesOf(provider));
   }
 
-  /** A provider's entries. */
   entriesOf(provider: Provider): readonly EnteredModel[] {
     return this.#entered.get(provider) ?? [];
   }
@@ -160,10 +148,7 @@ export class PriceBook {
     return resolution.some((priced) => holdsAt(priced, atMicros)) ? undefined : 'no_price_then';
   }
 
-  /**
-   * The price of a call whose biller is none of the providers (a gateway, a proxy): the list price of the model's
-   * maker, told from the model or from the provider that a `maker/model` id names in front.
-   */
+  /** For a gateway's call: the list price of the model's maker, by the model or the `maker/` prefix. */
   findByMaker(modelId: string, atMicros: bigint): PricedModel | undefined {
     const maker = this.inferProvider(modelId);
     if (maker) return this.find(maker, modelId, atMicros);
@@ -171,10 +156,7 @@ export class PriceBook {
     return prefixed && this.find(prefixed.provider, prefixed.bareId, atMicros);
   }
 
-  /**
-   * The provider that makes this model: the only one that lists the id, or its family, as its own. Undefined for an
-   * id that nobody or more than one lists (docs/decisions/0008).
-   */
+  /** The only provider that lists the id or its family as its own; undefined otherwise (docs/decisions/0008). */
   inferProvider(modelId: string): Provider | undefined {
     if (this.#inferred.has(modelId)) return this.#inferred.get(modelId);
     const provider = this.#inferAfresh(modelId);
@@ -183,10 +165,7 @@ export class PriceBook {
     return provider;
   }
 
-  /**
-   * The name under which a model is compared with a bill: its family, else the id itself. Bills and calls may name
-   * the same model by its date, its alias or its region.
-   */
+  /** The name for comparing with a bill: the family, else the id; both may use a date, alias or region. */
   canonicalModel(provider: Provider, modelId: string): string {
     const ids = this.#byId.get(provider);
     const listed = exactIds(provider, modelId).find((id) => ids?.has(id));
@@ -204,10 +183,7 @@ export class PriceBook {
     return this.#byId.get(provider)?.get(model) ?? [];
   }
 
-  /**
-   * The name of the prices in force at a time: a dated price takes effect without anything being recorded, and the
-   * name must change then too.
-   */
+  /** The name of the prices at a time: a dated price takes effect without a record, and the name changes then. */
   versionAt(nowMicros: bigint): string {
     let latest = this.state.updatedAtMicros;
     for (const boundary of this.#boundaries)

@@ -1,7 +1,4 @@
-/**
- * Reads the price list that ships with the product (data/prices.json, described in data/README.md) into entries and
- * periods. The file is our own data, so a fault in it is a broken installation: it throws, naming the entry.
- */
+/** Reads data/prices.json (data/README.md); a fault throws with the entry, as the installation is broken. */
 import { picoFromNumber } from '../money.js';
 import { isoFromMicros, parseInstant } from '../period.js';
 import { isProvider } from '../providers.js';
@@ -15,7 +12,7 @@ import {
   RATE_CLASSES,
   type RateClass,
   type Rates,
-} from './prices.js';
+} from './pricedModel.js';
 
 /** The layout of the file that this reader knows. */
 const SCHEMA_VERSION = 1;
@@ -37,10 +34,7 @@ export interface PriceFile {
 
 type Obj = Record<string, unknown>;
 
-/**
- * The parsed JSON of a price list → entries. JSON numbers are taken as the shortest decimal that names them, so
- * 0.15 is exactly 0.15. Throws RangeError with the place of the first fault.
- */
+/** Parsed JSON → entries, numbers as shortest decimals. @throws RangeError with the place of the first fault. */
 export function readPriceFile(json: unknown): PriceFile {
   const file = asObject(json, 'the price list');
   if (file.schema_version !== SCHEMA_VERSION) {
@@ -210,10 +204,7 @@ function asDay(value: unknown, place: string): string | null {
 /** Hex digits of the content hash that a version shows. */
 const HASH_DIGITS = 8;
 
-/**
- * The name of a state of the price table, `YYYYMMDDTHHMMSSffffffZ-<8 hex of the content hash>`:
- * the time tells which is newer, the hash tells two states of one microsecond apart.
- */
+/** `YYYYMMDDTHHMMSSffffffZ-<8 hex of the content hash>`. */
 export function priceVersionName(updatedAtMicros: bigint, contentHash: string): string {
   const [whole = '', fraction = ''] = isoFromMicros(updatedAtMicros).replace('Z', '').split('.');
   const time = whole.replaceAll('-', '').replaceAll(':', '');

@@ -1,13 +1,19 @@
-/**
- * A word about a price that stands over what is listed: an import of a public price collection, an organization's
- * override of a list price, its contract. Which of several holds, and what it makes of the listed price, is decided
- * here and in layBook.ts (docs/decisions/0007).
- */
-import { divideHalfEven, type Pico } from '../money.js';
+import type { TokenClass } from '../events/event.js';
+import { divideHalfEven, type Pico, picoFromNumber } from '../money.js';
 import type { Provider } from '../providers.js';
-import type { PricePeriod, PriceTier, RateClass, Rates, RecordedPriceModel } from './prices.js';
-import { RATE_CLASSES } from './prices.js';
-import { BATCH_TIER } from './rateCards.js';
+import {
+  type LaidPrice,
+  type PricedModel,
+  type PricePeriod,
+  type PriceTier,
+  RATE_CLASSES,
+  type RateClass,
+  type Rates,
+  type RecordedPriceModel,
+} from './pricedModel.js';
+import { BATCH_TIER, type ClassRate, cardOfBand, type RateCard, STANDARD_TIER } from './rateCards.js';
+
+/** A statement about a price over the list: import, override or contract (docs/decisions/0007; layBook.ts). */
 
 /** In place of a model: all of the provider's. */
 export const ALL_MODELS = '*';
@@ -66,10 +72,7 @@ export function discounted(rate: Pico, discountPercent: bigint): Pico {
 
 type Prices = Pick<PricePeriod, 'rates' | 'batchMultiplier' | 'tiers'>;
 
-/**
- * A period's prices under a statement's terms. Undefined where they do not make a price: a discount on nothing, or
- * rates without both input and output where nothing is listed.
- */
+/** A period under a statement's terms; undefined where no price results. */
 export function applyTerms(terms: PriceTerms, base: Prices | null): Prices | undefined {
   if ('discountPercent' in terms) return base ? discountAll(base, terms.discountPercent) : undefined;
   const rates = ratesOf((name) => terms.rates[name] ?? base?.rates[name] ?? null);
@@ -114,4 +117,61 @@ function ratesOf(rateOf: (name: RateClass) => Pico | null): Rates {
 /** True when a statement gives the class a rate of its own, so that what sources say of the listed one is no matter. */
 export function givesRate(terms: PriceTerms, name: RateClass): boolean {
   return 'rates' in terms && terms.rates[name] !== undefined;
+}
+
+/** Sources that list exactly this rate (keys of data/README.md); none for a derived or assumed one. */
+export function sourcesOfRate(
+  priced: PricedModel,
+  card: RateCard,
+  kind: TokenClass,
+  { rate, basis }: ClassRate,
+): readonly string[] {
+  if (basis !== 'listed' && basis !== 'standard_rate') return [];
+  if (priced.laid) return sourcesUnder(priced, priced.laid, card, kind, rate);
+  const { asOf, sources } = priced.entry.facts;
+  const { effectiveFrom, effectiveTo, source } = priced.version;
+  const described =
+    (effectiveFrom === null || effectiveFrom <= asOf) && (effectiveTo === null || effectiveTo > asOf);
+  if (!described) return source.split(', ');
+  const keys = basis === 'listed' ? [sourceKey(card.tier, card.band)] : standardKeys(card.band);
+  return Object.keys(sources)
+    .filter((name) => keys.some((key) => listedRate(sources[name] ?? {}, key, kind) === rate))
+    .sort();
+}
+
+/** A rate that a statement left as it was has the sources that it had; any other is the statement's. */
+function sourcesUnder(
+  { version }: PricedModel,
+  { statement, base }: LaidPrice,
+  card: RateCard,
+  kind: TokenClass,
+  rate: Pico,
+): readonly string[] {
+  const cards = base?.cards.get(card.tier);
+  const before = cards && cardOfBand(cards, card.band);
+  const same = before?.band === card.band && before.classes[kind].rate === rate;
+  if (!base || !same || givesRate(statement.terms, kind)) return [version.source];
+  return sourcesOfRate(base, before, kind, before.classes[kind]);
+}
+
+/** Where a source's object keeps a tier; '' is the object itself. */
+export function sourceKey(tier: string, band: number): string {
+  const above = band === 0 ? [] : [`above_${band}`];
+  return [...(tier === STANDARD_TIER ? [] : [tier]), ...above].join('_');
+}
+
+function standardKeys(band: number): string[] {
+  return band === 0 ? [''] : [sourceKey(STANDARD_TIER, band), ''];
+}
+
+/** What a source's object lists for a class; `key` as `sourceKey` makes it. */
+export function listedRate(
+  source: Readonly<Record<string, unknown>>,
+  key: string,
+  kind: RateClass,
+): Pico | undefined {
+  const rates = key === '' ? source : source[key];
+  if (typeof rates !== 'object' || rates === null) return undefined;
+  const value = (rates as Readonly<Record<string, unknown>>)[kind];
+  return typeof value === 'number' ? picoFromNumber(value) : undefined;
 }

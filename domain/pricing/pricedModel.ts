@@ -1,8 +1,9 @@
+import type { Pico } from '../money.js';
 import { microsOfDay } from '../period.js';
 import { findProvider, type Provider } from '../providers.js';
+import type { PriceBook } from './priceBook.js';
 import type { PriceStatement } from './priceStatement.js';
-import { isDisputed, type PriceAgreement, type PriceVersion, type RecordedPriceModel } from './prices.js';
-import { cardsOf, type PeriodCards } from './rateCards.js';
+import { cardsOf, type PeriodCards, STANDARD_TIER } from './rateCards.js';
 
 /** How an id led to its entry: as listed, by the base of a fine-tuned model, or by its family having one price. */
 export type MatchedBy = 'exact' | 'fine_tuned' | 'family';
@@ -31,13 +32,11 @@ export interface LaidPrice {
   readonly base: PricedModel | null;
 }
 
-/** An entry with its periods, oldest first. */
 export interface EnteredModel {
   readonly entry: RecordedPriceModel;
   readonly periods: readonly PricedModel[];
 }
 
-/** The price of a stored period. */
 export function priceWith(entry: RecordedPriceModel, version: PriceVersion): PricedModel {
   return {
     entry,
@@ -56,7 +55,6 @@ export function matchedAs(priced: readonly PricedModel[], matchedBy: MatchedBy):
   return priced.map((one) => ({ ...one, matchedBy }));
 }
 
-/** Whether a price is in force at a time. */
 export function holdsAt(priced: PricedModel, atMicros: bigint): boolean {
   return (
     (priced.fromMicros === null || atMicros >= priced.fromMicros) &&
@@ -84,10 +82,7 @@ function priceText(priced: PricedModel | undefined): string {
   return JSON.stringify(plain, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
 
-/**
- * What surrounds a model's name in the ids that clients and providers use: resource paths, fine-tuning suffixes,
- * regions, vendors, versions and dates. Rules of data/README.md, "Finding a price".
- */
+/** Parts around a model's name in ids: paths, fine-tuning, regions, vendors, dates (data/README.md, "Finding a price"). */
 
 /** Ids longer than this name no model; it also bounds the work below. */
 const MODEL_ID_CHARS_MAX = 512;
@@ -112,10 +107,7 @@ const DATE_SUFFIXES = [
 /** Google numbers the stable versions of a model. */
 const GOOGLE_VERSION = /-00\d$/;
 
-/**
- * The ids under which an exact price is looked for, best first: as it came, in lower case, and without the path or
- * the prefix that names this very provider (`models/…`, `publishers/…/models/…`, an ARN, `openai/…`).
- */
+/** Ids to look for, best first: as it came, in lower case, without this provider's path or prefix. */
 export function exactIds(provider: Provider, modelId: string): string[] {
   if (modelId.length > MODEL_ID_CHARS_MAX) return [];
   const trimmed = modelId.trim();
@@ -123,19 +115,14 @@ export function exactIds(provider: Provider, modelId: string): string[] {
   return [...new Set([trimmed, trimmed.toLowerCase(), bare, bare.toLowerCase()])];
 }
 
-/**
- * The base of a fine-tuned model: `ft:gpt-4o-2024-08-06:org::x` → `ft:gpt-4o-2024-08-06`; undefined for other ids.
- */
+/** `ft:gpt-4o-2024-08-06:org::x` → `ft:gpt-4o-2024-08-06`; undefined for other ids. */
 export function fineTunedBase(modelId: string): string | undefined {
   const [kind, base, ...rest] = modelId.split(':');
   if (kind?.toLowerCase() !== 'ft' || !base || rest.length === 0) return undefined;
   return `ft:${base.toLowerCase()}`;
 }
 
-/**
- * The names that an id may have as a family, from the least to the most stripped: region, vendor, version and date go
- * one after the other. The first that is a known family of the provider is meant.
- */
+/** Names as a family, stripped of region, vendor, version and date in turn. */
 export function familyNames(provider: Provider, modelId: string): string[] {
   if (modelId.length > MODEL_ID_CHARS_MAX) return [];
   const id = modelId.trim();
@@ -172,4 +159,190 @@ function withoutPath(provider: Provider, id: string): string {
   if (/(?:^|\/)models\/[^/]+$/.test(id)) return last;
   const prefix = prefixProvider(id);
   return prefix?.provider === provider ? prefix.bareId : id;
+}
+
+/** Entries and price periods; rates are pico-dollars per million tokens, null is unknown, never free. */
+
+/** Everything that a price list can name a rate for. The last two are kept and shown; no call is priced by them. */
+export const RATE_CLASSES = [
+  'input',
+  'output',
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'input_audio',
+  'output_audio',
+  'cache_write_12h',
+  'cache_read_audio',
+] as const;
+export type RateClass = (typeof RATE_CLASSES)[number];
+
+/** Highest rate taken: the most tokens of an event at it can still be stored. */
+export const RATE_PER_MTOK_USD_MAX = 100_000;
+
+export type Rates = Readonly<Record<RateClass, Pico | null>>;
+
+/** How far the sources of a price agree (data/README.md). */
+export const AGREEMENTS = ['agree', 'single_source', 'disagree'] as const;
+export type Agreement = (typeof AGREEMENTS)[number];
+
+/** The word for a price that an organization gave itself: no source has to agree with it. */
+export const OWN_AGREEMENTS = ['override', 'contract'] as const;
+export type PriceAgreement = Agreement | (typeof OWN_AGREEMENTS)[number];
+
+export const PRICE_MODES = ['chat', 'embedding'] as const;
+export type PriceMode = (typeof PRICE_MODES)[number];
+
+/** Rates of one period that hold for a service tier, for long requests, or for both. */
+export interface PriceTier {
+  /** Null: the standard service. */
+  readonly serviceTier: string | null;
+  /** The tier holds for requests whose whole input exceeds this many tokens; null: for any length. */
+  readonly aboveInputTokens: number | null;
+  readonly rates: Rates;
+  /** The day on which a source read this tier's rates, `YYYY-MM-DD`; it is no price change. */
+  readonly checkedOn: string | null;
+}
+
+/** What a price period says, before it has an id and a time of recording. */
+export interface PricePeriod {
+  /** First UTC day, inclusive, `YYYY-MM-DD`; null: the oldest price known, with no known beginning. */
+  readonly effectiveFrom: string | null;
+  /** First UTC day on which it no longer holds; null: still in force. */
+  readonly effectiveTo: string | null;
+  readonly rates: Rates;
+  /** Batch rate ÷ standard rate as the sources give it, scaled by 1e12; null when none lists batch rates. */
+  readonly batchMultiplier: bigint | null;
+  readonly tiers: readonly PriceTier[];
+  /** The sources that list these rates, by their keys, separated by a comma and a space. */
+  readonly source: string;
+}
+
+/** A recorded price period: append-only, so what it said at a time can be shown later. */
+export interface PriceVersion extends PricePeriod {
+  /** uuid */
+  readonly id: string;
+  readonly provider: Provider;
+  readonly model: string;
+  readonly recordedAtMicros: bigint;
+}
+
+export interface PriceModel {
+  readonly provider: Provider;
+  readonly model: string;
+  /** The id without date, region and vendor; the same at every provider. */
+  readonly canonicalFamily: string;
+  /** Other ids of the same provider with the same price. */
+  readonly aliases: readonly string[];
+  readonly mode: PriceMode;
+  /** The provider makes the model or runs it under its own list. */
+  readonly firstParty: boolean;
+  /** Tokens; null when unknown. */
+  readonly contextWindow: number | null;
+  readonly agreement: Agreement;
+  readonly facts: PriceFacts;
+}
+
+export interface RecordedPriceModel extends PriceModel {
+  /** When anything but the rates last changed. */
+  readonly updatedAtMicros: bigint;
+}
+
+/** What else the price data says about an entry: shown with a price, never used to compute a cost. */
+export interface PriceFacts {
+  /** The day that the facts describe, `YYYY-MM-DD`: `sources` are what each listed then. */
+  readonly asOf: string;
+  /** Sources that contradict the price that the majority gives. */
+  readonly dissent: readonly string[];
+  /** Other classes on which consistent sources differ by more than 1 %. */
+  readonly conflicts: readonly string[];
+  readonly notes: readonly string[];
+  readonly regionalMultipliers: Readonly<Record<string, number>>;
+  readonly variants: Readonly<Record<string, unknown>>;
+  /** By source key: rates in USD per million tokens, and tiers under keys like `batch` or `above_200000`. */
+  readonly sources: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** True when a source contradicts the price: no claim that counts as certain may rest on it. */
+export function isDisputed(model: PriceModel): boolean {
+  return model.agreement === 'disagree' || model.facts.dissent.length > 0;
+}
+
+/** One price for each model family, for client wrappers' estimates. */
+
+/** The cache rates of the table that may be assumed, under their names there. */
+export type TableCacheRate = 'cache_read' | 'cache_creation';
+
+export interface TableRow {
+  readonly family: string;
+  readonly priced: PricedModel;
+  /** Pico-dollars per million tokens, never unknown. */
+  readonly input: Pico;
+  readonly output: Pico;
+  readonly cacheRead: Pico;
+  /** The ordinary (5-minute) write. */
+  readonly cacheCreation: Pico;
+  /** Rates that no source gives: the input rate stands in for them. */
+  readonly assumed: readonly TableCacheRate[];
+}
+
+/** A date as ids carry it: a day, or a month of two digits and a year. */
+const DAY_IN_ID = /(20\d{2})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])(?!\d)/;
+const MONTH_IN_ID = /(?<!\d)(2[3-9]|3\d)(0[1-9]|1[0-2])(?!\d)/;
+
+export function priceTable(book: PriceBook, atMicros: bigint): TableRow[] {
+  const byFamily = new Map<string, PricedModel[]>();
+  for (const priced of book.periods()) {
+    if (!holdsAt(priced, atMicros)) continue;
+    const family = priced.entry.canonicalFamily;
+    const members = byFamily.get(family);
+    if (members) members.push(priced);
+    else byFamily.set(family, [priced]);
+  }
+  return [...byFamily]
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([family, members]) => rowOf(family, speakerOf(family, members)));
+}
+
+/** A family's entry: the maker's own, the newest dated, an alias, the maker's first, else the first. */
+function speakerOf(family: string, members: readonly PricedModel[]): PricedModel {
+  const own = members.filter(({ entry }) => entry.firstParty);
+  const dated = own
+    .map((priced) => ({ priced, date: dateInId(priced.entry.model) }))
+    .filter(({ date }) => date !== '')
+    .sort((left, right) => (left.date < right.date ? 1 : left.date > right.date ? -1 : 0));
+  const speaker =
+    own.find(({ entry }) => entry.model === family) ??
+    dated[0]?.priced ??
+    own.find(({ entry }) => entry.aliases.includes(family)) ??
+    own[0] ??
+    members[0];
+  if (!speaker) throw new RangeError('a family has a member');
+  return speaker;
+}
+
+/** `YYYYMM` or `YYYYMMDD`, so that texts compare as dates; '' without one. */
+function dateInId(model: string): string {
+  const day = DAY_IN_ID.exec(model);
+  if (day) return day.slice(1).join('');
+  const month = MONTH_IN_ID.exec(model);
+  return month ? `20${month.slice(1).join('')}` : '';
+}
+
+function rowOf(family: string, priced: PricedModel): TableRow {
+  const card = priced.cards.get(STANDARD_TIER)?.flat;
+  if (!card) throw new RangeError('a price period has standard rates');
+  const { classes } = card;
+  const assumed: TableCacheRate[] = [];
+  if (classes.cache_read.gap !== undefined) assumed.push('cache_read');
+  if (classes.cache_write_5m.gap !== undefined) assumed.push('cache_creation');
+  return {
+    family,
+    priced,
+    input: classes.input.rate,
+    output: classes.output.rate,
+    cacheRead: classes.cache_read.rate,
+    cacheCreation: classes.cache_write_5m.rate,
+    assumed,
+  };
 }

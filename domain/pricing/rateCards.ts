@@ -1,11 +1,9 @@
-/**
- * The rates of one price period, worked out once for every service tier and request length, so that pricing a call
- * is a look-up. Which rate holds for a class and why is decided here and nowhere else (docs/decisions/0008).
- */
 import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
 import { divideHalfEven, type Pico } from '../money.js';
 import type { Provider } from '../providers.js';
-import type { PricePeriod, PriceTier, Rates } from './prices.js';
+import type { PricePeriod, PriceTier, Rates } from './pricedModel.js';
+
+/** A period's rates for every tier and length, computed once (docs/decisions/0008). */
 
 /**
  * Why a class has its rate:
@@ -25,7 +23,6 @@ export type RateBasis =
   | 'output_rate'
   | 'half';
 
-/** One class's rate in pico-dollars per million tokens. */
 export interface ClassRate {
   readonly rate: Pico;
   readonly basis: RateBasis;
@@ -33,7 +30,6 @@ export interface ClassRate {
   readonly gap: string | undefined;
 }
 
-/** The rates of all classes for requests of one tier and length. */
 export interface RateCard {
   /** The service tier of the price data that these rates belong to. */
   readonly tier: string;
@@ -121,11 +117,7 @@ function tierCards(provider: Provider, name: string, period: PricePeriod, standa
   return { flat, bands };
 }
 
-/**
- * A tier's rate for long requests where only the standard service lists one: its ordinary rate × (standard long ÷
- * standard ordinary). For batch this is the batch factor on the standard long rate, as data/README.md has it, class
- * by class, so that a class that batch bills in full stays in full; for other tiers it is an assumption.
- */
+/** Long-request rates of a tier: its ordinary rate × (standard long ÷ standard ordinary); assumed except for batch. */
 function scaled(
   tier: string,
   kind: TokenClass,
@@ -169,7 +161,7 @@ function knownRate(card: RateCard, kind: TokenClass): Pico | null {
   return basis === 'input_rate' || basis === 'output_rate' ? null : rate;
 }
 
-function listed(rates: Rates, kind: TokenClass): ClassRate | undefined {
+export function listed(rates: Rates, kind: TokenClass): ClassRate | undefined {
   const rate = rates[kind];
   return rate === null ? undefined : { rate, basis: 'listed', gap: undefined };
 }
@@ -182,10 +174,7 @@ function firstKnown(...candidates: (ClassRate | undefined)[]): ClassRate | undef
   return candidates.find((candidate) => candidate !== undefined);
 }
 
-/**
- * Fills a card. A class without a known rate takes that of uncached text input, spoken output that of text output:
- * an unknown rate is not free, so it is priced and named (docs/decisions/0008).
- */
+/** Unknown rates take that of text and are named, since unknown is not free (docs/decisions/0008). */
 function cardFrom(tier: string, band: number, rateOf: (kind: TokenClass) => ClassRate | undefined): RateCard {
   const input = rateOf('input');
   const output = rateOf('output');
@@ -203,10 +192,7 @@ function cardFrom(tier: string, band: number, rateOf: (kind: TokenClass) => Clas
   return { tier, band, classes, hasGaps };
 }
 
-/**
- * What clients and providers call a service tier, in one vocabulary: the tier names of the price data, `standard`,
- * and `committed` for capacity that is paid for by the hour or the month and not by these tokens.
- */
+/** Words for service tiers → the price data's names, `standard`, and `committed` for reserved capacity. */
 const TIER_WORDS: Readonly<Record<string, string>> = {
   // the ordinary service, and requests that leave the choice to the provider
   default: 'standard',
@@ -232,10 +218,7 @@ const FAST_IS_PRIORITY: ReadonlySet<Provider> = new Set(['openai', 'azure_openai
 export const STANDARD_TIER = 'standard';
 export const BATCH_TIER = 'batch';
 
-/**
- * A client's word for a service tier → the price data's word. Case, blanks, `-` and `_` do not matter; a word that is
- * not known comes back as it is and then has no price of its own.
- */
+/** Ignores case, blanks, `-` and `_`; an unknown word comes back and has no price. */
 export function normaliseServiceTier(provider: Provider, word: string | null | undefined): string {
   if (word === null || word === undefined) return STANDARD_TIER;
   const direct = KNOWN_SPELLINGS.get(word);

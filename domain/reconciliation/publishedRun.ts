@@ -8,10 +8,7 @@ export interface Publication {
   error?: { code: string; message: string };
 }
 
-/**
- * The end of a run that has published. Published findings stay, so it is neither cancelled nor failed by what follows:
- * a problem there, such as claims that could not be drafted, makes a run partial that would have succeeded.
- */
+/** Published findings stay: later problems make a succeeded run partial. */
 export function endOfPublished(publication: Publication, problem: string | undefined): Publication {
   if (problem === undefined) return publication;
   const { status, error } = publication;

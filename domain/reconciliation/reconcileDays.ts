@@ -1,7 +1,7 @@
 import type { SuspectKey } from '../billing/providerKeys.js';
 import type { Provider } from '../providers.js';
-import { byText } from './evidence/dayEvidence.js';
-import type { SeriesDayEvidence } from './evidence/seriesDay.js';
+import { byText, type SeriesDayEvidence } from './evidence/evidenceText.js';
+import { keepDays } from './hypotheses/accountFindings.js';
 import { explainAccount } from './hypotheses/explainAccount.js';
 import { explainSeries } from './inference/explainSeries.js';
 import type { Finding, SeriesExplanation } from './inference/finding.js';
@@ -17,10 +17,7 @@ export interface Reconciled {
   explanations: SeriesExplanation[];
 }
 
-/**
- * Everything that the engine says about a provider's days: each day compared, each series explained, each account's findings
- * as a whole. Gap runs take the same steps one by one and keep what lies between them. Days in any order, each once.
- */
+/** Everything the engine derives from a provider's days, each once in any order; gap runs take the same steps. */
 export function reconcileDays(
   provider: Provider,
   days: readonly DayInput[],
@@ -90,4 +87,76 @@ function findingsOf(
       weights,
     }),
   );
+}
+
+/** A day that a dispute is, or was, about. */
+export interface DisputedDay {
+  disputeId: string;
+  /** The finding that the dispute was opened over. */
+  findingId: string;
+  model: string;
+  day: string;
+  kind: string;
+  variant: string;
+  /** False once the dispute is resolved. */
+  live: boolean;
+}
+
+/** Days of a finding that are published as one finding. */
+export interface FoundPart {
+  finding: Finding;
+  /** The finding that people have decided on, and whose dispute has these days; null: the days are in no dispute. */
+  decidedWith: string | null;
+  /** The live dispute that has the days under a kind no longer found: undecidable until it is resolved. */
+  heldBy: string | null;
+}
+
+/** Cuts findings so that a part's days belong to one dispute or none; undercharges stay whole. */
+export function separateDisputed(found: readonly Finding[], disputed: readonly DisputedDay[]): FoundPart[] {
+  const byPlace = new Map<string, DisputedDay[]>();
+  for (const one of [...disputed].sort(byLiveness)) {
+    const place = key(one.model, one.day);
+    byPlace.set(place, [...(byPlace.get(place) ?? []), one]);
+  }
+  const kinds = new Set<string>();
+  const explanations = new Set<string>();
+  for (const { model, kind, variant, direction, days } of found)
+    if (direction === 'overcharge')
+      for (const { day } of days) {
+        kinds.add(key(model, day, kind));
+        explanations.add(key(model, day, kind, variant));
+      }
+  const holderOf = ({ model, kind, variant }: Finding, day: string): DisputedDay | undefined => {
+    const candidates = byPlace.get(key(model, day)) ?? [];
+    return (
+      candidates.find((one) => one.kind === kind && one.variant === variant) ??
+      candidates.find((one) => one.kind === kind && !explanations.has(key(model, day, kind, one.variant))) ??
+      candidates.find((one) => one.kind !== kind && one.live && !kinds.has(key(model, day, one.kind)))
+    );
+  };
+  return found.flatMap((finding) => {
+    if (finding.direction !== 'overcharge') return [{ finding, decidedWith: null, heldBy: null }];
+    const parts = new Map<string, FoundPart & { days: Set<string> }>();
+    for (const { day } of finding.days) {
+      const holder = holderOf(finding, day);
+      const decidedWith = holder?.findingId ?? null;
+      const heldBy = holder && holder.kind !== finding.kind ? holder.disputeId : null;
+      const name = key(decidedWith ?? '', heldBy ?? '');
+      const part = parts.get(name) ?? { finding, decidedWith, heldBy, days: new Set() };
+      part.days.add(day);
+      parts.set(name, part);
+    }
+    return [...parts.values()].flatMap(({ days, decidedWith, heldBy }) => {
+      const part = keepDays(finding, (day) => days.has(day));
+      return part ? [{ finding: part, decidedWith, heldBy }] : [];
+    });
+  });
+}
+
+const key = (...names: string[]): string => JSON.stringify(names);
+
+/** Disputes that are not resolved first, in an order that does not depend on how they were read. */
+function byLiveness(a: DisputedDay, b: DisputedDay): number {
+  if (a.live !== b.live) return a.live ? -1 : 1;
+  return a.disputeId < b.disputeId ? -1 : a.disputeId > b.disputeId ? 1 : 0;
 }

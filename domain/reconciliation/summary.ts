@@ -10,10 +10,7 @@ export interface MonthSummary {
   distribution: Record<Grade, Pico>;
 }
 
-/**
- * The summary of a month from what was billed and what of it is matched at each grade. What is not matched counts as
- * UNVERIFIED.
- */
+/** What is not matched counts as UNVERIFIED. */
 export function summarizeMonth(
   period: string,
   billedPico: Pico,

@@ -1,7 +1,4 @@
-/**
- * What a difference between a bill and the calls can be, by name: the keys that findings, disputes, claims and providers'
- * answers share (docs/domain-language.md). None is ever renamed, since rows of it may exist for years.
- */
+/** Kinds of differences (docs/domain-language.md); never renamed, since rows last for years. */
 
 /** The charge for a unit is wrong. */
 export const RATE_KINDS = [
@@ -56,7 +53,6 @@ export const VIOLATION_KINDS = [...RATE_KINDS, ...QUANTITY_KINDS, ...INVOICE_KIN
 export type ViolationKind = (typeof VIOLATION_KINDS)[number];
 export type BenignKind = (typeof BENIGN_KINDS)[number];
 
-/** Every key of the taxonomy. */
 export const TAXONOMY_KINDS = [...VIOLATION_KINDS, ...BENIGN_KINDS] as const;
 export type TaxonomyKind = (typeof TAXONOMY_KINDS)[number];
 

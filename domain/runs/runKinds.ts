@@ -119,7 +119,6 @@ export function publicRunId(kind: RunKind, id: string): string {
   return publicId(DESCRIPTIONS[kind].idPrefix, id);
 }
 
-/** A run as messages and the sweeper name it. */
 export interface RunName {
   orgId: string;
   id: string;
@@ -133,4 +132,95 @@ export function runWorkflowId(kind: RunKind, { orgId, id }: RunName): string {
 /** What a run's workflow is told: ids alone. */
 export function runWorkflowInput(kind: RunKind, { orgId, id }: RunName): object {
   return { orgId, [DESCRIPTIONS[kind].workflow.input]: id };
+}
+
+/** Work that outlives a request, in one shape for gap runs, imports and whatever else is polled. */
+export const RUN_STATUSES = ['queued', 'running', 'succeeded', 'partial', 'failed', 'cancelled'] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** A run in one of these is over; the others go on. */
+export const RUN_TERMINAL_STATUSES: ReadonlySet<RunStatus> = new Set([
+  'succeeded',
+  'partial',
+  'failed',
+  'cancelled',
+]);
+
+/** Why a run ended without a result, beside the error codes of the work itself. */
+export const RUN_ERROR_CODES = [
+  'dispatch_failed',
+  'run_lost',
+  'internal_error',
+  'units_failed',
+  'follow_up_failed',
+  'chunks_failed',
+  'connection_ended',
+] as const;
+export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
+
+const RUN_COMPLETE: ReadonlySet<RunStatus> = new Set(['succeeded', 'partial']);
+
+/** Share of the work that is done, in whole percent; 100 only of a run that went through all of it. */
+export function percentDone(done: number, total: number, status: RunStatus): number {
+  if (RUN_COMPLETE.has(status)) return 100;
+  return total === 0 ? 0 : Math.min(99, Math.floor((done * 100) / total));
+}
+
+/** Messages to the workflow engine about a run. */
+export type RunMessage = `${RunKind}.start` | `${CancellableRunKind}.cancel`;
+
+export const RUN_MESSAGES: readonly RunMessage[] = RUN_KINDS.flatMap((kind) => [
+  runMessage(kind, 'start'),
+  ...(describeRun(kind).cancel ? [runMessage(kind, 'cancel')] : []),
+]);
+
+export function runMessage(kind: RunKind, verb: 'start' | 'cancel'): RunMessage {
+  if (verb === 'cancel' && !describeRun(kind).cancel)
+    throw new TypeError(`a ${kind} cannot be asked to stop`);
+  return `${kind}.${verb}` as RunMessage;
+}
+
+/** What a message says about a run; undefined for a message about something else. */
+export function readRunMessage(message: string): { kind: RunKind; verb: 'start' | 'cancel' } | undefined {
+  const [kind = '', verb] = message.split('.');
+  return isRunKind(kind) && (verb === 'start' || verb === 'cancel') ? { kind, verb } : undefined;
+}
+
+export const OUTBOX_KINDS = [
+  ...RUN_MESSAGES,
+  'connection.schedule',
+  'webhook.deliver',
+  'claim.wake',
+  'weights.recompute',
+] as const;
+export type OutboxKind = (typeof OUTBOX_KINDS)[number];
+
+/** Something that a workflow has to be told, written in the transaction of the row that it follows. */
+export interface OutboxMessage {
+  orgId: string;
+  id: number;
+  kind: OutboxKind;
+  subjectId: string;
+  /** This delivery included. */
+  attempts: number;
+}
+
+/** Messages that one call to the engine delivers. */
+export type MessageGroup = readonly [OutboxMessage, ...OutboxMessage[]];
+
+/** Messages that wake a workflow: several at a time are one word to it. */
+const WAKINGS: ReadonlySet<OutboxKind> = new Set(['webhook.deliver', 'claim.wake', 'weights.recompute']);
+
+/** Messages that wake one workflow are delivered together, others alone. */
+export function groupWakings(messages: readonly OutboxMessage[]): MessageGroup[] {
+  const groups = new Map<string, [OutboxMessage, ...OutboxMessage[]]>();
+  for (const message of messages) {
+    const { kind, orgId, subjectId, id } = message;
+    const about = kind === 'weights.recompute' ? '' : subjectId;
+    const name = WAKINGS.has(kind) ? `${kind} ${orgId} ${about}` : `${orgId} ${id}`;
+    const group = groups.get(name);
+    if (group) group.push(message);
+    else groups.set(name, [message]);
+  }
+  return [...groups.values()];
 }

@@ -1,10 +1,7 @@
 const MINUTE = 60;
 const HOUR = 3_600;
 
-/**
- * Seconds between an attempt and the next one, as the Standard Webhooks specification gives them for its example
- * schedule: with the first attempt, which is made at once, ten of them in three days and a few hours.
- */
+/** Delays of the Standard Webhooks example schedule: ten attempts in three days and a few hours. */
 export const RETRY_DELAYS_SECONDS: readonly number[] = [
   5,
   5 * MINUTE,
@@ -20,11 +17,7 @@ export const RETRY_DELAYS_SECONDS: readonly number[] = [
 /** A wait becomes longer by up to this part of itself, so that what failed together does not come back together. */
 const JITTER = 0.1;
 
-/**
- * Seconds until the next attempt after `attempts` of them, or null when there is none any more. A receiver that asks for
- * a longer pause gets it up to the next wait of the schedule, so that no answer can put a message off for good.
- * `random` is in [0, 1).
- */
+/** Seconds until the next attempt, or null; a receiver's pause counts up to the next wait. `random` in [0, 1). */
 export function nextDelaySeconds(
   attempts: number,
   { retryAfterSeconds = null, random }: { retryAfterSeconds?: number | null; random: number },
@@ -48,4 +41,62 @@ const PAUSE_SECONDS_MAX = HOUR;
 /** Seconds for which a receiver is left alone that answered 429 or 503 and said how long; 0 where it said nothing. */
 export function pauseSeconds(retryAfterSeconds: number | null): number {
   return Math.min(retryAfterSeconds ?? 0, PAUSE_SECONDS_MAX);
+}
+
+/** `delivered`: 2xx. `gone`: 410 (Standard Webhooks). Every other answer fails, redirects too. */
+const ATTEMPT_RESULTS = ['delivered', 'gone', 'failed'] as const;
+type AttemptResult = (typeof ATTEMPT_RESULTS)[number];
+
+/** What came of an attempt, for counts: by the receiver's answer, or that there was none. */
+export const ATTEMPT_ANSWERS = [
+  'delivered',
+  'gone',
+  'redirected',
+  'rejected',
+  'failed',
+  'unanswered',
+] as const;
+export type AttemptAnswer = (typeof ATTEMPT_ANSWERS)[number];
+
+export interface AttemptOutcome {
+  result: AttemptResult;
+  durationMs: number;
+  /** Null where no whole answer came. */
+  httpStatus: number | null;
+  /** A sentence for whoever runs the receiver; null when delivered. Never an address that its name leads to. */
+  error: string | null;
+  /** The beginning of what the receiver said; null where it said nothing. */
+  answer: string | null;
+  /** What a receiver that answers 429 or 503 asks to wait; null where it does not. */
+  retryAfterSeconds: number | null;
+}
+
+/** Latest attempts of a delivery that are shown. */
+export const ATTEMPTS_SHOWN_MAX = 30;
+
+/** Of an answer so many characters are kept. */
+export const ANSWER_CHARS_MAX = 1_024;
+
+export function resultOfStatus(httpStatus: number): AttemptResult {
+  if (httpStatus >= 200 && httpStatus < 300) return 'delivered';
+  return httpStatus === 410 ? 'gone' : 'failed';
+}
+
+const TOO_MANY = 429;
+const UNAVAILABLE = 503;
+const SECONDS = /^\d{1,9}$/;
+
+/** The pause of a 429 or 503 (RFC 9110, 10.2.3), seconds or a date on the receiver's clock; else null. */
+export function retryAfterSeconds(
+  answer: { status: number; retryAfter: string | undefined; date: string | undefined },
+  nowMicros: bigint,
+): number | null {
+  if (answer.status !== TOO_MANY && answer.status !== UNAVAILABLE) return null;
+  const text = answer.retryAfter?.trim() ?? '';
+  if (SECONDS.test(text)) return Number(text);
+  const untilMs = Date.parse(text);
+  if (Number.isNaN(untilMs)) return null;
+  const shownMs = Date.parse(answer.date ?? '');
+  const nowMs = Number.isNaN(shownMs) ? Number(nowMicros / 1_000n) : shownMs;
+  return Math.max(0, Math.ceil((untilMs - nowMs) / 1_000));
 }

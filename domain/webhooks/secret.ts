@@ -52,7 +52,6 @@ export function rotateSecrets(
   return { current: next, previous: graceSeconds === 0 ? null : { secret: current, untilMicros } };
 }
 
-/** Seals the secrets of the one endpoint that they belong to. */
 export function sealSecrets(
   sealer: Sealer,
   orgId: string,
@@ -104,10 +103,7 @@ export function findSecrets(
   };
 }
 
-/**
- * The secrets of an endpoint. Errors: credentials_missing when they were given up, secret_key_missing when the key that
- * sealed them is not at hand.
- */
+/** Errors: credentials_missing when given up, secret_key_missing without the key. */
 export function openSecrets(
   sealer: Sealer,
   orgId: string,

@@ -4,10 +4,15 @@
  * slow. `npx tsx lab/bench/patterns.ts`; docs/benchmarks.md has figures, docs/decisions/0026 what follows.
  */
 import { RE2JS, RE2Set } from 're2js';
-import { inspectPatterns, SEARCH_TIMES_MAX } from '../../domain/policies/inspectPatterns.js';
-import { PatternEngine, searchWithoutMemory } from '../../domain/policies/patternEngine.js';
+import {
+  COMMON_PROBES,
+  drawn,
+  inspectPatterns,
+  ownProbes,
+  SEARCH_TIMES_MAX,
+} from '../../domain/policies/inspectPatterns.js';
+import { PatternEngine, searchWithoutMemory } from '../../domain/policies/patternSet.js';
 import { PROMPT_SCAN_CHARS } from '../../domain/policies/policy.js';
-import { COMMON_PROBES, drawn, ownProbes } from '../../domain/policies/probeTexts.js';
 
 const PROMPTS = 200;
 const MEBIBYTE = 1_048_576;

@@ -3,7 +3,7 @@
  * docs/access.md says what is measured and what was found.
  */
 
-import { composeKey, parseKey } from '../../domain/access/keyFormat.js';
+import { composeKey, parseKey } from '../../domain/access/keyRules.js';
 import { drawKey } from '../../usecases/access/keyChanges.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readPriceCollection } from '../../adapters/prices/readPriceCollection.js';
 import type { ListedCollection } from '../../domain/pricing/imports/collection.js';
-import { findSuspicions } from '../../domain/pricing/imports/suspicions.js';
+import { findSuspicions } from '../../domain/pricing/imports/differences.js';
 
 const FOLDER = join(import.meta.dirname, '..', 'fixtures', 'prices');
 const litellm = readPriceCollection(readFileSync(join(FOLDER, 'litellm.json')));

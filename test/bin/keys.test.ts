@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { composeKey, parseKey } from '../../domain/access/keyFormat.js';
+import { composeKey, parseKey } from '../../domain/access/keyRules.js';
 import { publicId } from '../../domain/ids.js';
 import { StartError } from '../../platform/startError.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';

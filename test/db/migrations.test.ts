@@ -7,12 +7,12 @@ import { listPendingMigrations, migrate } from '../../db/migrate.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import { ensurePartitions } from '../../db/partitions.js';
 import { DIMENSION_KEYS } from '../../db/usage/usageLog.js';
-import { ACTOR_KINDS } from '../../domain/access/auditLog/actions.js';
-import { ROLES } from '../../domain/access/scopes.js';
+import { ACTOR_KINDS } from '../../domain/access/auditLog.js';
+import { ROLES } from '../../domain/access/keyRules.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
-import { DISPUTE_STATUSES, DISPUTE_TIERS, FINDING_STATUSES } from '../../domain/claims/decision.js';
+import { DISPUTE_STATUSES, DISPUTE_TIERS, FINDING_STATUSES } from '../../domain/claims/financialSummary.js';
 import {
   CLAIM_STATUSES,
   CREDIT_SOURCES,
@@ -31,14 +31,17 @@ import { INVOICE_KINDS, LINE_KINDS } from '../../domain/invoices/invoiceReading.
 import { INVOICE_ENGINES } from '../../domain/invoices/pageWords.js';
 import { LINE_MATCHES, TIES } from '../../domain/invoices/tieOut.js';
 import { GAP_PERIODS } from '../../domain/period.js';
-import { ALERT_KINDS, ALERT_STATUSES, NOTICE_CODES, SEVERITIES } from '../../domain/policies/alerts/alert.js';
-import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../domain/policies/enforcement/replay.js';
+import { ALERT_KINDS, ALERT_STATUSES, NOTICE_CODES, SEVERITIES } from '../../domain/policies/alert.js';
+import {
+  MODELED_ACTIONS,
+  SAVINGS_CAUSES,
+  UNPRICED_REASONS,
+} from '../../domain/policies/enforcement/replay.js';
 import { RULE_MODES, RULE_TYPES } from '../../domain/policies/enforcement/rule.js';
 import { POLICY_TYPES } from '../../domain/policies/policy.js';
-import { SAVINGS_CAUSES } from '../../domain/policies/savingsCauses.js';
 import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
-import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';
+import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/pricedModel.js';
 import { BLAMES, DIRECTIONS } from '../../domain/reconciliation/inference/finding.js';
 import {
   type GapBucket,
@@ -47,14 +50,13 @@ import {
   VISIBILITIES,
 } from '../../domain/reconciliation/matching/cells.js';
 import { PUBLISHED_STATUSES } from '../../domain/reconciliation/publishedRun.js';
-import { OUTBOX_KINDS } from '../../domain/runs/outboxMessage.js';
-import { RUN_STATUSES } from '../../domain/runs/runs.js';
+import { OUTBOX_KINDS, RUN_STATUSES } from '../../domain/runs/runKinds.js';
 import {
   DELIVERY_STATUSES,
   DISABLED_REASONS,
   ENDPOINT_STATUSES,
   MESSAGE_TYPES,
-} from '../../domain/webhooks/message.js';
+} from '../../domain/webhooks/messages.js';
 
 const NAMES = MIGRATIONS.map((migration) => migration.name);
 const opened: pg.Client[] = [];

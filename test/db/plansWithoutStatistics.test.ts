@@ -1,29 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listSourceDifferences } from '../../db/billing/billCoverage.js';
 import { listComparedModels, listFocusCharges } from '../../db/billing/focusCharges.js';
-import { listSourceDifferences } from '../../db/billing/sourceDifferences.js';
 import { sumExplainedDays, sumFindingDays } from '../../db/claims/financialSums.js';
-import { streamEventTexts } from '../../db/events/eventExport.js';
-import { listEvents } from '../../db/events/events.js';
+import { listEvents, streamEventTexts } from '../../db/events/events.js';
 import { listObservedSince } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { streamReplayedCalls } from '../../db/policies/replayedCalls.js';
 import { loadPriceBook } from '../../db/pricing/prices.js';
-import { listCoverage } from '../../db/reconciliation/coverage.js';
+import { listBilledKeyDays, listCoverage } from '../../db/reconciliation/coverage.js';
 import {
   countPublishedBuckets,
   listComparedBuckets,
-  listPublishedBuckets,
-  sumMonth,
-} from '../../db/reconciliation/gapExplorer.js';
-import { listInvoiceTies } from '../../db/reconciliation/invoiceTies.js';
-import { listBilledKeyDays } from '../../db/reconciliation/keyCoverage.js';
-import {
   listMatchDisputes,
   listMatches,
   listMatchFindings,
+  listPublishedBuckets,
   sumMatches,
-} from '../../db/reconciliation/matches.js';
-import { listCountedDays, listPublishedDays } from '../../db/reconciliation/matchInputs.js';
+  sumMonth,
+} from '../../db/reconciliation/gapExplorer.js';
+import { listCountedDays, listInvoiceTies, listPublishedDays } from '../../db/reconciliation/matchInputs.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { listSuspectKeys } from '../../usecases/billing/providerKeys.js';
 import { auditBills } from '../../usecases/reconciliation/billAudit.js';

@@ -8,7 +8,7 @@ import { startAuditAnchors } from '../../bin/wiring/auditAnchors.js';
 import { recordAudit } from '../../db/access/auditLog.js';
 import { insertOrganization } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { ANCHOR_PURPOSE, anchorText, parseAnchorLine } from '../../domain/access/auditLog/anchors.js';
+import { ANCHOR_PURPOSE, anchorText, parseAnchorLine } from '../../domain/access/auditLog.js';
 import { parseConfig } from '../../platform/config.js';
 import { MonthlyLines, readLines } from '../../platform/monthlyLines.js';
 import { makeSecretKey } from '../../platform/secretBox.js';

@@ -4,10 +4,7 @@ import { updateSettings } from '../../db/installation/organizations.js';
 import { listAlerts, recordAcknowledgement, type StoredAlert } from '../../db/policies/alerts.js';
 import { DEFAULT_SETTINGS } from '../../domain/installation/settings.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
-import {
-  LOOK_BACK_MICROS,
-  TOLD_AGAIN_AFTER_MICROS,
-} from '../../domain/policies/alerts/doubleInstrumentation.js';
+import { LOOK_BACK_MICROS, TOLD_AGAIN_AFTER_MICROS } from '../../domain/policies/alert.js';
 import { createLogger } from '../../platform/logger.js';
 import { reportDoubleInstrumentation } from '../../usecases/events/ingestHealth.js';
 import { anAttribute, aSpan } from '../api/support/requests.js';

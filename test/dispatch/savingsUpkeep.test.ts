@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { insertRule, updateRule } from '../../db/policies/enforcementRules.js';
-import { listSavingsDue } from '../../db/policies/savingsDue.js';
+import { listSavingsDue } from '../../db/policies/savingsRuns.js';
 import { microsFromDate } from '../../domain/period.js';
 import type { Rule } from '../../domain/policies/enforcement/rule.js';
 import { openDueSavings } from '../../usecases/policies/savings.js';

@@ -3,17 +3,22 @@ import path from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { signMessage } from '../../adapters/outbound/deliverWebhook.js';
-import { alertMessage } from '../../domain/policies/alerts/alertMessage.js';
-import { ANSWER_CHARS_MAX, ATTEMPTS_SHOWN_MAX } from '../../domain/webhooks/attempt.js';
+import { alertMessage } from '../../domain/policies/alert.js';
 import {
   claimCreatedMessage,
   claimMovedMessage,
   claimReminderMessage,
-} from '../../domain/webhooks/claimMessages.js';
-import { disputeMessage, disputeResolvedMessage } from '../../domain/webhooks/disputeMessages.js';
-import { gapRunMessage } from '../../domain/webhooks/gapRunMessage.js';
-import { MESSAGE_TYPES, WEBHOOK_EVENT_TYPES } from '../../domain/webhooks/message.js';
-import { RETRY_DELAYS_SECONDS } from '../../domain/webhooks/retrySchedule.js';
+  disputeMessage,
+  disputeResolvedMessage,
+  gapRunMessage,
+  MESSAGE_TYPES,
+  WEBHOOK_EVENT_TYPES,
+} from '../../domain/webhooks/messages.js';
+import {
+  ANSWER_CHARS_MAX,
+  ATTEMPTS_SHOWN_MAX,
+  RETRY_DELAYS_SECONDS,
+} from '../../domain/webhooks/retrySchedule.js';
 import {
   formatSecret,
   GRACE_SECONDS_DEFAULT,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseKey } from '../../domain/access/keyFormat.js';
+import { parseKey } from '../../domain/access/keyRules.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 
 /** What secrets look like: our own keys by the published pattern, and those of the services that projects like this use. */

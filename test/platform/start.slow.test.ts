@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { parseKey } from '../../domain/access/keyFormat.js';
+import { parseKey } from '../../domain/access/keyRules.js';
 import { loadConfig } from '../../platform/config.js';
 import { startPostgres } from '../../platform/embedded/postgres.js';
 import { isAlive, waitUntilGone } from '../../platform/embedded/processTable.js';

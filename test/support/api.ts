@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ApiServerOptions } from '../../bin/wiring/apiServer.js';
-import { createApiServer } from '../../bin/wiring/apiServer.js';
+import { type ApiServerOptions, createApiServer } from '../../bin/wiring/apiServer.js';
 import { insertKey } from '../../db/access/keys.js';
 import { insertWorkspace } from '../../db/access/workspaces.js';
 import { ChangeFeed } from '../../db/changeFeed.js';
 import type { Database } from '../../db/client.js';
 import { insertOrganization } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';
-import type { Role, Scope } from '../../domain/access/scopes.js';
+import type { Role, Scope } from '../../domain/access/keyRules.js';
 import { createLogger } from '../../platform/logger.js';
 import { drawKey } from '../../usecases/access/keyChanges.js';
 import { testConnectors, testSecretKeys } from './connectors.js';

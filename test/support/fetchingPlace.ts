@@ -1,5 +1,5 @@
 import type { BillingConnectors } from '../../adapters/billing/connectors.js';
-import { listBilledTotals } from '../../db/billing/billedDays.js';
+import { listBilledTotals } from '../../db/billing/billingRows.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { findUuid } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../db/orgDb.js';
-import type { FindingStatus } from '../../domain/claims/decision.js';
+import type { FindingStatus } from '../../domain/claims/financialSummary.js';
 import { decimalFromPico, PICO_PER_USD, type Pico } from '../../domain/money.js';
 import type { Finding, FindingDay } from '../../domain/reconciliation/inference/finding.js';
 import { linesToText } from '../../domain/reconciliation/inference/findingLineText.js';

@@ -1,6 +1,6 @@
 /** What the product has to find in the demo, by whatever way it came in. */
 import { expect, it } from 'vitest';
-import { listBilledTotals } from '../../db/billing/billedDays.js';
+import { listBilledTotals } from '../../db/billing/billingRows.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { DAY_COUNT } from '../../lab/demo/calendar.js';
 import type { Demo } from '../../lab/demo/generateDemo.js';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { nextMonth } from '../../domain/billing/periods/month.js';
+import { nextMonth } from '../../domain/billing/periods.js';
 import { microsOfDay, shiftDay } from '../../domain/period.js';
 import type { TestApi } from './api.js';
 import { exact } from './demoReads.js';

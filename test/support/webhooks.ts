@@ -3,10 +3,10 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import type { AddressInfo } from 'node:net';
 import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
+import { publishMessages } from '../../db/webhooks/webhookDeliveries.js';
 import { insertWebhookEndpoint } from '../../db/webhooks/webhookEndpoints.js';
-import { publishMessages } from '../../db/webhooks/webhookMessages.js';
 import { microsFromDate } from '../../domain/period.js';
-import { messageBody, type WebhookEventType } from '../../domain/webhooks/message.js';
+import { messageBody, type WebhookEventType } from '../../domain/webhooks/messages.js';
 import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
 import type { TestOrganization } from './api.js';
 import { testSecretKeys } from './connectors.js';

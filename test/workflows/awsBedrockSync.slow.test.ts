@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { listBilledAccounts, listBilledTotals } from '../../db/billing/billedDays.js';
-import { listSourceDifferences } from '../../db/billing/sourceDifferences.js';
+import { listSourceDifferences } from '../../db/billing/billCoverage.js';
+import { listBilledAccounts, listBilledTotals } from '../../db/billing/billingRows.js';
 import { microsFromDate } from '../../domain/period.js';
 import { type AwsFake, startCostExplorer } from '../fakes/billing/costExplorer.js';
 import type { TestApi } from '../support/api.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { listBilledTotals } from '../../db/billing/billedDays.js';
-import { listSourceDifferences } from '../../db/billing/sourceDifferences.js';
+import { listSourceDifferences } from '../../db/billing/billCoverage.js';
+import { listBilledTotals } from '../../db/billing/billingRows.js';
 import { microsFromDate } from '../../domain/period.js';
 import { type AzureCharge, type AzureFake, startAzureBilling } from '../fakes/billing/azureBilling.js';
 import type { TestApi } from '../support/api.js';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { listSourceDifferences } from '../../db/billing/sourceDifferences.js';
+import { listSourceDifferences } from '../../db/billing/billCoverage.js';
 import { until } from '../support/engine.js';
 import {
   ADMIN_KEYS,

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { WebhookEventType } from '../../domain/webhooks/message.js';
+import type { WebhookEventType } from '../../domain/webhooks/messages.js';
 import { recordClaimMove } from '../../usecases/claims/moveClaim.js';
 import { noteClaimDue } from '../../usecases/claims/reminders.js';
 import { DISPUTES } from '../api/support/financial.js';

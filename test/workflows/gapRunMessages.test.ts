@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunEnd } from '../../db/runs/runStates.js';
+import type { RunEnd } from '../../db/runs/runTable.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { endRun } from '../../usecases/runs/endRun.js';
 import { startTestApi, type TestApi } from '../support/api.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SyncChunk } from '../../db/billing/syncChunks.js';
+import type { SyncChunk } from '../../db/billing/syncRuns.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
 import { outcomeOf } from '../../usecases/billing/planSync.js';
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { restartDelivery } from '../../db/webhooks/webhookDeliveries.js';
 import {
   removeWebhookEndpoint,
   replaceWebhookSecrets,
   updateWebhookEndpoint,
 } from '../../db/webhooks/webhookEndpoints.js';
-import { restartDelivery } from '../../db/webhooks/webhookLog.js';
 import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
 import { SecretKeys } from '../../platform/secretKeys.js';
 import { webhookDeliveryWorkflowId } from '../../workflows/contract.js';

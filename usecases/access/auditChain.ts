@@ -20,11 +20,13 @@ import {
   type AuditCheckpoint,
   anchorLine,
   anchorText,
+  type ChainFault,
+  type ChainResult,
+  ChainWalk,
   checkpointText,
   type Signature,
   type SignatureVerdict,
-} from '../../domain/access/auditLog/anchors.js';
-import { type ChainFault, type ChainResult, ChainWalk } from '../../domain/access/auditLog/chain.js';
+} from '../../domain/access/auditLog.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
 import type { MonthlyLines } from '../../platform/monthlyLines.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';

@@ -12,23 +12,22 @@ import {
 } from '../../db/access/keys.js';
 import { lockWorkspace } from '../../db/access/workspaces.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import type { AuditAction, AuditActor, AuditDetails } from '../../domain/access/auditLog/actions.js';
+import type { AuditAction, AuditActor, AuditDetails } from '../../domain/access/auditLog.js';
 import {
-  base62FromBytes,
-  composeKey,
-  KEY_ID_CHARS,
-  KEY_SECRET_CHARS,
-  parseKey,
-} from '../../domain/access/keyFormat.js';
-import {
+  allowsScope,
   assertGrants,
   assertPossibleTerms,
+  base62FromBytes,
+  composeKey,
   givenByChange,
   isLastingAdmin,
+  KEY_ID_CHARS,
+  KEY_SECRET_CHARS,
   type KeyGiver,
+  parseKey,
+  type Scope,
   scopesOf,
 } from '../../domain/access/keyRules.js';
-import { allowsScope, type Scope } from '../../domain/access/scopes.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';

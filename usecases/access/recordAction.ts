@@ -1,11 +1,6 @@
 import { recordAudit } from '../../db/access/auditLog.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import type {
-  AuditAction,
-  AuditActor,
-  AuditDetails,
-  AuditSubject,
-} from '../../domain/access/auditLog/actions.js';
+import type { AuditAction, AuditActor, AuditDetails, AuditSubject } from '../../domain/access/auditLog.js';
 
 /** Of a request, who makes it. */
 export interface RequestAuthor {

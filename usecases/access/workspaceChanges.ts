@@ -9,7 +9,7 @@ import {
   type Workspace,
 } from '../../db/access/workspaces.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import type { AuditAction, AuditDetails } from '../../domain/access/auditLog/actions.js';
+import type { AuditAction, AuditDetails } from '../../domain/access/auditLog.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { type KeyAuthor, nameOfActor } from './keyChanges.js';

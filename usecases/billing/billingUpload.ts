@@ -9,7 +9,7 @@ import {
   type NewBillingSource,
 } from '../../db/billing/billingSources.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { assertAccountIn } from '../../domain/billing/account.js';
+import { assertAccountIn } from '../../domain/billing/billedRow.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';

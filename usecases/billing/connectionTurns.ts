@@ -2,7 +2,7 @@ import { clearSealed, type SealedSecret } from '../../db/access/sealedSecrets.js
 import { type ConnectionTurn, updateSyncOutcome } from '../../db/billing/billingConnections.js';
 import type { Database } from '../../db/client.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { recordNotice } from '../../db/policies/notices.js';
+import { recordNotice } from '../../db/policies/alerts.js';
 import { connectionBroken } from '../../domain/billing/connections.js';
 import { orgDbOf } from '../useCaseDeps.js';
 

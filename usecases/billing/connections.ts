@@ -10,14 +10,16 @@ import {
 import { SYNC_RUNS, type SyncRun } from '../../db/billing/syncRuns.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { findRun } from '../../db/runs/runTable.js';
-import type { AuditAction, AuditDetails } from '../../domain/access/auditLog/actions.js';
+import type { AuditAction, AuditDetails } from '../../domain/access/auditLog.js';
 import {
   BACKFILL_DAYS,
   type ConnectionSettings,
+  type Credentials,
   hasOtherRates,
+  openCredentials,
   scopeText,
+  sealCredentials,
 } from '../../domain/billing/connections.js';
-import { type Credentials, openCredentials, sealCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import { lastDays } from '../../domain/period.js';

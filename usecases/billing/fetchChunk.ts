@@ -8,13 +8,14 @@ import { listSyncPages, recordFetchedPage, type SyncPage } from '../../db/billin
 import {
   findSyncChunk,
   listSyncChunks,
+  noteSyncWaiting,
   restartSyncChunk,
   type SyncChunk,
-} from '../../db/billing/syncChunks.js';
-import { noteSyncWaiting, type SyncRun } from '../../db/billing/syncRuns.js';
+  type SyncRun,
+} from '../../db/billing/syncRuns.js';
 import type { OrgDb } from '../../db/orgDb.js';
+import { openCredentials } from '../../domain/billing/connections.js';
 import { checkCoverage, type Span } from '../../domain/billing/coverage.js';
-import { openCredentials } from '../../domain/billing/credentials.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { newUuid } from '../../domain/ids.js';
 import { dayOf, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';

@@ -5,10 +5,10 @@ import {
   listFocusDays,
 } from '../../db/billing/focusCharges.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { listMatchDisputes, listMatchFindings } from '../../db/reconciliation/matches.js';
+import { listMatchDisputes, listMatchFindings } from '../../db/reconciliation/gapExplorer.js';
 import type { ComparedDay, FocusRecord } from '../../domain/billing/focus/focusCharge.js';
 import { focusRecordsOf } from '../../domain/billing/focus/focusDay.js';
-import { nextMonth } from '../../domain/billing/periods/month.js';
+import { nextMonth } from '../../domain/billing/periods.js';
 import { absPico } from '../../domain/money.js';
 import type { Provider } from '../../domain/providers.js';
 import type { ChargePrices } from '../../domain/reconciliation/matching/charges.js';

@@ -1,4 +1,4 @@
-import { type BilledTotal, listBilledTotals } from '../../db/billing/billedDays.js';
+import { type BilledTotal, listBilledTotals } from '../../db/billing/billingRows.js';
 import {
   type BilledAdjustment,
   type FrozenBill,
@@ -20,11 +20,11 @@ import {
 } from '../../db/billing/periods.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb, type SystemDb } from '../../db/orgDb.js';
-import { repeatOnConflict } from '../../db/repeatOnConflict.js';
-import { readBooks, readUsage, type UsageResult } from '../../db/usage/usage.js';
-import type { Books, UsageQuery } from '../../db/usage/usageSql.js';
-import { assertBegun, decideClosing } from '../../domain/billing/periods/closing.js';
+import { repeatOnConflict } from '../../db/pgErrors.js';
+import { type Books, readBooks, readUsage, type UsageQuery, type UsageResult } from '../../db/usage/usage.js';
 import {
+  assertBegun,
+  decideClosing,
   endOfMonth,
   firstDayOf,
   followingMonth,
@@ -32,7 +32,7 @@ import {
   monthOf,
   monthsBetween,
   startOfMonth,
-} from '../../domain/billing/periods/month.js';
+} from '../../domain/billing/periods.js';
 import { foldWhenBehind } from '../usage/usage.js';
 
 export interface PeriodFacts {

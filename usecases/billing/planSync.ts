@@ -1,8 +1,7 @@
 import type { BillingConnector, ReportChunk } from '../../adapters/billing/connector.js';
 import { listFetchedDays } from '../../db/billing/apiCopies.js';
 import type { BillingConnection } from '../../db/billing/billingConnections.js';
-import type { SyncChunk } from '../../db/billing/syncChunks.js';
-import type { SyncRun, SyncRunResult } from '../../db/billing/syncRuns.js';
+import type { SyncChunk, SyncRun, SyncRunResult } from '../../db/billing/syncRuns.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { compare } from '../../domain/compare.js';
 import { dayOf, listDays, MICROS_PER_DAY, microsOfDay, shiftDay } from '../../domain/period.js';

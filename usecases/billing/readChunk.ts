@@ -11,8 +11,7 @@ import {
 } from '../../db/billing/apiCopies.js';
 import { insertBillingRows } from '../../db/billing/billingRows.js';
 import { findFetchedPage, type SyncPage } from '../../db/billing/fetchedPages.js';
-import { finishSyncChunk } from '../../db/billing/syncChunks.js';
-import type { ChunkResult, RestatedDay } from '../../db/billing/syncRuns.js';
+import { type ChunkResult, finishSyncChunk, type RestatedDay } from '../../db/billing/syncRuns.js';
 import { type BilledRow, CHARGE_CATEGORIES, type ChargeCategory } from '../../domain/billing/billedRow.js';
 import { type ConnectionSettings, fxRateOn, isInScope } from '../../domain/billing/connections.js';
 import { parseFxRate } from '../../domain/billing/pageRow.js';

@@ -25,16 +25,20 @@ import {
 } from '../../db/billing/billingSources.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { isValueRefused } from '../../db/pgErrors.js';
-import { markRunStarted } from '../../db/runs/runStates.js';
-import { findRun } from '../../db/runs/runTable.js';
-import { DEFAULT_ACCOUNT, resolveAccount } from '../../domain/billing/account.js';
-import { type BilledRow, CHARGE_CATEGORIES } from '../../domain/billing/billedRow.js';
+import { findRun, markRunStarted } from '../../db/runs/runTable.js';
+import {
+  assertPlausibleSum,
+  assertPlausibleTokens,
+  type BilledRow,
+  CHARGE_CATEGORIES,
+  DEFAULT_ACCOUNT,
+  resolveAccount,
+} from '../../domain/billing/billedRow.js';
 import { parseFxRate } from '../../domain/billing/pageRow.js';
-import { assertPlausibleSum, assertPlausibleTokens } from '../../domain/billing/rowBounds.js';
 import { factsOfFormat, rankOfDay } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { decimalFromPico } from '../../domain/money.js';
-import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
 import { endRun } from '../runs/endRun.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 import { BILLING_PAGE_BYTES } from './billingUpload.js';

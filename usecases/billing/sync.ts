@@ -1,14 +1,16 @@
 import type { BillingConnector } from '../../adapters/billing/connector.js';
-import { giveToFirstConnection } from '../../db/billing/adoptAccount.js';
 import { pruneSupersededCopies } from '../../db/billing/apiCopies.js';
 import {
   type BillingConnection,
   findBillingConnection,
+  giveToFirstConnection,
   recordNextSync,
 } from '../../db/billing/billingConnections.js';
 import { pruneFetchedPages } from '../../db/billing/fetchedPages.js';
-import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../../db/billing/syncChunks.js';
 import {
+  failSyncChunk,
+  insertSyncChunks,
+  listSyncChunks,
   type NewSyncRun,
   noteSyncWaitsForGapRun,
   recordGapRunOfSync,
@@ -17,14 +19,12 @@ import {
 } from '../../db/billing/syncRuns.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
-import { markRunStarted } from '../../db/runs/runStates.js';
-import { findOpenRun, findRun } from '../../db/runs/runTable.js';
-import type { SyncTrigger } from '../../domain/billing/connections.js';
-import { openCredentials } from '../../domain/billing/credentials.js';
+import { findOpenRun, findRun, markRunStarted } from '../../db/runs/runTable.js';
+import { openCredentials, type SyncTrigger } from '../../domain/billing/connections.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid } from '../../domain/ids.js';
 import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../../domain/period.js';
-import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
 import { endRun } from '../runs/endRun.js';
 import { openRun, queueRun, type RunOpening } from '../runs/openRun.js';
 import { recordSyncOutcome } from './connectionTurns.js';

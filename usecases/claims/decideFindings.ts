@@ -20,8 +20,12 @@ import {
   recordDecision,
   type StoredFinding,
 } from '../../db/reconciliation/findings.js';
-import { claimCents } from '../../domain/claims/claimAmount.js';
-import { disputeTier, whyNotDisputable, whyNotForReview } from '../../domain/claims/decision.js';
+import {
+  claimCents,
+  disputeTier,
+  whyNotDisputable,
+  whyNotForReview,
+} from '../../domain/claims/financialSummary.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, newUuid, publicId } from '../../domain/ids.js';
 import type { FindingDay } from '../../domain/reconciliation/inference/finding.js';

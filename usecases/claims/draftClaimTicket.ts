@@ -1,8 +1,7 @@
 import { findClaim, findClaimEvidence, listClaimEvents, listCreditsOf } from '../../db/claims/claims.js';
 import { listClaimedRows, listTicketDisputes } from '../../db/claims/ticketFacts.js';
-import { readClock } from '../../db/clock.js';
 import { getOrganization } from '../../db/installation/organizations.js';
-import type { OrgDb } from '../../db/orgDb.js';
+import { type OrgDb, readClock } from '../../db/orgDb.js';
 import { type ClaimEvidence, EVIDENCE_FORMAT } from '../../domain/claims/evidence/claimEvidence.js';
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
 import { draftTicket, type TicketDraft, type TicketFacts } from '../../domain/claims/ticketDraft.js';

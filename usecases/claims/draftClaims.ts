@@ -26,12 +26,11 @@ import {
   lockClaimable,
 } from '../../db/claims/draftDisputes.js';
 import { insertClaimFiles } from '../../db/claims/evidence.js';
-import { readClock } from '../../db/clock.js';
 import { lockByName } from '../../db/locks.js';
-import type { OrgDb } from '../../db/orgDb.js';
+import { type OrgDb, readClock } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
-import { publishMessages } from '../../db/webhooks/webhookMessages.js';
-import type { AuditEntry } from '../../domain/access/auditLog/actions.js';
+import { publishMessages } from '../../db/webhooks/webhookDeliveries.js';
+import type { AuditEntry } from '../../domain/access/auditLog.js';
 import { nextDeadline } from '../../domain/claims/deadlines.js';
 import {
   type DraftClaim,
@@ -48,7 +47,7 @@ import { NO_FIELDS } from '../../domain/claims/lifecycle.js';
 import { DomainError, type ErrorCode, invalidField } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
-import { claimCreatedMessage } from '../../domain/webhooks/claimMessages.js';
+import { claimCreatedMessage } from '../../domain/webhooks/messages.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { ratedDraft } from '../reconciliation/recomputeWeights.js';
 import { type EvidenceDeps, type FrozenEvidence, freezeEvidence } from './freezeEvidence.js';

@@ -1,7 +1,7 @@
 import { findClaimFile, insertClaimFile, listClaimFiles, type StoredFile } from '../../db/claims/evidence.js';
 import type { OrgDb } from '../../db/orgDb.js';
+import { packManifest } from '../../domain/claims/evidence/claimCsv.js';
 import type { ClaimEvidence } from '../../domain/claims/evidence/claimEvidence.js';
-import { packManifest } from '../../domain/claims/evidence/packManifest.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { parseInstant } from '../../domain/period.js';

@@ -1,6 +1,6 @@
 import { sumFindingDays } from '../../db/claims/financialSums.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { sumPreventedSpend } from '../../db/policies/preventedSpend.js';
+import { sumPreventedSpend } from '../../db/policies/enforcementRules.js';
 import { findSavingsResult, type SavingsRun } from '../../db/policies/savingsRuns.js';
 import { type FinancialSummary, summarize } from '../../domain/claims/financialSummary.js';
 import { dayOf, LATEST_MICROS } from '../../domain/period.js';

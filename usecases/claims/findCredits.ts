@@ -17,12 +17,11 @@ import {
   type StoredClaim,
   type StoredCredit,
 } from '../../db/claims/claims.js';
-import { readClock } from '../../db/clock.js';
 import { lockByName } from '../../db/locks.js';
-import type { OrgDb } from '../../db/orgDb.js';
-import { recordNotice } from '../../db/policies/notices.js';
-import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
-import { claimCents, dollarsText } from '../../domain/claims/claimAmount.js';
+import { type OrgDb, readClock } from '../../db/orgDb.js';
+import { recordNotice } from '../../db/policies/alerts.js';
+import { DEFAULT_ACCOUNT } from '../../domain/billing/billedRow.js';
+import { claimCents, dollarsText } from '../../domain/claims/financialSummary.js';
 import { answeredBy, isTerminal, moveOfCredit } from '../../domain/claims/lifecycle.js';
 import {
   type CreditableClaim,

@@ -1,4 +1,3 @@
-/** Freezes what a claim rests on, as it is known when the claim is made, and the files that go with it (docs/evidence.md). */
 import { createHash } from 'node:crypto';
 import {
   type CountedRow,
@@ -12,7 +11,7 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import type { DraftClaim, DraftDispute } from '../../domain/claims/draft.js';
 import { buildEvidence, RateRegister } from '../../domain/claims/evidence/buildEvidence.js';
-import { claimCsv } from '../../domain/claims/evidence/claimCsv.js';
+import { canonicalJson, claimCsv, type JsonValue } from '../../domain/claims/evidence/claimCsv.js';
 import type {
   ClaimEvidence,
   EvidenceFile,
@@ -26,13 +25,14 @@ import {
   rowsOfCell,
 } from '../../domain/claims/evidence/claimedCells.js';
 import { grouped } from '../../domain/claims/evidence/documentTexts.js';
-import { canonicalJson, type JsonValue } from '../../domain/claims/evidence/packManifest.js';
 import { publicId, publicSourceId } from '../../domain/ids.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider } from '../../domain/providers.js';
-import { evidenceFromJson } from '../../domain/reconciliation/evidence/evidenceText.js';
-import type { SeriesDayEvidence } from '../../domain/reconciliation/evidence/seriesDay.js';
+import {
+  evidenceFromJson,
+  type SeriesDayEvidence,
+} from '../../domain/reconciliation/evidence/evidenceText.js';
 import {
   type ExplainedImpacts,
   explainedImpactsOf,
@@ -41,6 +41,8 @@ import { QUANTITY_KINDS } from '../../domain/reconciliation/taxonomy.js';
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
 import { type ClaimedDay, EVENTS_FILE, readCalls } from './evidenceCalls.js';
 import { type LocatedRows, locateRows, type PageReaders, rowId } from './evidencePages.js';
+
+/** Freezes what a claim rests on, as it is known when the claim is made, and the files that go with it (docs/evidence.md). */
 
 export interface EvidenceDeps {
   nowMicros(): bigint;

@@ -18,10 +18,9 @@ import {
   type StoredClaim,
 } from '../../db/claims/claims.js';
 import { resolveDisputesOfClaim } from '../../db/claims/disputes.js';
-import { readClock } from '../../db/clock.js';
-import type { OrgDb } from '../../db/orgDb.js';
+import { type OrgDb, readClock } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
-import { publishMessages } from '../../db/webhooks/webhookMessages.js';
+import { publishMessages } from '../../db/webhooks/webhookDeliveries.js';
 import { IDEMPOTENCY_HOURS, parseIdempotencyKey } from '../../domain/access/idempotencyKey.js';
 import { type BusinessDays, nextDeadline } from '../../domain/claims/deadlines.js';
 import {
@@ -36,7 +35,7 @@ import { DomainError } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
 import { levelsOf, rawProbabilityOf } from '../../domain/reconciliation/weights/levels.js';
-import { claimMovedMessage } from '../../domain/webhooks/claimMessages.js';
+import { claimMovedMessage } from '../../domain/webhooks/messages.js';
 import type { RequestAuthor } from '../access/recordAction.js';
 import { settleCredits } from './findCredits.js';
 import { claimNotFound, getClaimAfter, type ViewedClaim, viewClaim, type WholeClaim } from './wholeClaim.js';

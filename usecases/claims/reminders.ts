@@ -6,17 +6,16 @@ import {
   readBusinessDays,
   type StoredClaim,
 } from '../../db/claims/claims.js';
-import { readClock } from '../../db/clock.js';
-import type { OrgDb } from '../../db/orgDb.js';
-import { recordNotice } from '../../db/policies/notices.js';
+import { type OrgDb, readClock } from '../../db/orgDb.js';
+import { recordNotice } from '../../db/policies/alerts.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
-import { publishMessages } from '../../db/webhooks/webhookMessages.js';
+import { publishMessages } from '../../db/webhooks/webhookDeliveries.js';
 import { dueNotice, nextDeadline } from '../../domain/claims/deadlines.js';
 import { isTerminal } from '../../domain/claims/lifecycle.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import { dayOf, type Instant, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
-import { claimReminderMessage } from '../../domain/webhooks/claimMessages.js';
+import { claimReminderMessage } from '../../domain/webhooks/messages.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
 

@@ -6,7 +6,7 @@ import {
   type SizePosition,
   type StoredFinding,
 } from '../../db/reconciliation/findings.js';
-import type { FindingStatus } from '../../domain/claims/decision.js';
+import type { FindingStatus } from '../../domain/claims/financialSummary.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { absPico, type Pico } from '../../domain/money.js';
 import type { Direction } from '../../domain/reconciliation/inference/finding.js';

@@ -11,8 +11,7 @@ import {
   type StoredClaim,
   type StoredCredit,
 } from '../../db/claims/claims.js';
-import { readClock } from '../../db/clock.js';
-import type { OrgDb } from '../../db/orgDb.js';
+import { type OrgDb, readClock } from '../../db/orgDb.js';
 import { type ClaimState, isTerminal, type MovedFields, movedFields } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 

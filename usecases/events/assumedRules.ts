@@ -1,4 +1,4 @@
-import { type MarkedRules, parsePolicies, readMarkedRules } from '../../db/events/ingestRules.js';
+import { type MarkedRules, parsePolicies, readMarkedRules } from '../../db/events/ingest.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { OrganizationSettings } from '../../domain/installation/settings.js';
 import { Judges } from './judgeBatch.js';

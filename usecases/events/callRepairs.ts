@@ -27,10 +27,10 @@ import {
   storedReport,
   writeMergedCalls,
 } from '../../db/events/mergeReports.js';
-import { SettledCalls } from '../../db/events/settledAlerts.js';
 import { callOfStored, type StoredEvent } from '../../db/events/storedEvents.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { repeatOnConflict } from '../../db/repeatOnConflict.js';
+import { repeatOnConflict } from '../../db/pgErrors.js';
+import { SettledCalls } from '../../db/policies/policyAlerts.js';
 import { inTurns } from '../../db/turns.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { isResponseId } from '../../domain/events/sdkEvents.js';

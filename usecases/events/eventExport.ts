@@ -1,6 +1,5 @@
-import { readClock } from '../../db/clock.js';
-import { streamEventTexts } from '../../db/events/eventExport.js';
-import type { OrgDb } from '../../db/orgDb.js';
+import { streamEventTexts } from '../../db/events/events.js';
+import { type OrgDb, readClock } from '../../db/orgDb.js';
 
 /**
  * The events of a window as texts, oldest first (`streamEventTexts`), as they were ingested up to `snapshotMicros`: the

@@ -10,15 +10,11 @@ import {
 } from '../../db/events/ingestHealth.js';
 import { getOrganization } from '../../db/installation/organizations.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { recordNotice } from '../../db/policies/notices.js';
+import { recordNotice } from '../../db/policies/alerts.js';
 import { compare } from '../../domain/compare.js';
 import { SCOPE_NOT_COUNTED } from '../../domain/events/clients.js';
 import { decimalFromPico } from '../../domain/money.js';
-import {
-  doubleInstrumentation,
-  isWorthNotice,
-  LOOK_BACK_MICROS,
-} from '../../domain/policies/alerts/doubleInstrumentation.js';
+import { doubleInstrumentation, isWorthNotice, LOOK_BACK_MICROS } from '../../domain/policies/alert.js';
 import { sumSources } from '../usage/usage.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 

@@ -2,8 +2,8 @@ import type { Database } from '../../db/client.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
 import { insertEvents, type RefusedItems, recordRejections } from '../../db/events/ingest.js';
 import { OrgDb } from '../../db/orgDb.js';
+import { repeatOnConflict } from '../../db/pgErrors.js';
 import { type NewAlert, publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
-import { repeatOnConflict } from '../../db/repeatOnConflict.js';
 import { inTurns, Turns } from '../../db/turns.js';
 import { DomainError } from '../../domain/errors.js';
 import { countedBy, SCOPE_NOT_COUNTED } from '../../domain/events/clients.js';
@@ -13,7 +13,7 @@ import { apiKeyHash, eventId, resolveCallsInSteps } from '../../domain/events/re
 import type { OrganizationSettings } from '../../domain/installation/settings.js';
 import type { UnjudgedReason } from '../../domain/policies/judge.js';
 import type { PolicyType } from '../../domain/policies/policy.js';
-import { priceOf } from '../../domain/pricing/eventPrice.js';
+import { priceOf } from '../../domain/pricing/cost.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
 import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js';

@@ -1,10 +1,9 @@
 import type { StorableEvent } from '../../db/events/eventColumns.js';
-import type { JudgeCost } from '../../db/events/settledAlerts.js';
-import { knownCost, type NewAlert, newAlert } from '../../db/policies/policyAlerts.js';
+import { type JudgeCost, knownCost, type NewAlert, newAlert } from '../../db/policies/policyAlerts.js';
 import { Turns } from '../../db/turns.js';
-import { publicPrefix } from '../../domain/access/keyFormat.js';
+import { publicPrefix } from '../../domain/access/keyRules.js';
 import type { CallRecord, Json } from '../../domain/events/event.js';
-import type { Violation } from '../../domain/policies/alerts/alert.js';
+import type { Violation } from '../../domain/policies/alert.js';
 import {
   bytesMaxOf,
   type CompiledPolicies,

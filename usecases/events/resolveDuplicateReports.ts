@@ -19,19 +19,19 @@ import {
   storedReport,
   writeMergedCalls,
 } from '../../db/events/mergeReports.js';
+import { callOfStored, type StoredEvent } from '../../db/events/storedEvents.js';
+import type { OrgDb } from '../../db/orgDb.js';
 import {
   type AlertChanges,
   type JudgeCost,
+  type NewAlert,
   SettledCalls,
   settleAlerts,
-} from '../../db/events/settledAlerts.js';
-import { callOfStored, type StoredEvent } from '../../db/events/storedEvents.js';
-import type { OrgDb } from '../../db/orgDb.js';
-import type { NewAlert } from '../../db/policies/policyAlerts.js';
+} from '../../db/policies/policyAlerts.js';
 import { inTurns } from '../../db/turns.js';
+import { SpanTree } from '../../domain/events/callGroups.js';
 import { compareReports, isSameUsage, responseKey } from '../../domain/events/callReport.js';
-import { SpanTree } from '../../domain/events/spanTree.js';
-import type { Violation } from '../../domain/policies/alerts/alert.js';
+import type { Violation } from '../../domain/policies/alert.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Steps } from '../../domain/steps.js';
 

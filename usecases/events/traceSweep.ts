@@ -1,14 +1,13 @@
 import type { Database } from '../../db/client.js';
 import { pointResponsesOf } from '../../db/events/callIdentities.js';
 import { lockEventsById, lockLiveEvents } from '../../db/events/events.js';
-import { parsePolicies, readMarkedRules } from '../../db/events/ingestRules.js';
+import { parsePolicies, readMarkedRules } from '../../db/events/ingest.js';
 import {
   type LiveReport,
   type MergedCall,
   storedReport,
   writeMergedCalls,
 } from '../../db/events/mergeReports.js';
-import { SettledCalls, settleAlerts } from '../../db/events/settledAlerts.js';
 import { callOfStored, linkOf, type StoredEvent } from '../../db/events/storedEvents.js';
 import {
   listTouchedTraces,
@@ -18,13 +17,13 @@ import {
   type TracePart,
 } from '../../db/events/touchedTraces.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
-import { repeatOnConflict } from '../../db/repeatOnConflict.js';
+import { repeatOnConflict } from '../../db/pgErrors.js';
+import { publishPolicyAlerts, SettledCalls, settleAlerts } from '../../db/policies/policyAlerts.js';
 import { inTurns, Turns } from '../../db/turns.js';
+import { SpanTree } from '../../domain/events/callGroups.js';
+import { mergeReport } from '../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
-import { mergeReport } from '../../domain/events/mergeReport.js';
 import { type ResolvedCall, resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
-import { SpanTree } from '../../domain/events/spanTree.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
 import { Judges, judgeCostBy } from './judgeBatch.js';

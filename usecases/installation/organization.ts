@@ -14,7 +14,7 @@ import {
   updateSettings,
 } from '../../db/installation/organizations.js';
 import { OrgDb, unscoped } from '../../db/orgDb.js';
-import { type AuditDetails, keyMadeBy } from '../../domain/access/auditLog/actions.js';
+import { type AuditDetails, keyMadeBy } from '../../domain/access/auditLog.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import {

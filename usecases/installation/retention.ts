@@ -4,14 +4,6 @@ import { recordAudit } from '../../db/access/auditLog.js';
 import { pruneIdempotencyKeys } from '../../db/access/idempotencyKeys.js';
 import { pruneRateBuckets } from '../../db/access/requestLimits.js';
 import {
-  dropEventMonth,
-  emptyPages,
-  listPastPartitions,
-  listTakenOut,
-  takeOutMonth,
-  withOwner,
-} from '../../db/installation/monthPartitions.js';
-import {
   deleteAcknowledgedNotices,
   deleteAlertsOfCalls,
   deleteEventCopies,
@@ -36,13 +28,21 @@ import {
 } from '../../db/installation/retentionRuns.js';
 import { OrgDb, unscoped } from '../../db/orgDb.js';
 import {
+  dropEventMonth,
+  emptyPages,
+  listPastPartitions,
+  listTakenOut,
+  takeOutMonth,
+  withOwner,
+} from '../../db/partitions.js';
+import {
   deleteEmptiedSavings,
   emptySavingsRun,
   listReplacedSavings,
   removeModeledCalls,
 } from '../../db/policies/modeledSavings.js';
 import { clearEndedExplanations } from '../../db/reconciliation/explanations.js';
-import { CHECKPOINT_PURPOSE } from '../../domain/access/auditLog/anchors.js';
+import { CHECKPOINT_PURPOSE } from '../../domain/access/auditLog.js';
 import {
   type RetentionLimits,
   type RetentionStep,

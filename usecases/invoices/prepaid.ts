@@ -1,4 +1,4 @@
-import { listBilledTotals } from '../../db/billing/billedDays.js';
+import { listBilledTotals } from '../../db/billing/billingRows.js';
 import { listPurchaseLines, type PurchaseLine } from '../../db/invoices/comparedInvoices.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { CREDIT_DAYS, type PrepaidLedger, prepaidLedger } from '../../domain/invoices/prepaidLedger.js';

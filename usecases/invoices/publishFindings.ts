@@ -5,7 +5,7 @@ import {
   type IdentifiedFinding,
   listFindingsOfInvoice,
   writeFindings,
-} from '../../db/reconciliation/publishedFindings.js';
+} from '../../db/reconciliation/findings.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import { formatUuid } from '../../domain/ids.js';
 import { findingsOfInvoice } from '../../domain/invoices/invoiceFindings.js';

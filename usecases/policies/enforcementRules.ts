@@ -7,7 +7,7 @@ import {
   type StoredRule,
   updateRule,
 } from '../../db/policies/enforcementRules.js';
-import type { AuditAction } from '../../domain/access/auditLog/actions.js';
+import type { AuditAction } from '../../domain/access/auditLog.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, newUuid, publicId } from '../../domain/ids.js';
 import {

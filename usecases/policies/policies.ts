@@ -3,17 +3,25 @@ import type { StoredEvent } from '../../db/events/storedEvents.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { findAlert, recordAcknowledgement, type StoredAlert } from '../../db/policies/alerts.js';
 import { listPolicies, type PolicyToPut, putPolicy, type StoredPolicy } from '../../db/policies/policies.js';
-import { publicPrefix } from '../../domain/access/keyFormat.js';
+import { publicPrefix } from '../../domain/access/keyRules.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Json } from '../../domain/events/event.js';
 import { promptsOfStored } from '../../domain/events/prompts.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
-import { describePut } from '../../domain/policies/describePut.js';
 import { inspectPatterns } from '../../domain/policies/inspectPatterns.js';
-import { compilePolicies } from '../../domain/policies/judge.js';
-import type { Policy, SkippedPattern, TypedConfig } from '../../domain/policies/policy.js';
-import { PREVIEW_EVENTS_MAX, Preview, type PreviewedEvent } from '../../domain/policies/preview.js';
+import {
+  compilePolicies,
+  PREVIEW_EVENTS_MAX,
+  Preview,
+  type PreviewedEvent,
+} from '../../domain/policies/judge.js';
+import {
+  describePut,
+  type Policy,
+  type SkippedPattern,
+  type TypedConfig,
+} from '../../domain/policies/policy.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 
 /** Events with their payloads, which may have 256 KB each, that are in memory at once. */

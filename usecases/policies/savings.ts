@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { OrgDb } from '../../db/orgDb.js';
+import { type PreventedSpend, sumPreventedSpend } from '../../db/policies/enforcementRules.js';
 import {
   insertModeledCalls,
   insertModeledRules,
@@ -11,12 +12,11 @@ import {
   recordFindings,
   removeModeledCalls,
 } from '../../db/policies/modeledSavings.js';
-import { type PreventedSpend, sumPreventedSpend } from '../../db/policies/preventedSpend.js';
 import { streamReplayedCalls } from '../../db/policies/replayedCalls.js';
-import { listSavingsDue } from '../../db/policies/savingsDue.js';
 import {
   findSavingsResult,
   holdSavingsRun,
+  listSavingsDue,
   type NewSavingsRun,
   noteRulesChanged,
   noteRulesRead,
@@ -31,10 +31,9 @@ import { findOpenRun, findRun } from '../../db/runs/runTable.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, newUuid, publicId } from '../../domain/ids.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
-import { Replay } from '../../domain/policies/enforcement/replay.js';
-import { costAs, type ReplayedCall } from '../../domain/policies/enforcement/replayedCall.js';
+import { costAs, type ReplayedCall } from '../../domain/policies/enforcement/judges.js';
+import { Replay, type SavingsCause } from '../../domain/policies/enforcement/replay.js';
 import type { Rule } from '../../domain/policies/enforcement/rule.js';
-import type { SavingsCause } from '../../domain/policies/savingsCauses.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
 import { queueRun, type RunOpening } from '../runs/openRun.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';

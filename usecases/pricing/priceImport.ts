@@ -1,8 +1,14 @@
 import type { Database } from '../../db/client.js';
 import { type SystemDb, unscoped } from '../../db/orgDb.js';
-import { beginPriceChange, listRecordedModels, recordPriceState } from '../../db/pricing/priceChanges.js';
-import { insertPriceImport, listPriceImportIds, listPriceImports } from '../../db/pricing/priceImports.js';
-import { loadPriceBook } from '../../db/pricing/prices.js';
+import {
+  beginPriceChange,
+  insertPriceImport,
+  listPriceImportIds,
+  listPriceImports,
+  listRecordedModels,
+  loadPriceBook,
+  recordPriceState,
+} from '../../db/pricing/prices.js';
 import { newUuid } from '../../domain/ids.js';
 import type { ImportedPrice, PriceImport } from '../../domain/pricing/importedPrices.js';
 import type { ListedCollection } from '../../domain/pricing/imports/collection.js';

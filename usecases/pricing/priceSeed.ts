@@ -9,6 +9,7 @@ import {
   beginPriceChange,
   findPriceState,
   insertPricePeriods,
+  listPriceImports,
   listRecordedModels,
   type NewPeriod,
   type PriceChange,
@@ -17,8 +18,7 @@ import {
   recordPriceState,
   upsertPriceModels,
   withdrawPriceModels,
-} from '../../db/pricing/priceChanges.js';
-import { listPriceImports } from '../../db/pricing/priceImports.js';
+} from '../../db/pricing/prices.js';
 import { newUuid } from '../../domain/ids.js';
 import type { PriceImport } from '../../domain/pricing/importedPrices.js';
 import {

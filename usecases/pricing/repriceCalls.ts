@@ -1,9 +1,8 @@
 import type { OrgDb } from '../../db/orgDb.js';
-import { repriceBatch } from '../../db/pricing/repriceBatch.js';
-import { REPRICE_RUNS, startRepriceRun } from '../../db/pricing/repriceRuns.js';
+import { REPRICE_RUNS, repriceBatch, startRepriceRun } from '../../db/pricing/repriceRuns.js';
 import { readUnpricedModels } from '../../db/pricing/unpriced.js';
 import { findRun } from '../../db/runs/runTable.js';
-import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
 import { endRun } from '../runs/endRun.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 import type { Prices } from './priceBookHolder.js';

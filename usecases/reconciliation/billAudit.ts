@@ -4,7 +4,7 @@ import {
   listBilledCells,
   listBilledProviderDays,
   listUsageOfDay,
-} from '../../db/billing/billedDays.js';
+} from '../../db/billing/billingRows.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, listDays, MICROS_PER_DAY, microsOfDay, shiftDay } from '../../domain/period.js';
@@ -15,7 +15,7 @@ import {
   chargesOfDay,
   type DayCharge,
 } from '../../domain/reconciliation/matching/charges.js';
-import { type DayRange, rangesOf } from '../../domain/reconciliation/statement/statementCoverage.js';
+import { type DayRange, rangesOf } from '../../domain/reconciliation/statement/statementFigures.js';
 
 /** The longest range of one audit, in days. */
 export const AUDIT_DAYS_MAX = 366;

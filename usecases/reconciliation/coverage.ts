@@ -4,16 +4,17 @@ import {
   type BucketGroup,
   type CoverageGroup,
   type CoverageQuery,
+  listBilledKeyDays,
   listCoverage,
+  listObservedKeyDays,
 } from '../../db/reconciliation/coverage.js';
-import { listBilledKeyDays, listObservedKeyDays } from '../../db/reconciliation/keyCoverage.js';
 import { compare } from '../../domain/compare.js';
 import {
   addCoverage,
   type CoverageFigures,
+  coverageByKey,
   noCoverage,
-} from '../../domain/reconciliation/coverage/coverage.js';
-import { coverageByKey } from '../../domain/reconciliation/coverage/keyCoverage.js';
+} from '../../domain/reconciliation/coverage.js';
 
 /** Groups in their order, and what all of them sum to. */
 export interface Coverage {

@@ -2,32 +2,32 @@ import type { OrgDb } from '../../db/orgDb.js';
 import {
   type AccountContext,
   type AccountName,
+  failRunAccount,
   insertExplanationPlan,
+  listAccountExplanations,
   listChangedSeries,
   listExplainedAccounts,
+  listPendingSeries,
   listRunAccounts,
   listSeriesOfAccount,
   type RunAccount,
-  type SeriesName,
-  takeExplainingTurn,
-} from '../../db/reconciliation/explanationRuns.js';
-import {
-  failRunAccount,
-  listAccountExplanations,
-  listPendingSeries,
   recordAccountFindings,
   recordSeriesExplanations,
+  type SeriesName,
   streamSeriesEvidence,
+  takeExplainingTurn,
 } from '../../db/reconciliation/explanations.js';
 import type { GapRun } from '../../db/reconciliation/gapRuns.js';
-import { type InvoiceTie, listInvoiceTies, listUploadedTies } from '../../db/reconciliation/invoiceTies.js';
+import { type InvoiceTie, listInvoiceTies, listUploadedTies } from '../../db/reconciliation/matchInputs.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import type { SuspectKey } from '../../domain/billing/providerKeys.js';
 import { DomainError } from '../../domain/errors.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../domain/providers.js';
-import { evidenceFromJson } from '../../domain/reconciliation/evidence/evidenceText.js';
-import type { SeriesDayEvidence } from '../../domain/reconciliation/evidence/seriesDay.js';
+import {
+  evidenceFromJson,
+  type SeriesDayEvidence,
+} from '../../domain/reconciliation/evidence/evidenceText.js';
 import { explainAccount } from '../../domain/reconciliation/hypotheses/explainAccount.js';
 import { explainSeries } from '../../domain/reconciliation/inference/explainSeries.js';
 import {

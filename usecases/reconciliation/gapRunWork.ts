@@ -1,9 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { OrgDb } from '../../db/orgDb.js';
-import { GAP_RUNS, type GapRun, lockGapRunTurn, recordGapRunTurn } from '../../db/reconciliation/gapRuns.js';
-import { keepPublishedRunOpen } from '../../db/reconciliation/publishedGapRuns.js';
-import { type RunDrafts, recordRunDrafts } from '../../db/reconciliation/runDrafts.js';
+import {
+  GAP_RUNS,
+  type GapRun,
+  keepPublishedRunOpen,
+  lockGapRunTurn,
+  type RunDrafts,
+  recordGapRunTurn,
+  recordRunDrafts,
+} from '../../db/reconciliation/gapRuns.js';
 import { findRun } from '../../db/runs/runTable.js';
 import type { WithheldDraft } from '../../domain/claims/draft.js';
 import { DomainError } from '../../domain/errors.js';
@@ -12,7 +18,7 @@ import { decimalFromPico } from '../../domain/money.js';
 import { dayOf, MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Provider } from '../../domain/providers.js';
-import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
 import { type DraftDeps, draftConfirmed } from '../claims/draftClaims.js';
 import { findCredits } from '../claims/findCredits.js';
 import type { Prices } from '../pricing/priceBookHolder.js';

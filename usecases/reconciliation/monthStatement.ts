@@ -1,17 +1,22 @@
-import { listAskedBack, listBilledAccountNames, listCountedCopies } from '../../db/billing/billCoverage.js';
-import { listBilledProviderDays, listBilledTotals } from '../../db/billing/billedDays.js';
+import {
+  listAskedBack,
+  listBilledAccountNames,
+  listCountedCopies,
+  listSourceDifferences,
+  type SourceDifference,
+} from '../../db/billing/billCoverage.js';
+import { listBilledProviderDays, listBilledTotals } from '../../db/billing/billingRows.js';
 import {
   type BilledAdjustment,
   findPeriodClosing,
   listBilledAdjustments,
   listFrozenBills,
 } from '../../db/billing/periods.js';
-import { listSourceDifferences, type SourceDifference } from '../../db/billing/sourceDifferences.js';
 import { sumExplainedDays, sumFindingDays } from '../../db/claims/financialSums.js';
 import { type ComparedInvoice, listComparedInvoices } from '../../db/invoices/comparedInvoices.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { listComparedBuckets } from '../../db/reconciliation/gapExplorer.js';
-import { nextMonth } from '../../domain/billing/periods/month.js';
+import { nextMonth } from '../../domain/billing/periods.js';
 import { accountMonthsOf } from '../../domain/claims/financialSummary.js';
 import { shiftDay } from '../../domain/period.js';
 import type { ChargePrices } from '../../domain/reconciliation/matching/charges.js';

@@ -1,13 +1,12 @@
 import { listObservedSince } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { clearEndedExplanations } from '../../db/reconciliation/explanations.js';
-import type { GapRun } from '../../db/reconciliation/gapRuns.js';
-import { findGapRunPlan, insertGapRunUnits } from '../../db/reconciliation/gapRunUnits.js';
-import { listHoursOfBoth } from '../../db/reconciliation/hoursOfBoth.js';
+import { findGapRunPlan, type GapRun, insertGapRunUnits } from '../../db/reconciliation/gapRuns.js';
 import {
   type CountedDay,
   findFirstEventDay,
   listCountedDays,
+  listHoursOfBoth,
   listKeyDigests,
   listObservedRevisions,
   listPublishedDays,

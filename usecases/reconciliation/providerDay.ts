@@ -1,15 +1,15 @@
+import { type DayCell, listObservedCells, listObservedDay } from '../../db/billing/billingCells.js';
 import {
   type BilledAccount,
   listBilledAccounts,
   listBilledCells,
   listUsageCells,
   listUsageOfDay,
-} from '../../db/billing/billedDays.js';
-import { type DayCell, listObservedCells, listObservedDay } from '../../db/billing/billingCells.js';
+} from '../../db/billing/billingRows.js';
 import { listObservedSources } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { type RecordedBucket, recordUnitResult } from '../../db/reconciliation/gapBuckets.js';
-import { failGapRunUnit, findGapRunUnit } from '../../db/reconciliation/gapRunUnits.js';
+import { failGapRunUnit, findGapRunUnit } from '../../db/reconciliation/gapRuns.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import { aheadMicrosOf } from '../../domain/billing/billingDay.js';
 import { DomainError } from '../../domain/errors.js';

@@ -1,7 +1,17 @@
-import { listSourceDifferences, type SourceDifference } from '../../db/billing/sourceDifferences.js';
+import { listSourceDifferences, type SourceDifference } from '../../db/billing/billCoverage.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { listRunAccounts, type RunAccount } from '../../db/reconciliation/explanationRuns.js';
-import { publishExplanations, readAccountFindings } from '../../db/reconciliation/explanations.js';
+import {
+  listRunAccounts,
+  publishExplanations,
+  type RunAccount,
+  readAccountFindings,
+} from '../../db/reconciliation/explanations.js';
+import {
+  type IdentifiedFinding,
+  listDisputedDays,
+  listFindingsOfAccount,
+  writeFindings,
+} from '../../db/reconciliation/findings.js';
 import {
   type FinishedUnit,
   listFinishedUnits,
@@ -9,23 +19,21 @@ import {
   publishGapRunDays,
 } from '../../db/reconciliation/gapBuckets.js';
 import { countPublishedBuckets } from '../../db/reconciliation/gapExplorer.js';
-import type { GapRun, GapRunResult } from '../../db/reconciliation/gapRuns.js';
 import {
-  type IdentifiedFinding,
-  listDisputedDays,
-  listFindingsOfAccount,
-  writeFindings,
-} from '../../db/reconciliation/publishedFindings.js';
-import { lockOpenGapRun, recordPublication } from '../../db/reconciliation/publishedGapRuns.js';
+  type GapRun,
+  type GapRunResult,
+  lockOpenGapRun,
+  recordPublication,
+} from '../../db/reconciliation/gapRuns.js';
 import type { SuspectKey } from '../../domain/billing/providerKeys.js';
 import { formatUuid } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { mergeMismatches } from '../../domain/reconciliation/audit/mergeMismatches.js';
-import { carryFindings } from '../../domain/reconciliation/findings/carryFindings.js';
+import { carryFindings } from '../../domain/reconciliation/carryFindings.js';
 import { explanationFromJson } from '../../domain/reconciliation/inference/explanationText.js';
 import type { Finding } from '../../domain/reconciliation/inference/finding.js';
 import type { Publication } from '../../domain/reconciliation/publishedRun.js';
-import { separateDisputed } from '../../domain/reconciliation/separateDisputed.js';
+import { separateDisputed } from '../../domain/reconciliation/reconcileDays.js';
 import { listSuspectKeys } from '../billing/providerKeys.js';
 import { endRun } from '../runs/endRun.js';
 import { digestOf, explainedWindowOf, loadRun, type RunWork, windowOf } from './gapRunWork.js';

@@ -11,18 +11,16 @@ import {
 import {
   countPublishedBuckets,
   findLastBilledMonth,
-  listPublishedBuckets,
-  sumMonth,
-} from '../../db/reconciliation/gapExplorer.js';
-import {
   listMatchDisputes,
   listMatches,
   listMatchFindings,
+  listPublishedBuckets,
   type MatchFilter,
   sumMatches,
-} from '../../db/reconciliation/matches.js';
+  sumMonth,
+} from '../../db/reconciliation/gapExplorer.js';
 import { findWeightSet, listOutcomes, sumOutcomes } from '../../db/reconciliation/weightSets.js';
-import { nextMonth, previousMonth } from '../../domain/billing/periods/month.js';
+import { nextMonth, previousMonth } from '../../domain/billing/periods.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf } from '../../domain/period.js';
 import type { FindingDay } from '../../domain/reconciliation/inference/finding.js';

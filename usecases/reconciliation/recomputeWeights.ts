@@ -8,7 +8,7 @@ import {
   type RescoredDraft,
   rescoreDraft,
 } from '../../db/reconciliation/weightSets.js';
-import { DISPUTE_TIERS, type DisputeTier } from '../../domain/claims/decision.js';
+import { DISPUTE_TIERS, type DisputeTier } from '../../domain/claims/financialSummary.js';
 import { learnedTier } from '../../domain/reconciliation/weights/applyLearning.js';
 import {
   type LearnedWeights,

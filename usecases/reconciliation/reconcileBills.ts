@@ -1,5 +1,5 @@
 import { findBilledSpan } from '../../db/billing/billCoverage.js';
-import { listBilledProviderDays } from '../../db/billing/billedDays.js';
+import { listBilledProviderDays } from '../../db/billing/billingRows.js';
 import { listObservedSince } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { knownOffsetHours } from '../../domain/billing/billingDay.js';

@@ -1,13 +1,16 @@
 import type { OrgDb } from '../../db/orgDb.js';
-import { publishGapRunEnd } from '../../db/reconciliation/gapRunMessages.js';
-import { settleGapRunEnd } from '../../db/reconciliation/publishedGapRuns.js';
+import { publishGapRunEnd, settleGapRunEnd } from '../../db/reconciliation/gapRuns.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
-import { type RunEnd, recordCancelRequest, recordRunEnd } from '../../db/runs/runStates.js';
-import { findRun, type Run, type RunTable } from '../../db/runs/runTable.js';
+import {
+  findRun,
+  type Run,
+  type RunEnd,
+  type RunTable,
+  recordCancelRequest,
+  recordRunEnd,
+} from '../../db/runs/runTable.js';
 import { DomainError } from '../../domain/errors.js';
-import { runMessage } from '../../domain/runs/outboxMessage.js';
-import { describeRun, type RunKind } from '../../domain/runs/runKinds.js';
-import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { describeRun, RUN_TERMINAL_STATUSES, type RunKind, runMessage } from '../../domain/runs/runKinds.js';
 
 /** What ends with a run of a kind besides, in the transaction of its end. */
 interface RunEnding {

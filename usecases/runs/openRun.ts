@@ -1,19 +1,19 @@
 import type { OrgDb } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
-import { listOpenRuns, lockOpenRuns } from '../../db/runs/runStates.js';
 import {
   findOpenRun,
   findRun,
   insertRun,
+  listOpenRuns,
+  lockOpenRuns,
   type OpenableRunTable,
   type Run,
   type RunTable,
 } from '../../db/runs/runTable.js';
-import { LimitError } from '../../domain/access/limits/rate.js';
+import { LimitError } from '../../domain/access/rate.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, newUuid } from '../../domain/ids.js';
-import { runMessage } from '../../domain/runs/outboxMessage.js';
-import { describeRun, publicRunId, type RunKind } from '../../domain/runs/runKinds.js';
+import { describeRun, publicRunId, type RunKind, runMessage } from '../../domain/runs/runKinds.js';
 
 /** Looks for a run that ends between finding it open and reading it. */
 const OPEN_ATTEMPTS = 5;

@@ -4,8 +4,8 @@ import {
   markOutboxDispatched,
   retryOutboxMessage,
 } from '../../db/runs/outbox.js';
-import { noteRunWaitingForEngine } from '../../db/runs/runStates.js';
-import { type OutboxMessage, readRunMessage } from '../../domain/runs/outboxMessage.js';
+import { noteRunWaitingForEngine } from '../../db/runs/runTable.js';
+import { type OutboxMessage, readRunMessage } from '../../domain/runs/runKinds.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 import { endRun } from './endRun.js';
 

@@ -8,11 +8,10 @@ import {
   pruneOutbox,
   type StalledRun,
 } from '../../db/runs/outbox.js';
-import { requeueRun } from '../../db/runs/runStates.js';
+import { requeueRun } from '../../db/runs/runTable.js';
 import { listOverdueEndpoints } from '../../db/webhooks/webhookDeliveries.js';
 import { DomainError } from '../../domain/errors.js';
-import { runMessage } from '../../domain/runs/outboxMessage.js';
-import { runWorkflowId } from '../../domain/runs/runKinds.js';
+import { runMessage, runWorkflowId } from '../../domain/runs/runKinds.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 import { endRun } from './endRun.js';
 

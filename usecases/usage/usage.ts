@@ -8,10 +8,10 @@ import {
   readBooks,
   readUsage,
   type UsageGroup,
+  type UsageQuery,
   type UsageResult,
 } from '../../db/usage/usage.js';
-import type { UsageQuery } from '../../db/usage/usageSql.js';
-import { type AsOfQuestion, type UsageView, viewAsOf } from '../../domain/billing/periods/asOf.js';
+import { type AsOfQuestion, type UsageView, viewAsOf } from '../../domain/billing/periods.js';
 import { DomainError } from '../../domain/errors.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 

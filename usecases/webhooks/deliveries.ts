@@ -6,11 +6,11 @@ import {
   recordSentTest,
   restartDelivery,
   type SentTest,
-} from '../../db/webhooks/webhookLog.js';
+} from '../../db/webhooks/webhookDeliveries.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, newUuid, publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { messageBody, TEST_MESSAGE_TYPE } from '../../domain/webhooks/message.js';
+import { messageBody, TEST_MESSAGE_TYPE } from '../../domain/webhooks/messages.js';
 import { openSecrets, signingSecrets } from '../../domain/webhooks/secret.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';

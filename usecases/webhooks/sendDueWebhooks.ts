@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { DeliverWebhook } from '../../adapters/outbound/deliverWebhook.js';
 import { recordAudit } from '../../db/access/auditLog.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { recordNotice } from '../../db/policies/notices.js';
+import { recordNotice } from '../../db/policies/alerts.js';
 import {
   type ClaimedDelivery,
   claimDueDeliveries,
@@ -24,8 +24,8 @@ import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { dayOf } from '../../domain/period.js';
 import type { Places } from '../../domain/places.js';
-import type { AttemptOutcome } from '../../domain/webhooks/attempt.js';
 import {
+  type AttemptOutcome,
   attemptsMax,
   nextDelaySeconds,
   pauseSeconds,

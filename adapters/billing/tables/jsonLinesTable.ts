@@ -1,5 +1,5 @@
-import { ExactNumber, type PageObject, type PageValue } from '../../../domain/billing/exactNumber.js';
 import type { TableRecord } from '../../../domain/billing/formats/tableFormat.js';
+import { ExactNumber, type PageObject, type PageValue } from '../../../domain/billing/pageRow.js';
 import type { DomainError } from '../../../domain/errors.js';
 import { faultAt, JsonEvents, type JsonHandler, type JsonScalar } from '../jsonEvents.js';
 import type { PlacedRecord, TableSource } from './readTable.js';

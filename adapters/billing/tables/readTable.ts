@@ -1,14 +1,13 @@
-import type { BilledRow } from '../../../domain/billing/billedRow.js';
-import { CellFault } from '../../../domain/billing/formats/cells.js';
+import { assertPlausible, assertPlausibleDay, type BilledRow } from '../../../domain/billing/billedRow.js';
 import { formatOfHeader, type TableHead } from '../../../domain/billing/formats/index.js';
-import type {
-  LeftOut,
-  PlainCharge,
-  TableFormat,
-  TableOptions,
-  TableRecord,
+import {
+  CellFault,
+  type LeftOut,
+  type PlainCharge,
+  type TableFormat,
+  type TableOptions,
+  type TableRecord,
 } from '../../../domain/billing/formats/tableFormat.js';
-import { assertPlausible, assertPlausibleDay } from '../../../domain/billing/rowBounds.js';
 import { type BillingFormat, factsOfFormat } from '../../../domain/billing/sources.js';
 import { DomainError } from '../../../domain/errors.js';
 import { type BillingFileOptions, type BillingFileSummary, Notes, type TaggedRow } from '../fileSummary.js';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ListedAuditRecord } from '../../../db/access/auditLog.js';
-import { ACTOR_KINDS } from '../../../domain/access/auditLog/actions.js';
-import type { ChainPoint } from '../../../domain/access/auditLog/chain.js';
+import { ACTOR_KINDS, type ChainPoint } from '../../../domain/access/auditLog.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { formatParameter } from '../../csv.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';

@@ -1,6 +1,5 @@
 import { findApiKey, listApiKeys } from '../../../db/access/keys.js';
-import { isKeyId } from '../../../domain/access/keyFormat.js';
-import type { KeyGiver } from '../../../domain/access/keyRules.js';
+import { isKeyId, type KeyGiver } from '../../../domain/access/keyRules.js';
 import { DomainError } from '../../../domain/errors.js';
 import { findUuid } from '../../../domain/ids.js';
 import {

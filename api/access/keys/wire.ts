@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import type { ApiKey } from '../../../db/access/keys.js';
-import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX, KEY_STATUSES } from '../../../domain/access/keyRules.js';
-import { ROLES, SCOPES, type Scope } from '../../../domain/access/scopes.js';
+import {
+  GRACE_SECONDS_DEFAULT,
+  GRACE_SECONDS_MAX,
+  KEY_STATUSES,
+  ROLES,
+  SCOPES,
+  type Scope,
+} from '../../../domain/access/keyRules.js';
 import { findUuid, publicId } from '../../../domain/ids.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';

@@ -1,6 +1,6 @@
 import { listBillingConnections } from '../../../db/billing/billingConnections.js';
 import type { NewSyncRun, SyncRun } from '../../../db/billing/syncRuns.js';
-import { openCredentials } from '../../../domain/billing/credentials.js';
+import { openCredentials } from '../../../domain/billing/connections.js';
 import { publicId } from '../../../domain/ids.js';
 import {
   type ConnectionChange,

@@ -2,11 +2,7 @@ import { z } from 'zod';
 import type { CoverageGroup } from '../../../db/reconciliation/coverage.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
 import { shiftDay } from '../../../domain/period.js';
-import {
-  type CoverageFigures,
-  dollarShare,
-  tokenShare,
-} from '../../../domain/reconciliation/coverage/coverage.js';
+import { type CoverageFigures, dollarShare, tokenShare } from '../../../domain/reconciliation/coverage.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { filterParameter, instantParameter, withDefault, wordParameter } from '../../query.js';
 

@@ -1,5 +1,8 @@
-import type { FocusRecord } from '../../../domain/billing/focus/focusCharge.js';
-import { type FocusExportVersion, focusColumnsOf } from '../../../domain/billing/focus/focusColumns.js';
+import {
+  type FocusExportVersion,
+  type FocusRecord,
+  focusColumnsOf,
+} from '../../../domain/billing/focus/focusCharge.js';
 import { publicId } from '../../../domain/ids.js';
 import { type CsvCell, writeCsvRow } from '../../csv.js';
 

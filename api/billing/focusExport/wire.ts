@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FOCUS_EXPORT_VERSIONS } from '../../../domain/billing/focus/focusColumns.js';
+import { FOCUS_EXPORT_VERSIONS } from '../../../domain/billing/focus/focusCharge.js';
 import { monthParameter } from '../../query.js';
 
 export const focusExportQuery = z.object({

@@ -1,4 +1,4 @@
-import { monthOf } from '../../../domain/billing/periods/month.js';
+import { monthOf } from '../../../domain/billing/periods.js';
 import { DomainError } from '../../../domain/errors.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import { closePeriod, listMonths, readPeriod } from '../../../usecases/billing/periods.js';

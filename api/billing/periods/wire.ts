@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { FrozenBill, PeriodClosing } from '../../../db/billing/periods.js';
 import type { UsageMeasures } from '../../../db/usage/usage.js';
-import { PERIOD_STATUSES } from '../../../domain/billing/periods/closing.js';
-import { type Month, parseMonth } from '../../../domain/billing/periods/month.js';
+import { type Month, PERIOD_STATUSES, parseMonth } from '../../../domain/billing/periods.js';
 import { decimalFromPico, type Pico, usdNumberFromPico } from '../../../domain/money.js';
 import { isoOrNull } from '../../../domain/period.js';
 import type { PeriodFacts } from '../../../usecases/billing/periods.js';

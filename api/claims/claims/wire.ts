@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { StoredClaim, StoredCredit } from '../../../db/claims/claims.js';
-import { DISPUTE_TIERS } from '../../../domain/claims/decision.js';
+import { DISPUTE_TIERS } from '../../../domain/claims/financialSummary.js';
 import {
   CLAIM_STATUSES,
   CREDIT_SOURCES,

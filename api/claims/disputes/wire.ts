@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { StoredDispute } from '../../../db/claims/disputes.js';
-import { DISPUTE_STATUSES, DISPUTE_TIERS } from '../../../domain/claims/decision.js';
+import { DISPUTE_STATUSES, DISPUTE_TIERS } from '../../../domain/claims/financialSummary.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';

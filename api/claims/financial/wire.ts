@@ -2,8 +2,12 @@ import { z } from 'zod';
 import type { BrokenPolicy } from '../../../db/claims/financialSums.js';
 import type { SavingsRun } from '../../../db/policies/savingsRuns.js';
 import type { StoredFinding } from '../../../db/reconciliation/findings.js';
-import { FINDING_STATUSES, severityOf } from '../../../domain/claims/decision.js';
-import type { FinancialSummary, RecoverableMonth } from '../../../domain/claims/financialSummary.js';
+import {
+  FINDING_STATUSES,
+  type FinancialSummary,
+  type RecoverableMonth,
+  severityOf,
+} from '../../../domain/claims/financialSummary.js';
 import { publicId } from '../../../domain/ids.js';
 import {
   absPico,
@@ -13,7 +17,7 @@ import {
   usdNumberFromPico,
 } from '../../../domain/money.js';
 import { dayOf, isoFromMicros, isoOrNull } from '../../../domain/period.js';
-import { SEVERITIES } from '../../../domain/policies/alerts/alert.js';
+import { SEVERITIES } from '../../../domain/policies/alert.js';
 import { DIRECTIONS } from '../../../domain/reconciliation/inference/finding.js';
 import { GRADES } from '../../../domain/reconciliation/matching/cells.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';

@@ -19,9 +19,8 @@ import {
 } from '../../../domain/pricing/explainCall.js';
 import { OWN_PRICE_KINDS } from '../../../domain/pricing/ownPrices.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
-import type { PricedModel } from '../../../domain/pricing/pricedModel.js';
+import { AGREEMENTS, OWN_AGREEMENTS, type PricedModel } from '../../../domain/pricing/pricedModel.js';
 import type { PriceStatement } from '../../../domain/pricing/priceStatement.js';
-import { AGREEMENTS, OWN_AGREEMENTS } from '../../../domain/pricing/prices.js';
 import type { Biller } from '../../../domain/providers.js';
 
 const usd = z.number();

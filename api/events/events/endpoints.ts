@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { type EventFilter, getEvent, listEvents } from '../../../db/events/events.js';
 import { listFormerPrices } from '../../../db/pricing/repriceRuns.js';
-import type { AuditDetails } from '../../../domain/access/auditLog/actions.js';
+import type { AuditDetails } from '../../../domain/access/auditLog.js';
 import { DomainError } from '../../../domain/errors.js';
 import { findUuid } from '../../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY, spanMicros } from '../../../domain/period.js';

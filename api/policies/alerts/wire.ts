@@ -3,12 +3,7 @@ import type { StoredAlert } from '../../../db/policies/alerts.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
-import {
-  ALERT_KINDS,
-  ALERT_STATUSES,
-  NOTICE_CODES,
-  SEVERITIES,
-} from '../../../domain/policies/alerts/alert.js';
+import { ALERT_KINDS, ALERT_STATUSES, NOTICE_CODES, SEVERITIES } from '../../../domain/policies/alert.js';
 import { POLICY_TYPES } from '../../../domain/policies/policy.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, instantParameter } from '../../query.js';

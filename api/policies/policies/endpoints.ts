@@ -1,5 +1,5 @@
 import { listPolicies } from '../../../db/policies/policies.js';
-import { PREVIEW_EVENTS_MAX } from '../../../domain/policies/preview.js';
+import { PREVIEW_EVENTS_MAX } from '../../../domain/policies/judge.js';
 import { previewPolicy, recordPreview, savePolicy } from '../../../usecases/policies/policies.js';
 import { endpointGroup } from '../../endpoint.js';
 import { assertPayloads } from '../../pipeline/auth.js';

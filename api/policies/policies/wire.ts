@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { StoredPolicy } from '../../../db/policies/policies.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
-import { SEVERITIES, type Violation } from '../../../domain/policies/alerts/alert.js';
+import { SEVERITIES, type Violation } from '../../../domain/policies/alert.js';
+import type { PreviewResult } from '../../../domain/policies/judge.js';
 import {
   MODEL_CHARS_MAX,
   MODELS_MAX,
@@ -17,7 +18,6 @@ import {
   THRESHOLD_CENTS_MAX,
   type TypedConfig,
 } from '../../../domain/policies/policy.js';
-import type { PreviewResult } from '../../../domain/policies/preview.js';
 import { validate } from '../../query.js';
 
 export const POLICIES_PATH = '/api/v1/policies';

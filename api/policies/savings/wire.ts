@@ -1,14 +1,17 @@
 import { z } from 'zod';
+import type { PreventedSums } from '../../../db/policies/enforcementRules.js';
 import type { ModeledCall, ModeledRule } from '../../../db/policies/modeledSavings.js';
-import type { PreventedSums } from '../../../db/policies/preventedSpend.js';
 import type { SavingsPeriod, SavingsRun } from '../../../db/policies/savingsRuns.js';
 import { footCents } from '../../../domain/footing.js';
 import { publicId } from '../../../domain/ids.js';
 import { decimalFromPico, type Pico, usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros, isoOrNull, MICROS_PER_DAY } from '../../../domain/period.js';
 import { UNJUDGED_REASONS } from '../../../domain/policies/enforcement/judges.js';
-import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../../domain/policies/enforcement/replay.js';
-import { SAVINGS_CAUSES } from '../../../domain/policies/savingsCauses.js';
+import {
+  MODELED_ACTIONS,
+  SAVINGS_CAUSES,
+  UNPRICED_REASONS,
+} from '../../../domain/policies/enforcement/replay.js';
 import type { Savings } from '../../../usecases/policies/savings.js';
 import { offsetParameters, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, pageFields } from '../../paging.js';
 import { instantParameter, integerParameter, withDefault } from '../../query.js';

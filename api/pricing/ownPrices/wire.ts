@@ -13,8 +13,8 @@ import {
   type OwnRateClass,
 } from '../../../domain/pricing/ownPrices.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
+import { RATE_PER_MTOK_USD_MAX } from '../../../domain/pricing/pricedModel.js';
 import { ALL_MODELS } from '../../../domain/pricing/priceStatement.js';
-import { RATE_PER_MTOK_USD_MAX } from '../../../domain/pricing/prices.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { filterParameter } from '../../query.js';

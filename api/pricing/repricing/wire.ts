@@ -3,7 +3,7 @@ import type { RepriceFindings, RepriceRun, RepriceSums } from '../../../db/prici
 import { publicId } from '../../../domain/ids.js';
 import { decimalFromPico, usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, startOfDay } from '../../../domain/period.js';
-import { RUN_TERMINAL_STATUSES } from '../../../domain/runs/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../../../domain/runs/runKinds.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { filterParameter, instantParameter } from '../../query.js';
 import {

@@ -1,7 +1,6 @@
 import { daysBefore, exclusiveEnd, MICROS_PER_DAY } from '../../../domain/period.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
-import { holdsAt, type PricedModel } from '../../../domain/pricing/pricedModel.js';
-import { priceTable } from '../../../domain/pricing/priceTable.js';
+import { holdsAt, type PricedModel, priceTable } from '../../../domain/pricing/pricedModel.js';
 import { listUnpricedModels } from '../../../usecases/pricing/repriceCalls.js';
 import { endpointGroup } from '../../endpoint.js';
 import { matchesEntityTag } from '../../pipeline/answer.js';

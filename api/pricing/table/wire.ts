@@ -4,9 +4,13 @@ import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import type { MissingPrice, PriceBook } from '../../../domain/pricing/priceBook.js';
-import type { PricedModel } from '../../../domain/pricing/pricedModel.js';
-import { AGREEMENTS, PRICE_MODES, type PriceTier } from '../../../domain/pricing/prices.js';
-import type { TableRow } from '../../../domain/pricing/priceTable.js';
+import {
+  AGREEMENTS,
+  PRICE_MODES,
+  type PricedModel,
+  type PriceTier,
+  type TableRow,
+} from '../../../domain/pricing/pricedModel.js';
 import { filterParameter, instantParameter } from '../../query.js';
 
 /** USD per million tokens; null where the rate is not known, which is not free. */

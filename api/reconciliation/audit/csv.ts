@@ -1,6 +1,10 @@
 import type { Pico } from '../../../domain/money.js';
-import type { UnjudgedLine } from '../../../domain/reconciliation/audit/audit.js';
-import { type AuditLine, differenceOf, perMtok } from '../../../domain/reconciliation/audit/auditLine.js';
+import {
+  type AuditLine,
+  differenceOf,
+  perMtok,
+  type UnjudgedLine,
+} from '../../../domain/reconciliation/audit/audit.js';
 import type { AuditReport } from '../../../usecases/reconciliation/billAudit.js';
 import { type CsvCell, csvInteger, csvUsd, writeCsv } from '../../csv.js';
 

@@ -3,10 +3,14 @@ import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
 import { decimalFromPico, type Pico, usdNumberFromPico } from '../../../domain/money.js';
 import { dayOf, parseInstant } from '../../../domain/period.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
-import { AUDIT_LINES_MAX, type UnjudgedLine } from '../../../domain/reconciliation/audit/audit.js';
-import { type AuditLine, differenceOf, perMtok } from '../../../domain/reconciliation/audit/auditLine.js';
-import { UNJUDGED_REASONS } from '../../../domain/reconciliation/audit/judgeMeter.js';
-import { RATE_HINTS } from '../../../domain/reconciliation/audit/rateHints.js';
+import {
+  AUDIT_LINES_MAX,
+  type AuditLine,
+  differenceOf,
+  perMtok,
+  type UnjudgedLine,
+} from '../../../domain/reconciliation/audit/audit.js';
+import { RATE_HINTS, UNJUDGED_REASONS } from '../../../domain/reconciliation/audit/judgeMeter.js';
 import { AUDIT_DAYS_MAX, type AuditReport } from '../../../usecases/reconciliation/billAudit.js';
 import { formatParameter } from '../../csv.js';
 import { presentRange, rangeSchema } from '../statement/wire.js';

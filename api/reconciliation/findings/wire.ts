@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { FindingEvidence, StoredFinding } from '../../../db/reconciliation/findings.js';
 import { QUANTITY_SCALE } from '../../../domain/billing/billedRow.js';
-import { FINDING_STATUSES, isForReview } from '../../../domain/claims/decision.js';
+import { FINDING_STATUSES, isForReview } from '../../../domain/claims/financialSummary.js';
 import { publicId } from '../../../domain/ids.js';
 import {
   decimalFromPico,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { PublishedBucket } from '../../../db/reconciliation/gapExplorer.js';
 import type { GapRun, GapRunResult } from '../../../db/reconciliation/gapRuns.js';
-import { endOfMonth, monthOf, startOfMonth } from '../../../domain/billing/periods/month.js';
+import { endOfMonth, monthOf, startOfMonth } from '../../../domain/billing/periods.js';
 import { DomainError, type FieldIssue } from '../../../domain/errors.js';
 import { publicId, publicSourceId } from '../../../domain/ids.js';
 import { type InvoicePeriod, invoiceOfDay, isAligned } from '../../../domain/invoices/invoicePeriods.js';
@@ -18,7 +18,7 @@ import { GAP_PROVIDERS, PROVIDER_FACTS } from '../../../domain/providers.js';
 import type { MergedMismatch } from '../../../domain/reconciliation/audit/mergeMismatches.js';
 import { BUCKET_REASONS, GRADES } from '../../../domain/reconciliation/matching/cells.js';
 import type { MonthSummary } from '../../../domain/reconciliation/summary.js';
-import { RUN_TERMINAL_STATUSES } from '../../../domain/runs/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../../../domain/runs/runKinds.js';
 import { presentSuspectKey, suspectKeySchema } from '../../billing/providerKeys/wire.js';
 import { cursoredPageFields, offsetParameters, pageFields, pageParametersOf } from '../../paging.js';
 import { booleanParameter } from '../../query.js';

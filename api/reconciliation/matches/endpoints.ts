@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { MatchFilter, MatchRecord } from '../../../db/reconciliation/matches.js';
+import type { MatchFilter, MatchRecord } from '../../../db/reconciliation/gapExplorer.js';
 import { isUuidText } from '../../../domain/ids.js';
 import { absPico } from '../../../domain/money.js';
 import { readMatches } from '../../../usecases/reconciliation/readRuns.js';

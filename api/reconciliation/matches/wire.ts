@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { InvoicePlace } from '../../../db/invoices/comparedInvoices.js';
-import type { MatchFinding, MatchRecord } from '../../../db/reconciliation/matches.js';
+import type { MatchFinding, MatchRecord } from '../../../db/reconciliation/gapExplorer.js';
 import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
 import { publicId } from '../../../domain/ids.js';
 import { type Pico, usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';

@@ -1,9 +1,9 @@
 import type { BilledAdjustment } from '../../../db/billing/periods.js';
+import { STATEMENT_LINES } from '../../../domain/reconciliation/statement/statement.js';
 import {
   invoiceTotalOf,
   type StatementFigures,
 } from '../../../domain/reconciliation/statement/statementFigures.js';
-import { STATEMENT_LINES } from '../../../domain/reconciliation/statement/statementLines.js';
 import type { MonthStatement } from '../../../usecases/reconciliation/monthStatement.js';
 import { type CsvCell, csvShare, csvUsd, writeCsv } from '../../csv.js';
 

@@ -8,8 +8,8 @@ import { type Pico, usdNumberFromPico, usdNumberOrNull } from '../../../domain/m
 import { isoFromMicros } from '../../../domain/period.js';
 import { UNJUDGED_REASONS } from '../../../domain/reconciliation/audit/judgeMeter.js';
 import { NOT_PRICED_LABELS_MAX } from '../../../domain/reconciliation/statement/statement.js';
-import type { DayRange } from '../../../domain/reconciliation/statement/statementCoverage.js';
 import {
+  type DayRange,
   discountsOf,
   explainedByFindingsOf,
   invoiceTotalOf,

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { RescoredDraft, StoredWeightSet } from '../../../db/reconciliation/weightSets.js';
-import { DISPUTE_TIERS } from '../../../domain/claims/decision.js';
+import { DISPUTE_TIERS } from '../../../domain/claims/financialSummary.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
-import { BANDS } from '../../../domain/reconciliation/matching/grade.js';
+import { BANDS } from '../../../domain/reconciliation/matching/classLines.js';
 import { TAXONOMY_KINDS, VIOLATION_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import type { Curve } from '../../../domain/reconciliation/weights/calibration.js';
 import { detectorOf, type LearnedDetector } from '../../../domain/reconciliation/weights/detectors.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { StoredEvent } from '../../../db/events/storedEvents.js';
 import type { UsageGroup, UsageMeasures } from '../../../db/usage/usage.js';
-import type { UsageView } from '../../../domain/billing/periods/asOf.js';
+import type { UsageView } from '../../../domain/billing/periods.js';
 import { compare } from '../../../domain/compare.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico } from '../../../domain/money.js';

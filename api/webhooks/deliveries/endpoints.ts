@@ -1,4 +1,4 @@
-import { listWebhookDeliveries } from '../../../db/webhooks/webhookLog.js';
+import { listWebhookDeliveries } from '../../../db/webhooks/webhookDeliveries.js';
 import { isUuidText } from '../../../domain/ids.js';
 import {
   recordTest,

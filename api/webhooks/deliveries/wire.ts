@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { LoggedDelivery, SentTest, WebhookAttempt } from '../../../db/webhooks/webhookLog.js';
+import type { LoggedDelivery, SentTest, WebhookAttempt } from '../../../db/webhooks/webhookDeliveries.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
-import { ATTEMPTS_SHOWN_MAX } from '../../../domain/webhooks/attempt.js';
-import { DELIVERY_STATUSES, MESSAGE_TYPES } from '../../../domain/webhooks/message.js';
+import { DELIVERY_STATUSES, MESSAGE_TYPES } from '../../../domain/webhooks/messages.js';
+import { ATTEMPTS_SHOWN_MAX } from '../../../domain/webhooks/retrySchedule.js';
 import { cursoredPageFields, offsetParameters, pageParameters } from '../../paging.js';
 
 /** A delivery comes with what receivers answered, so a page holds fewer of them than of other things. */

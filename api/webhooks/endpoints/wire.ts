@@ -6,7 +6,7 @@ import {
   DISABLED_REASONS,
   WEBHOOK_EVENT_TYPES,
   type WebhookEventType,
-} from '../../../domain/webhooks/message.js';
+} from '../../../domain/webhooks/messages.js';
 import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX } from '../../../domain/webhooks/secret.js';
 import type { RotatedWebhook } from '../../../usecases/webhooks/endpoints.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';

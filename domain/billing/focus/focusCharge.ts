@@ -1,8 +1,10 @@
-import type { Pico } from '../../money.js';
+import { decimalFromPico, type Pico } from '../../money.js';
+import { isoFromMicros, shiftDay } from '../../period.js';
 import type { Provider } from '../../providers.js';
 import type { ClassLine, Grade, MatchStatus } from '../../reconciliation/matching/cells.js';
 import type { BilledClass, ChargeCategory } from '../billedRow.js';
-import type { FocusCategory } from './focusColumns.js';
+import { timesOfBillingDay } from '../billingDay.js';
+import { nextMonth } from '../periods.js';
 
 /** Cost rows of one day that say the same of everything, added up: what a row of an export is about. */
 export interface FocusCharge {
@@ -10,7 +12,6 @@ export interface FocusCharge {
   /** An invoice's line, told of the month that begins on the day: it is compared with no day. */
   isOfMonth: boolean;
   chargeCategory: ChargeCategory;
-  /** The provider's own label, verbatim. */
   lineItem: string;
   model: string | null;
   tokenClass: BilledClass;
@@ -100,7 +101,6 @@ export interface FocusRecord {
   billedCost: string;
   effectiveCost: string;
   pricing: FocusPricing;
-  /** Null on charges that are not usage. */
   match: FocusMatch | null;
 }
 
@@ -156,3 +156,171 @@ export const FOCUS_METERS: Readonly<Record<BilledClass, string>> = {
   requests: 'Requests',
   other: 'Other',
 };
+
+/** A cell: a text, a number that is written out, or nothing. */
+export type FocusCell = string | { number: string } | null;
+
+export interface FocusColumn {
+  name: string;
+  of(record: FocusRecord): FocusCell;
+}
+
+/** Decimal columns always have a point, so that a tool that guesses types takes none of them for whole numbers. */
+const number = (text: string | null): FocusCell =>
+  text === null ? null : { number: text.includes('.') ? text : `${text}.0` };
+const usd = (pico: Pico | null | undefined): FocusCell =>
+  pico === null || pico === undefined ? null : { number: decimalFromPico(pico) };
+const yesOrNo = (value: boolean | null | undefined): FocusCell =>
+  value === null || value === undefined ? null : String(value);
+/** Date/time as FOCUS writes it: when the day begins by the clock that the provider bills by. */
+const startOf = ({ provider }: FocusRecord, day: string) =>
+  `${isoFromMicros(timesOfBillingDay(provider, day, 0).startMicros).slice(0, 19)}Z`;
+const monthOf = (record: FocusRecord) => `${record.day.slice(0, 7)}-01`;
+const endOf = (record: FocusRecord) =>
+  startOf(record, record.charge.isOfMonth ? nextMonth(monthOf(record)) : shiftDay(record.day, 1));
+/** A unit, a rate and a product exist for what is used or bought. */
+const hasSku = ({ category }: FocusRecord) => category === 'Usage' || category === 'Purchase';
+
+/** A number of the provider's own, so that no two providers share one. */
+const skuId = (record: FocusRecord) =>
+  hasSku(record) ? `${record.provider}/${record.charge.lineItem}` : null;
+
+/** A SKU at one price: everything that the bill names and prices differ by. */
+function skuPriceId(record: FocusRecord): string | null {
+  if (!hasSku(record)) return null;
+  const { serviceTier, isBatch, longContext, region, tokenClass, model } = record.charge;
+  const terms = [
+    tokenClass,
+    serviceTier,
+    ...(isBatch ? ['batch'] : []),
+    ...(longContext ? ['long'] : []),
+    ...(region === null ? [] : [region]),
+  ];
+  return `${skuId(record)}/${model ?? ''}/${terms.join('+')}`;
+}
+
+/** FOCUS 1.2, SkuPriceDetails: keys of our own begin with x_, values are no objects. */
+function skuPriceDetails(record: FocusRecord): string | null {
+  if (!hasSku(record)) return null;
+  const { model, tokenClass, serviceTier, isBatch, longContext, region, observable } = record.charge;
+  return JSON.stringify({
+    ...(model === null ? {} : { x_Model: model }),
+    x_TokenClass: tokenClass,
+    x_Tier: serviceTier,
+    ...(isBatch === null ? {} : { x_Batch: isBatch }),
+    ...(longContext === null ? {} : { x_ContextBand: longContext ? 'long' : 'ordinary' }),
+    ...(tokenClass === 'cache_write_5m' ? { x_CacheTtl: '5m' } : {}),
+    ...(tokenClass === 'cache_write_1h' ? { x_CacheTtl: '1h' } : {}),
+    ...(region === null ? {} : { x_Region: region }),
+    ...(observable ? {} : { x_Observable: false }),
+  });
+}
+
+const providerOf = (record: FocusRecord) => FOCUS_SELLERS[record.provider].provider;
+
+/** Columns of every version that is written, of which one knows only some. */
+const FOCUS_COLUMNS: readonly (FocusColumn & { versions?: readonly FocusExportVersion[] })[] = [
+  { name: 'BilledCost', of: (record) => number(record.billedCost) },
+  { name: 'BillingAccountId', of: ({ charge }) => charge.accountId },
+  { name: 'BillingAccountName', of: ({ charge }) => charge.accountId },
+  { name: 'BillingCurrency', of: ({ charge }) => charge.currency },
+  { name: 'BillingPeriodEnd', of: (record) => startOf(record, nextMonth(monthOf(record))) },
+  { name: 'BillingPeriodStart', of: (record) => startOf(record, monthOf(record)) },
+  { name: 'ChargeCategory', of: (record) => record.category },
+  // A bill does not say which month an adjustment corrects, and only corrections of earlier months have a class.
+  { name: 'ChargeClass', of: () => null },
+  { name: 'ChargeDescription', of: (record) => record.description },
+  { name: 'ChargeFrequency', of: ({ category }) => (category === 'Usage' ? 'Usage-Based' : 'One-Time') },
+  { name: 'ChargePeriodEnd', of: endOf },
+  { name: 'ChargePeriodStart', of: (record) => startOf(record, record.day) },
+  // No bill says so yet; rules of other columns ask for it.
+  { name: 'CommitmentDiscountStatus', of: () => null },
+  { name: 'ConsumedQuantity', of: (record) => number(record.consumedQuantity) },
+  { name: 'ConsumedUnit', of: (record) => record.consumedUnit },
+  { name: 'ContractedCost', of: ({ pricing }) => number(pricing.contractedCost) },
+  { name: 'ContractedUnitPrice', of: ({ pricing }) => number(pricing.contractedUnitPrice) },
+  { name: 'EffectiveCost', of: (record) => number(record.effectiveCost) },
+  { name: 'HostProviderName', of: providerOf, versions: ['1.4'] },
+  { name: 'InvoiceDetailId', of: () => null, versions: ['1.4'] },
+  { name: 'InvoiceId', of: () => null },
+  { name: 'InvoiceIssuerName', of: providerOf },
+  { name: 'ListCost', of: ({ pricing }) => number(pricing.listCost) },
+  { name: 'ListUnitPrice', of: ({ pricing }) => number(pricing.listUnitPrice) },
+  { name: 'PricingCategory', of: (record) => (hasSku(record) ? 'Standard' : null) },
+  { name: 'PricingCurrency', of: ({ pricing }) => pricing.currency },
+  {
+    name: 'PricingCurrencyContractedUnitPrice',
+    of: ({ pricing }) => number(pricing.currencyContractedUnitPrice),
+  },
+  {
+    name: 'PricingCurrencyEffectiveCost',
+    of: ({ category, pricing }) => number(category === 'Purchase' ? '0' : pricing.currencyBilled),
+  },
+  { name: 'PricingCurrencyListUnitPrice', of: ({ pricing }) => number(pricing.currencyListUnitPrice) },
+  { name: 'PricingQuantity', of: ({ pricing }) => number(pricing.quantity) },
+  { name: 'PricingUnit', of: ({ pricing }) => pricing.unit },
+  { name: 'ProviderName', of: providerOf, versions: ['1.2'] },
+  {
+    name: 'PublisherName',
+    of: ({ provider, charge }) => publisherOf(provider, charge.model),
+    versions: ['1.2'],
+  },
+  { name: 'RegionId', of: ({ charge }) => charge.region },
+  { name: 'RegionName', of: ({ charge }) => charge.region },
+  { name: 'ServiceCategory', of: () => FOCUS_SERVICE_CATEGORY },
+  { name: 'ServiceName', of: ({ provider }) => FOCUS_SELLERS[provider].service },
+  { name: 'ServiceProviderName', of: providerOf, versions: ['1.4'] },
+  { name: 'ServiceSubcategory', of: () => FOCUS_SERVICE_SUBCATEGORY },
+  { name: 'SkuId', of: skuId },
+  { name: 'SkuMeter', of: (record) => (hasSku(record) ? FOCUS_METERS[record.charge.tokenClass] : null) },
+  { name: 'SkuPriceDetails', of: skuPriceDetails },
+  { name: 'SkuPriceId', of: skuPriceId },
+  { name: 'SubAccountId', of: ({ charge }) => charge.project },
+  { name: 'SubAccountName', of: ({ charge }) => charge.project },
+  {
+    name: 'Tags',
+    of: ({ charge }) => (charge.teamId === null ? null : JSON.stringify({ team_id: charge.teamId })),
+  },
+];
+
+/** Columns of our own, after those of FOCUS (FOCUS 1.2, column handling). */
+const OWN_COLUMNS: readonly FocusColumn[] = [
+  { name: 'x_ChargeCategory', of: ({ charge }) => charge.chargeCategory },
+  { name: 'x_Model', of: ({ charge }) => charge.model },
+  { name: 'x_TokenClass', of: ({ charge }) => charge.tokenClass },
+  { name: 'x_IsBatch', of: ({ charge }) => yesOrNo(charge.isBatch) },
+  { name: 'x_TeamId', of: ({ charge }) => charge.teamId },
+  { name: 'x_ProviderKeyId', of: ({ charge }) => charge.apiKey },
+  { name: 'x_BilledUsd', of: ({ charge }) => usd(charge.amountPico) },
+  { name: 'x_QuantitySource', of: (record) => record.quantitySource },
+  { name: 'x_ListPriceSource', of: ({ pricing }) => pricing.listSource },
+  { name: 'x_ReconStatus', of: ({ match }) => match?.status ?? null },
+  { name: 'x_ReconReason', of: ({ match }) => match?.reason ?? null },
+  { name: 'x_MatchGrade', of: ({ match }) => match?.grade ?? null },
+  { name: 'x_IsProvisional', of: ({ match }) => yesOrNo(match?.provisional) },
+  { name: 'x_ObservedCostUsd', of: ({ match }) => usd(match?.observedPico) },
+  { name: 'x_GapUsd', of: ({ match }) => usd(match?.gapPico) },
+  { name: 'x_ViolationType', of: ({ match }) => match?.finding?.kind ?? null },
+  { name: 'x_FindingId', of: ({ match }) => match?.finding?.id ?? null },
+  { name: 'x_DisputeId', of: ({ match }) => match?.disputeId ?? null },
+];
+
+/** The columns of one version in their order: FOCUS's by name, then ours. */
+export function focusColumnsOf(version: FocusExportVersion): readonly FocusColumn[] {
+  return [
+    ...FOCUS_COLUMNS.filter(({ versions }) => versions === undefined || versions.includes(version)),
+    ...OWN_COLUMNS,
+  ];
+}
+
+/** The versions of FOCUS (FinOps Open Cost and Usage Specification) that are written. */
+export const FOCUS_EXPORT_VERSIONS = ['1.2', '1.4'] as const;
+export type FocusExportVersion = (typeof FOCUS_EXPORT_VERSIONS)[number];
+
+/** ChargeCategory as FOCUS allows it since 1.0. */
+export const FOCUS_CATEGORIES = ['Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'] as const;
+export type FocusCategory = (typeof FOCUS_CATEGORIES)[number];
+
+/** FOCUS 1.2, ServiceCategory and the subcategory of it that language models belong to. */
+export const FOCUS_SERVICE_CATEGORY = 'AI and Machine Learning';
+export const FOCUS_SERVICE_SUBCATEGORY = 'Generative AI';

@@ -2,20 +2,27 @@ import { absPico, decimalFromPico, decimalFromScaled, type Pico } from '../../mo
 import { microsOfDay } from '../../period.js';
 import type { Provider } from '../../providers.js';
 import { DayRates, isTokenClass } from '../../reconciliation/audit/dayRates.js';
-import { apportion } from '../../reconciliation/matching/charge.js';
 import type { ChargePrices, DayCharge } from '../../reconciliation/matching/charges.js';
+import { apportion } from '../../reconciliation/matching/classLines.js';
 import { ALL_ACCOUNTS } from '../../reconciliation/matching/matchDay.js';
 import type { ChargeCategory } from '../billedRow.js';
-import type { ComparedDay, FocusCharge, FocusMatch, FocusPricing, FocusRecord } from './focusCharge.js';
-import type { FocusCategory } from './focusColumns.js';
-import { matchCharges, type UnbilledUse } from './focusMatches.js';
+import type {
+  ComparedDay,
+  FocusCategory,
+  FocusCharge,
+  FocusMatch,
+  FocusPricing,
+  FocusRecord,
+} from './focusCharge.js';
 import {
   type ChargeRatesPerMillion,
   LUMP_UNIT,
+  matchCharges,
   priceless,
   pricePurchase,
   priceUnbilled,
   priceUsage,
+  type UnbilledUse,
 } from './focusPricing.js';
 
 /** FOCUS has no refunds: what is given back and belongs to no other category is an adjustment. */
@@ -31,7 +38,6 @@ const CATEGORIES: Readonly<Record<ChargeCategory, FocusCategory>> = {
 /** What stands for an account in what was compared over all of them. */
 const ANY_ACCOUNT = '(all)';
 
-/** Everything of one provider's day that an export tells. */
 export interface FocusDay {
   provider: Provider;
   day: string;
@@ -42,10 +48,7 @@ export interface FocusDay {
   prices: ChargePrices;
 }
 
-/**
- * The rows of one provider's day: one for each charge, and one at zero for each class of use that was observed and not
- * billed. Their billed costs sum to the day's bill, their observed costs to the computed cost of the days compared.
- */
+/** One row a charge and one at zero for observed unbilled use; sums equal the bill and the computed cost. */
 export function focusRecordsOf(day: FocusDay): FocusRecord[] {
   const names = new ChargeNames(day);
   const usage = day.charges.filter((charge) => charge.chargeCategory === 'usage');
@@ -131,10 +134,7 @@ interface Share {
   agreedPico: Pico | null;
 }
 
-/**
- * The quantity of each charge: its own, else its part of what the usage report counts for the meter, divided as the rows
- * were billed (rows of one meter have one rate, so that this is what was used wherever it is billed exactly).
- */
+/** Each charge's quantity, else its share of the meter's reported usage in proportion to the bill. */
 function quantitiesOf(usage: readonly FocusCharge[], names: ChargeNames): Map<FocusCharge, Share> {
   const rowsOf = new Map<DayCharge, FocusCharge[]>();
   const shares = new Map<FocusCharge, Share>();
@@ -222,7 +222,6 @@ function unitOf(charge: Pick<FocusCharge, 'tokenClass' | 'quantityUnit'>): strin
   return charge.tokenClass === 'requests' ? 'Requests' : unitName(charge.quantityUnit);
 }
 
-/** A unit's name in FOCUS's spelling: words in capitals, plural as it came. */
 function unitName(unit: string | null): string {
   const words = (unit ?? '').split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
   if (words.length === 0) return 'Units';

@@ -1,5 +1,8 @@
-import { decimalFromScaled, divideHalfEven, type Pico } from '../../money.js';
-import type { FocusCharge, FocusPricing } from './focusCharge.js';
+import { absPico, decimalFromScaled, divideHalfEven, type Pico } from '../../money.js';
+import type { ClassLine } from '../../reconciliation/matching/cells.js';
+import { apportion } from '../../reconciliation/matching/classLines.js';
+import type { BilledClass } from '../billedRow.js';
+import type { ComparedDay, FocusCharge, FocusMatch, FocusPricing } from './focusCharge.js';
 
 /** Price lists of language models name their rates by the million tokens. */
 const PRICE_UNIT = '1000000 Tokens';
@@ -21,7 +24,6 @@ const text = (value: bigint, scale: number): string => decimalFromScaled(value, 
 /** In what a charge is priced, and how that becomes what it is billed in. */
 interface PricingMoney {
   currency: string;
-  /** What was billed, in the currency of the prices. */
   billed: bigint;
   /** Whether money comes back: also where so little of it that it is nothing in the currency of the prices. */
   isNegative: boolean;
@@ -50,12 +52,7 @@ function moneyOf({ currency, amountPico, originalAmount }: FocusCharge): Pricing
   };
 }
 
-/**
- * Prices of a usage charge. With rates: quantity in millions × rate, exactly, in as many digits as that takes. In
- * another currency than the rates' the unit price is converted by the bill's own rate and rounded to 1e-12; the costs are
- * its exact product. Without: one charge, at the list price that is known for the whole of it (`listPico`), at the one
- * that the bill names, else at what was billed.
- */
+/** Prices a usage charge: by rates exactly, else as one charge at the known, named or billed price; in the bill's currency. */
 export function priceUsage(
   charge: FocusCharge,
   quantity: bigint | null,
@@ -163,5 +160,93 @@ function priceLump(
     currencyListUnitPrice: text(list * sign, MONEY_SCALE),
     currencyContractedUnitPrice: text(contracted * sign, MONEY_SCALE),
     currencyBilled: text(money.billed, MONEY_SCALE),
+  };
+}
+
+/** Observed use of a model's day that no row of the bill charges. */
+export interface UnbilledUse {
+  day: ComparedDay;
+  line: Pick<ClassLine, 'tokenClass' | 'observedQuantity'>;
+  observedPico: Pico;
+}
+
+/** Divides each model day's computed cost among its charges, by class and then as billed; sums stay exact. */
+export function matchCharges(
+  charges: readonly FocusCharge[],
+  dayOf: (charge: FocusCharge) => ComparedDay | undefined,
+  days: readonly ComparedDay[],
+): { matches: Map<FocusCharge, FocusMatch>; unbilled: UnbilledUse[] } {
+  const members = new Map<ComparedDay, FocusCharge[]>(days.map((day) => [day, []]));
+  const matches = new Map<FocusCharge, FocusMatch>();
+  for (const charge of charges) {
+    const day = dayOf(charge);
+    if (day) members.get(day)?.push(charge);
+    else matches.set(charge, NOT_COMPARED);
+  }
+  const unbilled: UnbilledUse[] = [];
+  for (const [day, own] of members) unbilled.push(...divide(day, own, matches));
+  return { matches, unbilled };
+}
+
+const NOT_COMPARED: FocusMatch = {
+  status: 'not_compared',
+  reason: null,
+  grade: null,
+  provisional: null,
+  observedPico: null,
+  gapPico: null,
+  finding: null,
+  disputeId: null,
+};
+
+function divide(
+  day: ComparedDay,
+  charges: readonly FocusCharge[],
+  matches: Map<FocusCharge, FocusMatch>,
+): UnbilledUse[] {
+  const classes = [
+    ...new Set<BilledClass>([
+      ...day.lines.map((line) => line.tokenClass),
+      ...charges.map((charge) => charge.tokenClass),
+    ]),
+  ];
+  if (classes.length === 0) classes.push('other');
+  const lineOf = (tokenClass: BilledClass) => day.lines.find((line) => line.tokenClass === tokenClass);
+  const weights = classes.map((name) => lineOf(name)?.expectedOfObservedPico ?? 0n);
+  // Where no rate is known the quantities alone say how the cost is made up.
+  const byQuantity = classes.map((name) => lineOf(name)?.observedQuantity ?? 0n);
+  const isPriced = weights.some((weight) => weight > 0n);
+  const shares = apportion(day.ourCostPico, (isPriced ? weights : byQuantity).map(absPico));
+  const unbilled: UnbilledUse[] = [];
+  classes.forEach((tokenClass, at) => {
+    const share = shares[at] ?? 0n;
+    const own = charges.filter((charge) => charge.tokenClass === tokenClass);
+    const observedQuantity = lineOf(tokenClass)?.observedQuantity ?? 0n;
+    if (own.length === 0) {
+      if (share !== 0n || observedQuantity !== 0n)
+        unbilled.push({ day, line: { tokenClass, observedQuantity }, observedPico: share });
+      return;
+    }
+    const parts = apportion(
+      share,
+      own.map((charge) => absPico(charge.amountPico ?? charge.originalAmount)),
+    );
+    own.forEach((charge, index) => {
+      matches.set(charge, matchOf(day, charge, parts[index] ?? 0n));
+    });
+  });
+  return unbilled;
+}
+
+function matchOf(day: ComparedDay, charge: FocusCharge, observedPico: Pico): FocusMatch {
+  return {
+    status: day.matchStatus,
+    reason: day.reason,
+    grade: day.grade,
+    provisional: day.provisional,
+    observedPico,
+    gapPico: charge.amountPico === null ? null : charge.amountPico - observedPico,
+    finding: day.finding,
+    disputeId: day.disputeId,
   };
 }

@@ -1,18 +1,24 @@
 import { DomainError } from '../../errors.js';
 import { parseInstant } from '../../period.js';
 import { type BilledRow, type ChargeCategory, QUANTITY_SCALE } from '../billedRow.js';
-import { findScaled, findText, isPageObject, type PageObject, type PageValue } from '../exactNumber.js';
 import { parseBedrockUsageType } from '../grammars/bedrockUsageType.js';
-import { currencyCodeOf, type FxRate, keepText, keepTextOrNull, toPicoOrNull } from '../pageRow.js';
+import {
+  currencyCodeOf,
+  type FxRate,
+  findScaled,
+  findText,
+  isPageObject,
+  keepText,
+  keepTextOrNull,
+  type PageObject,
+  type PageValue,
+  toPicoOrNull,
+} from '../pageRow.js';
 import { awsCategory, awsUnitTokens } from './awsCur.js';
-import { timesOfDay } from './cells.js';
-import type { DocumentContext, DocumentFormat } from './documentFormat.js';
+import type { DocumentContext, DocumentFormat } from './index.js';
+import { timesOfDay } from './tableFormat.js';
 
-/**
- * Answers of Cost Explorer's GetCostAndUsage by day (AWS Billing and Cost Management API Reference). What a group's keys
- * are is told by GroupDefinitions, never by their place. An answer does not say which record types it was filtered to:
- * it is either grouped by RECORD_TYPE or was asked for by a connection, which knows.
- */
+/** Cost Explorer's GetCostAndUsage by day. GroupDefinitions name the keys; record types come from a group or the request. */
 export const awsCostExplorer: DocumentFormat = {
   format: 'aws_ce_pages',
   name: "an answer of AWS Cost Explorer's GetCostAndUsage",

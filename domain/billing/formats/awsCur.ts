@@ -9,18 +9,15 @@ import {
   cellOf,
   currencyOf,
   decimalOf,
+  type PlainCharge,
   reportOfInvoice,
   requiredDecimal,
+  type TableFormat,
+  type TableRecord,
   textOf,
-} from './cells.js';
-import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
+} from './tableFormat.js';
 
-/**
- * AWS's Cost and Usage Report: one line for each hour (or day), account, product and usage type. CUR 2.0 (Data Exports)
- * names its columns in snake case and keeps the attributes of products in one map; the legacy report writes
- * `lineItem/UsageType` in CSV, and in Parquet the snake case of CUR 2.0 without the map. Column names: AWS Data Exports
- * User Guide, "CUR 2.0 table dictionary", and Cost and Usage Reports User Guide, "Data dictionary".
- */
+/** AWS Cost and Usage Report: CUR 2.0 (snake case, product map) and legacy (AWS user guides, column dictionaries). */
 interface CurColumns {
   /** Unique in a time interval of a report (AWS, Data Exports User Guide, "Identity columns"). */
   identity: readonly string[];
@@ -173,10 +170,7 @@ function rowsOf(record: TableRecord, of: CurColumns, fxRate: FxRate): BilledRow[
   ];
 }
 
-/**
- * A line's id is unique together with its time interval; with what the line says beside it, so that two lines are one only
- * where they say the same.
- */
+/** Unique with its time interval (AWS); with more of the line, so that two lines are one only where they are equal. */
 function identityOf(record: TableRecord, of: CurColumns): string | undefined {
   const id = cellOf(record, of.identity);
   if (id === undefined) return undefined;
@@ -273,10 +267,7 @@ function timeOf(record: TableRecord, columns: readonly string[]): bigint {
   );
 }
 
-/**
- * AWS's record types, which its Cost and Usage Report calls line item types and Cost Explorer the dimension RECORD_TYPE
- * (AWS Data Exports User Guide, "Line item columns"). The same word is written with and without spaces.
- */
+/** AWS record types (Data Exports User Guide, "Line item columns"), written with and without spaces. */
 export const AWS_RECORD_TYPES: Readonly<Record<ChargeCategory, readonly string[]>> = {
   usage: ['Usage', 'DiscountedUsage', 'SavingsPlanCoveredUsage'],
   tax: ['Tax'],
@@ -310,10 +301,7 @@ function compact(type: string): string {
   return type.replace(/[^a-z]/gi, '').toLowerCase();
 }
 
-/**
- * The category of a charge. A negative amount is never usage: netted into it, a day of use would look free. A type that
- * nobody knows is an adjustment: it belongs to the statement and to no call.
- */
+/** A negative amount is never usage; an unknown type is an adjustment, which only the statement shows. */
 export function awsCategory(recordType: string, amount: bigint): ChargeCategory {
   const category = CATEGORY_OF.get(compact(recordType)) ?? 'adjustment';
   return category === 'usage' && amount < 0n ? 'adjustment' : category;

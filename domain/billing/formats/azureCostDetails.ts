@@ -8,19 +8,17 @@ import {
   currencyOf,
   dayOfCell,
   decimalOf,
+  type PlainCharge,
   product,
   reportOfInvoice,
   requiredDecimal,
+  type TableFormat,
+  type TableRecord,
   textOf,
   timesOfDay,
-} from './cells.js';
-import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
+} from './tableFormat.js';
 
-/**
- * Azure's cost details export (also "usage details", "usage and charges file"): one line for each day, resource and
- * meter. The columns are those of Microsoft's cost and usage details schemas: Enterprise Agreement, Microsoft Customer
- * Agreement and pay-as-you-go name them differently and change their case from version to version.
- */
+/** Azure's cost details export; Enterprise Agreement, Customer Agreement and pay-as-you-go name columns differently. */
 const COLUMNS = {
   day: ['date', 'usagedatetime', 'usagedate'],
   periodStart: ['billingperiodstartdate'],
@@ -136,10 +134,7 @@ function countOf(
   return { quantity, quantityUnit: textOf(record, COLUMNS.unit) };
 }
 
-/**
- * The amount in US dollars: as billed in them, as Microsoft converted it (`CostInUsd`), by the rate that was given, or
- * not at all. List and contract prices are for one unit of the meter, in the pricing currency where one is named.
- */
+/** Dollars as billed, as Microsoft converted, or by the given rate; unit prices are in the pricing currency. */
 function moneyOf(
   record: TableRecord,
   original: bigint,

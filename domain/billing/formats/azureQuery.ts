@@ -1,26 +1,24 @@
 import { DomainError } from '../../errors.js';
 import { parseInstant } from '../../period.js';
-import type { BilledRow, ChargeCategory } from '../billedRow.js';
-import { QUANTITY_ONE, QUANTITY_SCALE } from '../billedRow.js';
+import { type BilledRow, type ChargeCategory, QUANTITY_ONE, QUANTITY_SCALE } from '../billedRow.js';
+import { parseAzureMeter } from '../grammars/azureMeter.js';
+import type { ParsedLabel } from '../grammars/parsedLabel.js';
 import {
   ExactNumber,
   findScaled,
   findText,
   isPageObject,
+  keepText,
+  keepTextOrNull,
   type PageObject,
   type PageValue,
-} from '../exactNumber.js';
-import { parseAzureMeter } from '../grammars/azureMeter.js';
-import type { ParsedLabel } from '../grammars/parsedLabel.js';
-import { keepText, keepTextOrNull, toPicoOrNull } from '../pageRow.js';
+  toPicoOrNull,
+} from '../pageRow.js';
 import { azureCategory, azureUnitTokens, resourceOf } from './azureCostDetails.js';
-import { timesOfDay } from './cells.js';
-import type { DocumentContext, DocumentFormat } from './documentFormat.js';
+import type { DocumentContext, DocumentFormat } from './index.js';
+import { timesOfDay } from './tableFormat.js';
 
-/**
- * Lower-case names of the columns of an answer of Azure's Cost Management query, which comes as columns and rows: they
- * are found by name, whatever their order, the cost and the quantity also by the names that the request gave them.
- */
+/** Lower-case columns of a Cost Management answer, found by name, also by the request's aliases. */
 export const AZURE_QUERY_COLUMNS = {
   cost: ['cost', 'pretaxcost', 'totalcost'],
   quantity: ['usagequantity', 'qty'],
@@ -77,7 +75,6 @@ class QueryRow {
   }
 }
 
-/** One row before it is known what its quantity counts. */
 interface ReadRow {
   row: QueryRow;
   label: ParsedLabel;
@@ -103,10 +100,7 @@ export const azureQuery: DocumentFormat = {
   read: (document, context) => ({ rows: azureQueryRows(document, context) }),
 };
 
-/**
- * One answer of the query → cost rows. Money is converted by the rate given, or kept in its currency without one. Error
- * invalid_billing_file naming the row, also where one stands twice: pages of an answer have been seen to overlap.
- */
+/** An answer → cost rows. Error invalid_billing_file naming the row, also for a repeated row: pages have overlapped. */
 function azureQueryRows(document: PageObject, { fxRateOn, seen }: DocumentContext): BilledRow[] {
   const { properties } = document;
   if (!isPageObject(properties) || !Array.isArray(properties.columns) || !Array.isArray(properties.rows))
@@ -158,11 +152,7 @@ function readRow(cells: PageValue, places: ReadonlyMap<ColumnName, number>, at: 
   return { row, label, cost, quantity: row.number('quantity'), unitTokens };
 }
 
-/**
- * The quantity counts units of the meter, as in the cost details (there `UnitOfMeasure` stands beside it). Answers have
- * been published in which it counts tokens. They are told by their rates: read as units, some meter would cost less for
- * a million tokens than any model does.
- */
+/** Some answers count tokens instead of units, which shows in rates below what any model costs. */
 function isImpossible({ label, cost, quantity, unitTokens }: ReadRow): boolean {
   if (!label.recognised || !label.observable || cost <= 0n || quantity === null || quantity <= 0n)
     return false;

@@ -10,17 +10,15 @@ import {
   cellOf,
   currencyOf,
   decimalOf,
+  type PlainCharge,
   reportOfInvoice,
   requiredDecimal,
+  type TableFormat,
+  type TableRecord,
   textOf,
-} from './cells.js';
-import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
+} from './tableFormat.js';
 
-/**
- * Google Cloud's billing export to BigQuery (Google Cloud documentation, "Structure of Standard data export" and of the
- * detailed one), saved as JSON lines or as CSV. CSV has no nested fields, so a query names them: with a dot or an
- * underscore between.
- */
+/** Google Cloud's BigQuery billing export, as JSON lines or CSV, whose queries join nested names with a dot or underscore. */
 const nested = (...path: string[]) => [path.join('.'), path.join('_')] as const;
 const COLUMNS = {
   account: ['billing_account_id'],
@@ -186,10 +184,7 @@ function timeOf(record: TableRecord, columns: readonly string[]): bigint | undef
   );
 }
 
-/**
- * '' for a charge on the invoice of its own month. Use that Google learnt of late stands on a later invoice: it is told
- * apart, so that neither of two months' exports takes the other's place on that day.
- */
+/** '' on the month's own invoice; late use is kept apart, so that neither export replaces the other. */
 function reportOf(record: TableRecord, day: string): string {
   const text = cellOf(record, COLUMNS.month);
   if (text === undefined) return '';

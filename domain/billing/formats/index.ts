@@ -1,15 +1,19 @@
 import { DomainError } from '../../errors.js';
 import type { Provider } from '../../providers.js';
+import type { BilledRow, ChargeCategory } from '../billedRow.js';
+import type { FxRate, PageObject } from '../pageRow.js';
 import { type BillingFormat, factsOfFormat } from '../sources.js';
+import { awsCostExplorer } from './awsCostExplorer.js';
 import { awsCur2, awsCurLegacy } from './awsCur.js';
 import { azureCostDetails } from './azureCostDetails.js';
-import { DOCUMENT_FORMATS } from './documentFormat.js';
+import { azureQuery } from './azureQuery.js';
 import { focus } from './focus.js';
 import { googleBillingExport } from './googleBillingExport.js';
+import { mistralUsage } from './mistralUsage.js';
 import { plainCsv } from './plainCsv.js';
-import type { TableFormat } from './tableFormat.js';
+import type { LeftOut, TableFormat } from './tableFormat.js';
+import { xaiInvoices } from './xaiInvoice.js';
 
-/** Every kind of bill that is a table. */
 export const TABLE_FORMATS: readonly TableFormat[] = [
   plainCsv,
   awsCur2,
@@ -32,10 +36,7 @@ export interface TableHead {
 /** A header with so large a share of a format's columns is most likely of that format. */
 const SIMILAR_SHARE = 0.5;
 
-/**
- * The format of a table: the one declared, else the only one that knows its columns. Error invalid_billing_file naming the
- * nearest format and what it misses.
- */
+/** The declared format, else the only one that knows the columns. Error invalid_billing_file with the nearest. */
 export function formatOfHeader(
   head: TableHead,
   declared: BillingFormat | undefined,
@@ -96,3 +97,33 @@ function readableJson(provider: Provider | undefined): string {
   const whose = provider === undefined ? '' : ` as one of ${provider}`;
   return `this JSON file is no bill that is read${whose}; give ${names.join(', ')} or records with the fields ${plainCsv.required.join(', ')}`;
 }
+
+/** What the documents of one file have in common while they are read one after the other. */
+export interface DocumentContext {
+  /** Given with the file; a rate on the bill itself goes before it. */
+  fxRate: FxRate;
+  /** The same for one day of the bill, where what was given differs by the day. */
+  fxRateOn(day: string): FxRate;
+  /** What the answers were asked for, where a connection asked and they do not say it themselves. */
+  asked: ChargeCategory | undefined;
+  /** Names of what was told already, kept by the format as it likes. */
+  seen: Set<string>;
+}
+
+/** A kind of bill that comes as JSON documents, each of which makes sense as a whole. */
+export interface DocumentFormat {
+  readonly format: BillingFormat;
+  readonly name: string;
+  /** Whether the beginning of a file, whose documents may be cut, looks like this format. */
+  readonly looksLike: RegExp;
+  isDocument(document: PageObject): boolean;
+  /** Error invalid_billing_file naming the field. */
+  read(document: PageObject, context: DocumentContext): { rows: BilledRow[]; leftOut?: LeftOut[] };
+}
+
+export const DOCUMENT_FORMATS: readonly DocumentFormat[] = [
+  azureQuery,
+  awsCostExplorer,
+  mistralUsage,
+  xaiInvoices,
+];

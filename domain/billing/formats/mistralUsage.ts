@@ -2,16 +2,21 @@ import { DomainError } from '../../errors.js';
 import { divideHalfEven } from '../../money.js';
 import { parseInstant } from '../../period.js';
 import { type BilledClass, type BilledRow, QUANTITY_ONE } from '../billedRow.js';
-import { findScaled, findText, isPageObject, type PageObject, type PageValue } from '../exactNumber.js';
-import { emptyRow, type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
-import { timesOfDay } from './cells.js';
-import type { DocumentContext, DocumentFormat } from './documentFormat.js';
+import {
+  emptyRow,
+  type FxRate,
+  findScaled,
+  findText,
+  isPageObject,
+  keepText,
+  type PageObject,
+  type PageValue,
+  toPicoOrNull,
+} from '../pageRow.js';
+import type { DocumentContext, DocumentFormat } from './index.js';
+import { timesOfDay } from './tableFormat.js';
 
-/**
- * Mistral's usage of a month (Mistral documentation, "Usage metrics with the Admin API"): by category and model, entry by
- * entry of a day, `value` units of which `value_paid` are charged, and `prices` of one unit each. What the plan covers
- * is a credit beside the use that it pays for.
- */
+/** Mistral's monthly usage ("Usage metrics with the Admin API"): entries by category and model; plan coverage is a credit. */
 export const mistralUsage: DocumentFormat = {
   format: 'mistral_usage',
   name: 'a usage report of Mistral',

@@ -1,8 +1,15 @@
 import { MICROS_PER_DAY, parseInstant } from '../../period.js';
 import { BILLED_CLASS_NAMES, type BilledRow, categoryOfLabel, findBilledClass } from '../billedRow.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
-import { CellFault, currencyOf, decimalOf, requiredDecimal, textOf } from './cells.js';
-import type { TableFormat, TableRecord } from './tableFormat.js';
+import {
+  CellFault,
+  currencyOf,
+  decimalOf,
+  requiredDecimal,
+  type TableFormat,
+  type TableRecord,
+  textOf,
+} from './tableFormat.js';
 
 /** Columns that must be there, and those that may be. */
 const REQUIRED = ['date', 'model', 'token_class', 'quantity', 'amount_usd'] as const;
@@ -27,10 +34,7 @@ function readDay(text: string): bigint {
   return instant.micros;
 }
 
-/**
- * One record of a plain CSV → a cost row. An empty `quantity` means that the bill gives none. `amount_usd` is in
- * `currency` where that column names another. Error: CellFault naming the column.
- */
+/** A record → a cost row; an empty `quantity` is unknown. Error: CellFault naming the column. */
 function plainCsvRow(record: TableRecord, fxRate: FxRate): BilledRow {
   const day = record.get('date') ?? '';
   const startMicros = readDay(day);

@@ -1,19 +1,17 @@
+import { DomainError } from '../../errors.js';
+import { divideHalfEven, parseScaled } from '../../money.js';
+import { dayOf, MICROS_PER_DAY, microsOfDay, parseInstant } from '../../period.js';
 import type { Provider } from '../../providers.js';
-import type { BilledRow, ChargeCategory } from '../billedRow.js';
-import type { FxRate } from '../pageRow.js';
+import { type BilledRow, type ChargeCategory, QUANTITY_ONE, QUANTITY_SCALE } from '../billedRow.js';
+import { type FxRate, keepText } from '../pageRow.js';
 import type { BillingFormat } from '../sources.js';
 
-/**
- * One record of a table, whatever file it came in: cells by lower-case column name. Fields of nested objects have
- * dotted paths, arrays are JSON text. Empty and null cells are absent. Numbers are exact texts; a floating-point number
- * of a typed file is the shortest decimal that names it.
- */
+/** Cells by lower-case column, dotted paths for nested fields, arrays as JSON; empty cells are absent, numbers exact texts. */
 export type TableRecord = ReadonlyMap<string, string>;
 
 export interface TableOptions {
   /** Whose bill the file was given as. */
   provider: Provider;
-  /** Given with the file; a rate on the bill itself goes before it. */
   fxRate: FxRate;
 }
 
@@ -31,7 +29,6 @@ export interface LeftOut extends Omit<PlainCharge, 'covers'> {
   rows: number;
 }
 
-/** A kind of bill that is a table of records: what its header looks like and how a record is read. */
 export interface TableFormat {
   readonly format: BillingFormat;
   /** With its article, for sentences: `a plain CSV`. */
@@ -42,16 +39,110 @@ export interface TableFormat {
   readonly reads?: ReadonlySet<string>;
   /** Whether a file with these lower-case columns is of this format. Of all formats at most one may say so. */
   isHeader(columns: ReadonlySet<string>): boolean;
-  /**
-   * The rows that a record says. Null for a charge of a service that is no model provider's: it is left out and
-   * counted (`chargeOf`). Error CellFault naming the column.
-   */
+  /** A record's rows; null for a foreign service's charge, which `chargeOf` counts. Error CellFault. */
   rowsOf(record: TableRecord, options: TableOptions): readonly BilledRow[] | null;
-  /**
-   * What no two records of one bill have in common, a text of its own; undefined where the record has none. Absent where
-   * the issuer gives none.
-   */
+  /** Unique within a bill; undefined where the record has none, absent where the issuer has none. */
   identityOf?(record: TableRecord): string | undefined;
   /** What a record charges of which `rowsOf` made no row. Absent where every record becomes rows. Error CellFault. */
   chargeOf?(record: TableRecord): PlainCharge | readonly PlainCharge[];
+}
+
+/** The first of these columns that has a cell; undefined where none has. Exports name one thing by several names. */
+export function cellOf(record: TableRecord, columns: readonly string[]): string | undefined {
+  for (const column of columns) {
+    const text = record.get(column);
+    if (text !== undefined) return text;
+  }
+  return undefined;
+}
+
+/** As `cellOf`, as it is stored. */
+export function textOf(record: TableRecord, columns: readonly string[]): string | null {
+  const text = cellOf(record, columns);
+  return text === undefined ? null : keepText(text);
+}
+
+/** A decimal in 1e-12 units; null where the cells are empty. Error CellFault where it is none. */
+export function decimalOf(record: TableRecord, columns: readonly string[]): bigint | null {
+  for (const column of columns) {
+    const text = record.get(column);
+    if (text === undefined) continue;
+    const value = parseScaled(text, QUANTITY_SCALE);
+    if (value !== undefined) return value;
+    throw new CellFault(column, `${column} must be a decimal number, not "${text.slice(0, 40)}"`);
+  }
+  return null;
+}
+
+/** As `decimalOf`. Error CellFault also where the cells are empty. */
+export function requiredDecimal(record: TableRecord, columns: readonly string[]): bigint {
+  const value = decimalOf(record, columns);
+  if (value !== null) return value;
+  const [column = ''] = columns;
+  throw new CellFault(column, `${column} must be a decimal number, not empty`);
+}
+
+/** A three-letter currency code in capitals. Error CellFault where the cells hold something else; USD where none is. */
+export function currencyOf(record: TableRecord, columns: readonly string[]): string {
+  const text = cellOf(record, columns);
+  if (text === undefined) return 'USD';
+  if (/^[a-z]{3}$/i.test(text)) return text.toUpperCase();
+  throw new CellFault(
+    columns.find((column) => record.has(column)) ?? '',
+    `a currency is three letters such as EUR, not "${text.slice(0, 40)}"`,
+  );
+}
+
+/** Two decimals in 1e-12 units → their product in 1e-12 units, rounded half to even. */
+export function product(a: bigint, b: bigint): bigint {
+  return divideHalfEven(a * b, QUANTITY_ONE);
+}
+
+const US_DATE = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
+
+/** A day as `YYYY-MM-DD`, `M/D/YYYY` or a time of day in UTC. Error CellFault. */
+export function dayOfCell(record: TableRecord, columns: readonly string[]): string {
+  const text = cellOf(record, columns);
+  const [, month, day, year] = US_DATE.exec(text?.split(/[ T]/)[0] ?? '') ?? [];
+  const iso =
+    year === undefined ? text : `${year}-${(month ?? '').padStart(2, '0')}-${(day ?? '').padStart(2, '0')}`;
+  const instant = iso === undefined ? undefined : parseInstant(iso);
+  if (instant) return dayOf(instant.micros);
+  const column = columns.find((name) => record.has(name)) ?? columns[0] ?? '';
+  throw new CellFault(
+    column,
+    `${column} must be a day such as 2026-01-31 or 1/31/2026, not "${(text ?? '').slice(0, 40)}"`,
+  );
+}
+
+/** The half-open times of a UTC day, microseconds. */
+export function timesOfDay(day: string): { periodStartMicros: bigint; periodEndMicros: bigint } {
+  const periodStartMicros = microsOfDay(day);
+  return { periodStartMicros, periodEndMicros: periodStartMicros + MICROS_PER_DAY };
+}
+
+/** The half-open times of a UTC month `YYYY-MM`, microseconds. */
+export function timesOfMonth(month: string): { periodStartMicros: bigint; periodEndMicros: bigint } {
+  const periodStartMicros = microsOfDay(`${month}-01`);
+  // The 32nd day of a month lies in the next one, whichever it is.
+  const next = dayOf(periodStartMicros + 31n * MICROS_PER_DAY).slice(0, 7);
+  return { periodStartMicros, periodEndMicros: microsOfDay(`${next}-01`) };
+}
+
+/** The report of a charge on another period's invoice, so that it adds to its day instead of replacing the day's bill. */
+export function reportOfInvoice(from: string): string {
+  return `invoice ${from.slice(0, 7).replace('-', '')}`;
+}
+
+/** SQL: whether the column of a report's name is that of such charges. */
+export const LATE_REPORTS = 'invoice %';
+
+/** A fault of one cell of a table, by the lower-case name of its column: the reader adds where the record stands. */
+export class CellFault extends DomainError {
+  readonly column: string;
+
+  constructor(column: string, sentence: string) {
+    super('invalid_billing_file', sentence);
+    this.column = column;
+  }
 }

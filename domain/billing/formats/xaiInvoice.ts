@@ -8,16 +8,20 @@ import {
   MONTH_REPORT,
   QUANTITY_SCALE,
 } from '../billedRow.js';
-import { findScaled, findText, isPageObject, type PageObject, type PageValue } from '../exactNumber.js';
-import { emptyRow, keepText, toPicoOrNull } from '../pageRow.js';
-import { timesOfMonth } from './cells.js';
-import type { DocumentContext, DocumentFormat } from './documentFormat.js';
+import {
+  emptyRow,
+  findScaled,
+  findText,
+  isPageObject,
+  keepText,
+  type PageObject,
+  type PageValue,
+  toPicoOrNull,
+} from '../pageRow.js';
+import type { DocumentContext, DocumentFormat } from './index.js';
+import { timesOfMonth } from './tableFormat.js';
 
-/**
- * xAI's invoices (xAI documentation, "Management API: billing"): the answer of `/invoices` and the preview of the open
- * month, saved as they came. Amounts are whole cents. An invoice's lines are of a month: they enter its statement, and no
- * day's comparison.
- */
+/** xAI's invoices ("Management API: billing"), in whole cents; lines are monthly and enter the statement only. */
 export const xaiInvoices: DocumentFormat = {
   format: 'xai_invoices',
   name: 'an answer of xAI about invoices',
@@ -28,7 +32,6 @@ export const xaiInvoices: DocumentFormat = {
 
 interface Invoice {
   content: PageObject;
-  /** `YYYY-MM` */
   month: string;
 }
 

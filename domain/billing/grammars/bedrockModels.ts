@@ -1,8 +1,4 @@
-/**
- * How Bedrock's bills write its models: `Claude4.6Sonnet`, `NovaPro`, `gpt-oss-120b`, `Claude Sonnet 4.6`, or the id of
- * the model itself. The ids are those of the price list; where a region group's price differs from the model's own, the
- * id with the group's prefix is the price list's, as inference profiles are named (`us.`, `eu.`, `global.`, …).
- */
+/** Bedrock's spellings of models → ids of the price list, with the group's prefix (`us.`, `eu.`) where its price differs. */
 
 /** Ids by vendor, each with the groups whose price is not the model's own. */
 const MODELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -205,7 +201,6 @@ const GROUPS: readonly [RegExp, readonly string[]][] = [
 ];
 
 interface Model {
-  /** With its vendor, without a group. */
   id: string;
   groups: ReadonlySet<string>;
 }
@@ -239,10 +234,7 @@ function withoutVersion(name: string): string {
   return /\d/.test(short) || short.includes('-') ? short : dateless;
 }
 
-/**
- * The same text for every spelling of a name: its letters in their order, then its numbers in theirs, since bills put a
- * version before the name's last word and ids behind it.
- */
+/** Equal for every spelling of a name: letters in order, then numbers in order. */
 function nameKey(name: string): string {
   const parts = name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? [];
   const words = parts.filter((part) => !/\d/.test(part)).map((word) => word.toLowerCase());
@@ -252,10 +244,7 @@ function nameKey(name: string): string {
   return `${words.filter((word) => !EMPTY_WORDS.has(word)).join('')}#${told.join('.')}`;
 }
 
-/**
- * The price list's id of a model as a bill names it, in the region of the bill's code (`USE1`; '' where it tells none),
- * or served from anywhere (`isGlobal`). Null where no model of the list has that name.
- */
+/** The id of a billed name in a region (`USE1`; '' unknown) or global; null for an unknown name. */
 export function bedrockModelOf(name: string, regionCode: string, isGlobal: boolean): string | null {
   const model = BY_ID.get(name) ?? BY_NAME.get(nameKey(name)) ?? BY_NAME.get(nameKey(withoutVendor(name)));
   if (!model) return null;

@@ -178,10 +178,7 @@ export interface BedrockAttributes {
   feature?: string | undefined;
 }
 
-/**
- * As `parseBedrockUsageType`, with the product's attributes before the usage type where they are given and understood:
- * they are fields of their own, the usage type is a label.
- */
+/** As `parseBedrockUsageType`; the product's attributes count before the usage type, which is only a label. */
 export function parseBedrockCharge(
   usageType: string,
   productName: string,

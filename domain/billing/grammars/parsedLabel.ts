@@ -19,7 +19,6 @@ export interface ParsedLabel {
   observable: boolean;
 }
 
-/** A label that was not understood. */
 export const UNKNOWN_LABEL: ParsedLabel = {
   recognised: false,
   model: null,
@@ -31,7 +30,6 @@ export const UNKNOWN_LABEL: ParsedLabel = {
   observable: true,
 };
 
-/** A charge that is understood and that no call can show. */
 export const UNOBSERVABLE_LABEL: ParsedLabel = {
   ...UNKNOWN_LABEL,
   recognised: true,

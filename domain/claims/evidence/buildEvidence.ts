@@ -11,10 +11,9 @@ import { isoFromMicros } from '../../period.js';
 import type { PricedModel } from '../../pricing/pricedModel.js';
 import type { Circumstances, DayRates } from '../../reconciliation/audit/dayRates.js';
 import { ENGINE_VERSION } from '../../reconciliation/matching/inputMark.js';
-import { claimCents, dollarsText } from '../claimAmount.js';
 import type { DraftClaim, DraftDispute, NettedUndercharge } from '../draft.js';
+import { claimCents, dollarsText } from '../financialSummary.js';
 import { withUsageReportParts } from './claimCsv.js';
-import type { EvidencePriceSource, EvidenceRate } from './claimEvidence.js';
 import {
   type ClaimEvidence,
   EVIDENCE_FORMAT,
@@ -25,6 +24,8 @@ import {
   type EvidenceMatch,
   type EvidenceObserved,
   type EvidencePage,
+  type EvidencePriceSource,
+  type EvidenceRate,
   type EvidenceRow,
   type EvidenceSample,
   type EvidenceUndercharge,
@@ -33,7 +34,6 @@ import type { CellDraft } from './claimedCells.js';
 
 /** The object of evidence from what was gathered: texts and numbers of what is exact inside. */
 
-/** Everything that evidence is made of. */
 interface GatheredEvidence {
   draft: DraftClaim;
   organization: { id: string; name: string };
@@ -247,10 +247,7 @@ function totalsOf(draft: DraftClaim): ClaimEvidence['totals'] {
   };
 }
 
-/**
- * The public price collections that list prices rest on, and where each can be read. What they say is checked against each
- * other; their own pages name the provider's price page of each model.
- */
+/** Public price collections behind list prices; their pages name each model's price page. */
 const COLLECTIONS: Readonly<Record<string, { name: string; url: string }>> = {
   litellm: {
     name: 'LiteLLM model price map',

@@ -1,7 +1,7 @@
 import { csvText } from '../../csv.js';
 import { decimalFromScaled, parseScaled } from '../../money.js';
-import { dollarsText } from '../claimAmount.js';
-import type { ClaimEvidence, EvidenceCell } from './claimEvidence.js';
+import { dollarsText } from '../financialSummary.js';
+import { type ClaimEvidence, EVIDENCE_FORMAT, type EvidenceCell } from './claimEvidence.js';
 
 const COLUMNS = [
   'dispute_id',
@@ -23,11 +23,7 @@ const COLUMNS = [
   'basis',
 ] as const;
 
-/**
- * The claim line by line: one line for each day and class, one for each undercharge that is netted, the total, and the credit
- * that is asked for. Dollars are exact, so the lines sum to the total; the credit is the total rounded down to the cent.
- * Cells that a spreadsheet would take for a formula begin with an apostrophe.
- */
+/** The claim line by line with exact dollars, totals, and the credit rounded down; formula cells get an apostrophe. */
 export function claimCsv(evidence: ClaimEvidence): string {
   const { totals } = evidence;
   const netted = evidence.undercharges.map((one) => ({
@@ -81,18 +77,12 @@ function cellText(value: string): string {
   return NUMBER.test(value) ? value : csvText(value);
 }
 
-/**
- * The part of the provider's usage report that belongs to each line of a claim. A bill may charge on several lines, as
- * short and long requests, what the report counts in one record.
- */
+/** The usage report's part of each line: a bill may split over lines what the report counts in one record. */
 
 /** Quantities have twelve digits behind the point. */
 const DIGITS = 12;
 
-/**
- * Lines with `usage_report_quantity` as their own part and `usage_report_total_quantity` as the sum of their rows. Lines
- * whose part is known are returned as they are. The parts of lines that share rows add up to the sum of the rows.
- */
+/** Fills `usage_report_quantity` and its total; parts of lines that share rows add up to the rows. */
 export function withUsageReportParts(cells: readonly EvidenceCell[]): EvidenceCell[] {
   const parts = new Map<EvidenceCell, string>();
   for (const group of groupsOfReport(cells)) {
@@ -119,10 +109,7 @@ function groupsOfReport(cells: readonly EvidenceCell[]): EvidenceCell[][] {
   return [...groups.values()];
 }
 
-/**
- * As the calls divide it where they account for all that the report counts, else in proportion to what is billed: a
- * charge that counts more than the report is taken to do so alike on all lines.
- */
+/** By the calls where they account for the report, else in proportion to the bill. */
 function partsOf(total: bigint, lines: readonly EvidenceCell[]): bigint[] {
   if (lines.length === 1) return [total];
   const observed = lines.map((line) => scaled(line.observed_quantity));
@@ -145,3 +132,53 @@ function inProportion(total: bigint, weights: readonly bigint[]): bigint[] {
 const ONE = 10n ** BigInt(DIGITS);
 const sumOf = (list: readonly bigint[]): bigint => list.reduce((sum, one) => sum + one, 0n);
 const scaled = (text: string | null): bigint => (text === null ? 0n : (parseScaled(text, DIGITS) ?? 0n));
+
+/** A file of a pack, as its manifest lists it. */
+export interface PackedFile {
+  name: string;
+  mediaType: string;
+  sizeBytes: number;
+  sha256: string;
+}
+
+/** The text of `manifest.json`: every other file of a pack with its sha256, in their order. */
+export function packManifest(
+  of: { claimId: string; evidenceSha256: string },
+  files: readonly PackedFile[],
+): string {
+  const manifest = {
+    format: EVIDENCE_FORMAT,
+    claim_id: of.claimId,
+    evidence_sha256: of.evidenceSha256,
+    files: files.map(({ name, mediaType, sizeBytes, sha256 }) => ({
+      path: name,
+      media_type: mediaType,
+      size_bytes: sizeBytes,
+      sha256,
+    })),
+  };
+  return `${JSON.stringify(manifest, null, 1)}\n`;
+}
+
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue | undefined };
+
+/** Canonical JSON: no spaces, names in UTF-16 order; its UTF-8 bytes are hashed, whoever rebuilds the value. */
+export function canonicalJson(value: JsonValue): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (isList(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const parts = Object.keys(value)
+    .sort()
+    .flatMap((name) => {
+      const one = value[name];
+      return one === undefined ? [] : [`${JSON.stringify(name)}:${canonicalJson(one)}`];
+    });
+  return `{${parts.join(',')}}`;
+}
+
+const isList = (value: object): value is readonly JsonValue[] => Array.isArray(value);

@@ -1,5 +1,5 @@
 import { decimalFromPico, type Pico, picoFromDecimal, usdNumberFromPico } from '../../money.js';
-import { claimCents, dollarsText } from '../claimAmount.js';
+import { claimCents, dollarsText } from '../financialSummary.js';
 import { withUsageReportParts } from './claimCsv.js';
 import type { ClaimEvidence, EvidenceDispute } from './claimEvidence.js';
 import {
@@ -334,10 +334,7 @@ function findingsTable(disputes: readonly EvidenceDispute[], evidence: ClaimEvid
 
 const centsOf = (exact: string): bigint => claimCents(picoFromDecimal(exact) ?? 0n);
 
-/**
- * In whole cents that add up: charged, difference and credit are rounded as everywhere in the claim, and what lies between
- * two of them is the difference of the two.
- */
+/** Whole cents that add up: the difference of two rounded figures is shown between them. */
 function sumsOf({ totals }: ClaimEvidence): Pick<Summary, 'sums' | 'sumsNote'> {
   const charged = centsOf(totals.billed_usd_exact);
   const difference = centsOf(totals.disputed_usd_exact);

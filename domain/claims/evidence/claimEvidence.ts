@@ -3,7 +3,7 @@
  * `claim.json` of its pack (docs/evidence.md). Amounts are numbers of dollars as everywhere on the wire; beside each whose
  * digits matter stands its exact decimal under the same name with `_exact`.
  */
-import type { JsonValue } from './packManifest.js';
+import type { JsonValue } from './claimCsv.js';
 
 export const EVIDENCE_FORMAT = 'trueup-claim-evidence/1';
 
@@ -36,7 +36,6 @@ export interface EvidenceRow {
 /** A part of a cell's quantity, and the rate that holds for it. */
 export interface EvidencePart {
   quantity: string;
-  /** Id of a rate of `pricing_snapshot.rates`. */
   rate: string;
 }
 
@@ -83,11 +82,7 @@ export interface EvidenceCell {
   quantity_rows: readonly EvidenceRow[];
   /** Where units are too many: the line's part of the provider's own usage report; null where the report does not count it. */
   usage_report_quantity: string | null;
-  /**
-   * Sum of `usage_report_rows`. It is more than the line's part where the report counts together what the bill charges on
-   * several lines: those lines have the same rows, and their parts add up to it. Older evidence lacks it, and has the sum
-   * as the quantity of each line.
-   */
+  /** Sum of `usage_report_rows`; lines that share rows have parts that add up to it. Absent in older evidence. */
   usage_report_total_quantity?: string | null;
   usage_report_rows: readonly EvidenceRow[];
 }

@@ -1,11 +1,10 @@
-import type { BilledRow } from '../../billing/billedRow.js';
-import { QUANTITY_ONE } from '../../billing/billedRow.js';
+import { type BilledRow, QUANTITY_ONE } from '../../billing/billedRow.js';
 import { divideHalfEven, type Pico } from '../../money.js';
-import type { SeriesDayEvidence } from '../../reconciliation/evidence/seriesDay.js';
+import type { SeriesDayEvidence } from '../../reconciliation/evidence/evidenceText.js';
 import type { MeterDay, SeriesDay } from '../../reconciliation/hypotheses/hypothesis.js';
 import type { MeterImpact } from '../../reconciliation/inference/decompose.js';
 import type { ExplainedImpacts } from '../../reconciliation/inference/explainSeries.js';
-import { billedRate, chargeProduct } from '../../reconciliation/matching/charge.js';
+import { billedRate, chargeProduct } from '../../reconciliation/matching/classLines.js';
 import { QUANTITY_KINDS } from '../../reconciliation/taxonomy.js';
 import type { DisputedDay, DraftDispute } from '../draft.js';
 import type { RateRegister } from './buildEvidence.js';
@@ -34,16 +33,12 @@ export interface CellDraft {
   expectedRate: Pico | null;
 }
 
-/** A series of a claim: what is published of its days, and what the engine makes of them. */
 interface ExplainedSeries {
   explained: readonly ExplainedImpacts[];
   evidence: ReadonlyMap<string, SeriesDayEvidence>;
 }
 
-/**
- * The cells of a dispute, day by day. `explained` is what the engine makes of the series today; where that is no longer
- * what the dispute was opened on, to the pico-dollar, the day is one cell as the dispute states it.
- */
+/** A dispute's cells by day; where the engine explains the series differently now, the day is one cell as stated. */
 export function cellsOfDispute(
   dispute: DraftDispute,
   { explained, evidence }: ExplainedSeries,
@@ -200,7 +195,6 @@ type MeterRow = Pick<
 >;
 
 interface CellRows<Row> {
-  /** Rows with money. */
   cost: Row[];
   /** Rows of the provider's usage report that give the quantity; empty where the bill itself does. */
   usage: Row[];

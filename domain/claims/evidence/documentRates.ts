@@ -71,7 +71,6 @@ export function rightRateName(rates: readonly EvidenceRate[]): string {
   return rates.some(isAgreed) ? 'List or agreed rate' : 'List rate';
 }
 
-/** The rates that cells rest on. */
 export function ratesOf(cells: readonly EvidenceCell[], { pricing_snapshot }: ClaimEvidence): EvidenceRate[] {
   const ids = new Set(cells.flatMap(({ parts }) => parts.map(({ rate }) => rate)));
   return pricing_snapshot.rates.filter(({ id }) => ids.has(id));
@@ -216,10 +215,7 @@ function sourceText(rate: EvidenceRate, named: ReadonlyMap<string, string>): str
 const CHANGES_MAX = 6;
 const MODEL_CHARS = 32;
 
-/**
- * Rates as charged beside the rates that are right, those with the largest difference first; undefined where no rate is
- * disputed. `more`: how many are not shown.
- */
+/** Charged beside right rates, the largest differences first; undefined where no rate is disputed. */
 export function rateChanges(
   evidence: ClaimEvidence,
   rowsMax: number,

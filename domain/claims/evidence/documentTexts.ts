@@ -80,10 +80,7 @@ export const providerName = ({ claim }: ClaimEvidence): string =>
 export const billZone = ({ claim }: ClaimEvidence): string =>
   claim.provider === 'google' ? 'Pacific Time' : 'UTC';
 
-/**
- * The sentence of a finding that states its impact. The document states each amount in its tables, where it is rounded
- * with the claim.
- */
+/** The document shows amounts in its tables, where they are rounded with the claim. */
 const IMPACT =
   / The bill is \$[\d,.]+ (?:too (?:much|little)|(?:above|below) what these events cost) on [^.]*\./;
 
@@ -96,10 +93,7 @@ export function faultText({ reason }: EvidenceDispute, provider: string): string
   return withDays(fault);
 }
 
-/**
- * At most `max` items of groups, one of each group in turn, so that no group is left out while another has several. The
- * items of a group are at even distances, and all are in the order in which they were given.
- */
+/** At most `max` items, one of each group in turn at even distances, in the given order. */
 export function takeInTurns<Item>(groups: readonly (readonly Item[])[], max: number): Item[] {
   const counts = groups.map(() => 0);
   let left = max;

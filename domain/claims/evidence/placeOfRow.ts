@@ -1,18 +1,15 @@
-import type { BilledRow } from '../../billing/billedRow.js';
-import { QUANTITY_SCALE } from '../../billing/billedRow.js';
+import { type BilledRow, QUANTITY_SCALE } from '../../billing/billedRow.js';
 import { parseFxRate, toPicoOrNull } from '../../billing/pageRow.js';
 import { divideHalfEven, parseScaled } from '../../money.js';
 import type { EvidenceRow, EvidenceTerm } from './claimEvidence.js';
 
 /** Where on a record of a page the numbers of a row stand. */
 
-/** What of a row has to be found. */
 type RowToPlace = Pick<
   BilledRow,
   'feed' | 'tokenClass' | 'quantity' | 'amountPico' | 'currency' | 'originalAmount'
 >;
 
-/** A record that may say it. */
 interface RecordToSearch {
   document: number;
   at: string;
@@ -92,10 +89,7 @@ export type RecordNumbers = ReadonlyMap<string, string>;
 /** Bills count in units, in thousands of them, in cents. */
 const FACTORS = ['1', '0.01', '1000', '1000000', '100', '10', '10000', '100000'] as const;
 
-/**
- * What classes of a usage report are made of: they are told as a whole and as parts of it. The longest of these that
- * comes to the quantity holds.
- */
+/** Report classes given as a whole and as parts; the longest match counts. */
 const DIFFERENCES: readonly (readonly [whole: string, ...parts: string[]])[] = [
   ['/input_tokens', '/input_cached_tokens', '/input_cache_write_tokens', '/input_audio_tokens'],
   ['/input_tokens', '/input_cached_tokens', '/input_cache_write_tokens'],
@@ -124,10 +118,7 @@ function scaledOf(numbers: RecordNumbers, at: string): bigint | undefined {
   return text === undefined ? undefined : parseScaled(text, DIGITS);
 }
 
-/**
- * Terms that come to `wanted` (1e-12 units) exactly; undefined where none do. Of several numbers that are the same the
- * first that `preferred` names is meant, then the first of the record.
- */
+/** Terms that equal `wanted` exactly; among equal numbers the first in `preferred`, then in the record. */
 function findTerms(
   numbers: RecordNumbers,
   wanted: bigint,

@@ -1,6 +1,8 @@
+import type { TokenUsage } from '../../events/event.js';
 import type { Pico } from '../../money.js';
-import { Recent } from './recent.js';
-import { inputTokensOf, type ReplayedCall, tokensOf } from './replayedCall.js';
+import { priceCall } from '../../pricing/cost.js';
+import type { PriceBook } from '../../pricing/priceBook.js';
+import type { Biller } from '../../providers.js';
 import type { Rule } from './rule.js';
 
 /** Why a rule could not judge a call that it is for. */
@@ -42,7 +44,6 @@ const MICROS_PER_SECOND = 1_000_000n;
 
 const REMEMBERS_NOTHING = { letThrough: () => undefined, size: 0, forget: () => undefined, forgotten: 0 };
 
-/** The judge of a rule; undefined for a rule that blocks nothing. */
 export function judgeOf(rule: Rule): Judge | undefined {
   switch (rule.type) {
     case 'token_ceiling':
@@ -213,4 +214,102 @@ function keyOf(call: ReplayedCall): { text: string } | 'no_prompts' | 'no_usage'
   if (input === null) return 'no_usage';
   // The model comes last: it alone may have blanks.
   return { text: `${call.promptHash} ${input} ${call.billedBy} ${call.model}` };
+}
+
+/** What is remembered by a key, in the order in which it was last noted: so that the oldest can go first. */
+export class Recent<V> {
+  readonly #byKey = new Map<string, V>();
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  get(key: string): V | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** Remembers it as the newest. */
+  note(key: string, value: V): void {
+    this.#byKey.delete(key);
+    this.#byKey.set(key, value);
+  }
+
+  /** Forgets the oldest for as long as `isOver` says so of them. Looks at one more than it forgets. */
+  forgetWhile(isOver: (value: V) => boolean): void {
+    for (const [key, value] of this.#byKey) {
+      if (!isOver(value)) return;
+      this.#byKey.delete(key);
+    }
+  }
+
+  /** Forgets the older half; returns how many those were. */
+  forgetHalf(): number {
+    let left = Math.ceil(this.#byKey.size / 2);
+    const forgotten = left;
+    this.forgetWhile(() => {
+      left -= 1;
+      return left >= 0;
+    });
+    return forgotten;
+  }
+}
+
+/** A stored call as far as rules look at it. Superseded and blocked events are none. */
+export interface ReplayedCall {
+  /** uuid of the event. */
+  id: string;
+  timestampMicros: bigint;
+  status: 'ok' | 'error' | 'cancelled';
+  billedBy: Biller;
+  model: string;
+  teamId: string | null;
+  feature: string | null;
+  /** '' for a call of no session. */
+  sessionId: string;
+  /** `unknown` where nobody told. */
+  stopReason: string;
+  /** Null where none was told. */
+  usage: TokenUsage | null;
+  /** It consumed something that nobody told: its usage is not known, and not zero. */
+  unmetered: boolean;
+  isBatch: boolean;
+  serviceTier: string | null;
+  /** What tells equal prompts; null where no prompt was sent. */
+  promptHash: string | null;
+  /** What the event says that it cost; null: unpriced, which is not free. */
+  costPico: Pico | null;
+}
+
+/** The order in which calls are judged: by time, and by id where the time is the same. */
+export function compareCalls(
+  left: Pick<ReplayedCall, 'id' | 'timestampMicros'>,
+  right: Pick<ReplayedCall, 'id' | 'timestampMicros'>,
+): number {
+  if (left.timestampMicros !== right.timestampMicros)
+    return left.timestampMicros < right.timestampMicros ? -1 : 1;
+  return left.id < right.id ? -1 : left.id > right.id ? 1 : 0;
+}
+
+/** The whole input of a call, cached or not; null where nobody told. */
+export function inputTokensOf({ usage, unmetered }: ReplayedCall): number | null {
+  if (usage === null) return unmetered ? null : 0;
+  return usage.input + usage.inputAudio + usage.cacheRead + usage.cacheCreation;
+}
+
+export function tokensOf(call: ReplayedCall): number | null {
+  const input = inputTokensOf(call);
+  return input === null ? null : input + (call.usage ? call.usage.output + call.usage.outputAudio : 0);
+}
+
+/** The call's tokens at another model's price, same biller, time, tier and batch; null without a price or usage. */
+export function costAs(book: PriceBook, call: ReplayedCall, model: string): Pico | null {
+  if (call.usage === null) return call.unmetered ? null : 0n;
+  return priceCall(book, {
+    biller: call.billedBy,
+    model,
+    atMicros: call.timestampMicros,
+    usage: call.usage,
+    isBatch: call.isBatch,
+    serviceTier: call.serviceTier,
+  }).computedPico;
 }

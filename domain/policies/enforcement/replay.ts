@@ -1,12 +1,8 @@
-/**
- * What rules would have saved: real calls, one after the other, held against the rules as if wrappers had obeyed them.
- * A call that a rule blocks is not there for the calls after it; one that goes to a cheaper model costs less from then
- * on. docs/enforcement.md, "What the rules would save".
- */
 import type { Pico } from '../../money.js';
-import { type Judge, judgeOf, type UnjudgedReason } from './judges.js';
-import { compareCalls, type ReplayedCall } from './replayedCall.js';
+import { compareCalls, type Judge, judgeOf, type ReplayedCall, type UnjudgedReason } from './judges.js';
 import { isInScope, type Rule } from './rule.js';
+
+/** Savings of rules over real calls in order: a blocked call is absent for later ones (docs/enforcement.md). */
 
 /** Why no dollars are told of a call that a rule would have stopped or changed. */
 export const UNPRICED_REASONS = ['call_unpriced', 'no_price_for_model'] as const;
@@ -15,7 +11,6 @@ export type UnpricedReason = (typeof UNPRICED_REASONS)[number];
 export const MODELED_ACTIONS = ['block', 'downgrade'] as const;
 export type ModeledAction = (typeof MODELED_ACTIONS)[number];
 
-/** What becomes of a call under the rules. */
 export interface Verdict {
   ruleId: string;
   action: ModeledAction;
@@ -30,7 +25,6 @@ export interface RuleFindings {
   asked: number;
   blocked: number;
   downgraded: number;
-  /** Exact. */
   savedPico: Pico;
   unpriced: Partial<Record<UnpricedReason, number>>;
   unjudged: Partial<Record<UnjudgedReason, number>>;
@@ -82,10 +76,7 @@ export class Replay {
     }));
   }
 
-  /**
-   * The next call, in the order of `compareCalls`; undefined when the rules leave it as it was. Throws RangeError for a
-   * call that lies before the last one.
-   */
+  /** Calls in the order of `compareCalls`; undefined when unchanged. @throws RangeError for an earlier call. */
   take(call: ReplayedCall): Verdict | undefined {
     if (this.#last && compareCalls(this.#last, call) >= 0)
       throw new RangeError('calls are replayed in the order of their times, each once');
@@ -101,7 +92,6 @@ export class Replay {
     return downgrade;
   }
 
-  /** What each rule has come to so far, in the rules' order. */
   findings(): RuleFindings[] {
     return this.#standing.map(({ findings, judge }) => ({ ...findings, forgotten: judge?.forgotten ?? 0 }));
   }
@@ -155,7 +145,7 @@ function block(findings: RuleFindings, { costPico }: ReplayedCall): Verdict {
   return note(findings, { ruleId: findings.ruleId, action: 'block', savedPico: costPico, unpricedReason });
 }
 
-function note(findings: RuleFindings, verdict: Verdict): Verdict {
+export function note(findings: RuleFindings, verdict: Verdict): Verdict {
   findings.savedPico += verdict.savedPico ?? 0n;
   const { unpricedReason: reason } = verdict;
   if (reason !== null) findings.unpriced[reason] = (findings.unpriced[reason] ?? 0) + 1;
@@ -165,3 +155,7 @@ function note(findings: RuleFindings, verdict: Verdict): Verdict {
 function atLeastZero(pico: Pico): Pico {
   return pico < 0n ? 0n : pico;
 }
+
+/** Why a savings run was opened. */
+export const SAVINGS_CAUSES = ['request', 'rule_change', 'schedule'] as const;
+export type SavingsCause = (typeof SAVINGS_CAUSES)[number];

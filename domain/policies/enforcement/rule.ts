@@ -1,8 +1,4 @@
-/**
- * Rules that a client's wrapper judges a call by before it is made. The service stores the rules, tells them to
- * wrappers, and works out what they would have saved; it stands in no call's way itself. docs/enforcement.md says what
- * each type means.
- */
+/** Rules that wrappers apply before a call; the service stores, distributes and models them (docs/enforcement.md). */
 import type { Pico } from '../../money.js';
 
 export const RULE_TYPES = [
@@ -18,7 +14,6 @@ export type RuleType = (typeof RULE_TYPES)[number];
 export const RULE_MODES = ['block', 'observe'] as const;
 export type RuleMode = (typeof RULE_MODES)[number];
 
-/** What each type is told. */
 export interface RuleConfigs {
   /** A call of more tokens than these, of all classes together. */
   token_ceiling: { maxTokens: number };
@@ -63,7 +58,6 @@ export const BUDGET_DECIMALS = 6;
 export const WINDOW_SECONDS_MAX = 86_400;
 export const TOOL_CALLS_MAX = 100_000;
 
-/** Whether a call is one of those that a rule is for. */
 export function isInScope(
   scope: RuleScope,
   call: { teamId: string | null; feature: string | null; model: string },
@@ -75,10 +69,7 @@ export function isInScope(
   );
 }
 
-/**
- * What is wrong with a rule as a whole, by the names on the wire; undefined when nothing is. What each field may be is
- * checked before.
- */
+/** A fault of a rule as a whole; fields are checked before. */
 export function findRuleFault(
   rule: Pick<Rule, 'type' | 'config' | 'scope'>,
 ): { field: string; message: string } | undefined {

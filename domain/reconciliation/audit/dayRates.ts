@@ -4,8 +4,8 @@ import { divideHalfEven, type Pico } from '../../money.js';
 import { type ExpectedRates, expectedRatesOf } from '../../pricing/cost.js';
 import type { PriceBook } from '../../pricing/priceBook.js';
 import type { PricedModel } from '../../pricing/pricedModel.js';
+import { listedRate, sourceKey } from '../../pricing/priceStatement.js';
 import { BATCH_TIER, normaliseServiceTier } from '../../pricing/rateCards.js';
-import { listedRate, sourceKey } from '../../pricing/rateSources.js';
 import type { Provider } from '../../providers.js';
 
 /** What a quantity was used under, as far as prices differ by it. */
@@ -41,7 +41,6 @@ export function isTokenClass(name: BilledClass): name is TokenClass {
   return (TOKEN_CLASSES as readonly string[]).includes(name);
 }
 
-/** The prices of one provider on one day, as the matching asks for them. */
 export class DayRates {
   readonly #book: PriceBook;
   readonly #provider: Provider;
@@ -55,15 +54,11 @@ export class DayRates {
     this.#atMicros = dayMicros;
   }
 
-  /**
-   * What tells whether two ids are one model: the id of the price entry, which aliases and snapshots with the same
-   * price share. Ids without a price go by their family, marked so that they never meet an entry by chance.
-   */
+  /** Equal for ids of one model: the price entry, else the family with a mark that no entry has. */
   entryKey(model: string): string {
     return this.#find(model)?.entry.model ?? `~${this.family(model)}`;
   }
 
-  /** The name to show for an entry key. */
   nameOf(entryKey: string): string {
     return entryKey.startsWith('~') ? entryKey.slice(1) : entryKey;
   }
@@ -255,4 +250,21 @@ function ratesUnder(priced: PricedModel, circumstances: Circumstances): Expected
 function regionFactor(priced: PricedModel, region: string | null): bigint | undefined {
   const factor = region === null ? undefined : priced.entry.facts.regionalMultipliers[region];
   return factor === undefined ? undefined : BigInt(Math.round(factor * Number(FACTOR_SCALE)));
+}
+
+const HALVES = 200n;
+
+/** The prices of a provider's day, all lower by so many percent, in halves: terms that nobody entered. */
+export class DiscountedRates extends DayRates {
+  readonly #left: bigint;
+
+  constructor(book: PriceBook, provider: Provider, dayMicros: bigint, percent: number) {
+    super(book, provider, dayMicros);
+    this.#left = HALVES - BigInt(Math.round(percent * 2));
+  }
+
+  override rate(...asked: Parameters<DayRates['rate']>): ReturnType<DayRates['rate']> {
+    const found = super.rate(...asked);
+    return found && { ...found, rate: divideHalfEven(found.rate * this.#left, HALVES) };
+  }
 }

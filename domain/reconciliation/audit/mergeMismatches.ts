@@ -1,6 +1,10 @@
 import { decimalFromPico } from '../../money.js';
 import { shiftDay } from '../../period.js';
 import type { RateMismatch } from '../matching/cells.js';
+import { billedRate } from '../matching/classLines.js';
+import type { Meter } from '../matching/meters.js';
+import { isTokenClass } from './dayRates.js';
+import { type ChargeRates, findRateHints, judgeMeter } from './judgeMeter.js';
 
 /** A mismatch of one day as it is kept: exact integers as texts. */
 export type StoredMismatch = {
@@ -23,9 +27,7 @@ export interface MergedMismatch {
   first_day: string;
   last_day: string;
   days: number;
-  /** Tokens. */
   quantity: string;
-  /** US dollars per million tokens. */
   billed_rate: string;
   list_rate: string;
   billed_usd: string;
@@ -52,9 +54,7 @@ interface Segment {
 /** Rates of two days are the same error when they differ by less than one part in this many: rounding, not a change. */
 const SAME_RATE_PARTS = 10_000n;
 
-/**
- * Joins the days of one error: same meter, same wrong rate, one day after the other. Largest amount first.
- */
+/** Joins consecutive days of the same meter and wrong rate, the largest amount first. */
 export function mergeMismatches(
   units: readonly { provider: string; day: string; rateMismatches: readonly StoredMismatch[] }[],
 ): MergedMismatch[] {
@@ -155,5 +155,46 @@ function present(segment: Segment): MergedMismatch {
     agreement: first.agreement,
     disputed: first.disputed,
     looks_like: [...segment.looksLike],
+  };
+}
+
+/** Meters whose amount differs from quantity × rate beyond rounding; assumed rates, zero amounts and mixes accuse nobody. */
+export function findRateMismatches(
+  place: { day: string; accountId: string; model: string },
+  meters: readonly Meter[],
+  pricedAs: string | null,
+  rates: ChargeRates,
+): RateMismatch[] {
+  if (pricedAs === null) return [];
+  return meters.flatMap((meter) => {
+    const mismatch = mismatchOf(place, meter, pricedAs, rates);
+    return mismatch ? [mismatch] : [];
+  });
+}
+
+function mismatchOf(
+  place: { day: string; accountId: string; model: string },
+  meter: Meter,
+  pricedAs: string,
+  rates: ChargeRates,
+): RateMismatch | undefined {
+  const { tokenClass, quantity } = meter;
+  if (!isTokenClass(tokenClass) || quantity === null || meter.split === 'observed_mix') return undefined;
+  const { verdict, expectedPico } = judgeMeter(meter, pricedAs, rates.agreed);
+  if (verdict !== 'differs' || expectedPico === null) return undefined;
+  return {
+    ...place,
+    tokenClass,
+    serviceTier: meter.serviceTier,
+    isBatch: meter.isBatch,
+    longContext: meter.longContext,
+    region: meter.region,
+    quantity,
+    billedPico: meter.amountPico,
+    expectedPico,
+    billedRate: billedRate(meter.amountPico, quantity),
+    listRate: billedRate(expectedPico, quantity),
+    ...rates.agreed.provenance(pricedAs),
+    looksLike: findRateHints(meter, pricedAs, rates),
   };
 }

@@ -15,12 +15,7 @@ const APART_MAX = 0.1;
 const APART_WITHOUT_MIN = 0.15;
 const RIVAL_FACTOR = 3;
 
-/**
- * By how many hours a provider's clock is ahead of UTC: what was observed at hour h is on its report at h + offset. One
- * offset for the whole window, and another than 0 only where the hours leave no doubt: what lies apart without an offset must
- * all but vanish with it, and with no other. Undefined where the hours do not tell: too few, too many that nobody saw, or a
- * clock that was changed among them. The order of the hours changes nothing.
- */
+/** Hours by which the provider's clock is ahead of UTC, where a single offset makes both sides meet; else undefined. */
 export function findDayOffset(hours: readonly HourOfBoth[]): number | undefined {
   const billed = new Map<number, number>();
   const observed = new Map<number, number>();

@@ -1,5 +1,5 @@
 /** Mistakes of the client in what it counts: nobody may be accused before these are ruled out. */
-import type { ObservedSource } from '../evidence/seriesDay.js';
+import type { ObservedSource } from '../evidence/evidenceText.js';
 import { cachedOnTop } from './doubleMetered.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { isCountedAlike } from './movedCounts.js';

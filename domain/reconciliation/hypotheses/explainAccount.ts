@@ -1,9 +1,8 @@
-/** An account's findings as a whole: what two series, or a series and a key, say together. */
 import type { SuspectKey } from '../../billing/providerKeys.js';
 import type { Provider } from '../../providers.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../inference/finding.js';
 import type { ChargePrices } from '../matching/charges.js';
-import { gradeAt } from '../matching/grade.js';
+import { gradeAt } from '../matching/classLines.js';
 import { applyLearning } from '../weights/applyLearning.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { byText, inOrder, keepDays, leastOf, placeOf, sumPico } from './accountFindings.js';
@@ -19,6 +18,8 @@ import {
 } from './movedModels.js';
 import { findSuspectUse } from './suspectUse.js';
 import { WHOSE, whoseIs } from './whoseModel.js';
+
+/** An account's findings as a whole: what two series, or a series and a key, say together. */
 
 export interface AccountInput {
   provider: Provider;

@@ -5,7 +5,7 @@
 import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
 import type { DayRates } from '../audit/dayRates.js';
-import type { ObservedSource, SeriesDayEvidence } from '../evidence/seriesDay.js';
+import type { ObservedSource, SeriesDayEvidence } from '../evidence/evidenceText.js';
 import type { Grade } from '../matching/cells.js';
 import type { Meter, MeterPart } from '../matching/meters.js';
 import type { BenignKind, ViolationKind } from '../taxonomy.js';

@@ -1,5 +1,5 @@
 import { isStandardTier } from '../../pricing/rateCards.js';
-import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
+import type { SeriesDayEvidence } from '../evidence/evidenceText.js';
 import type { SeriesContext } from './hypothesis.js';
 
 /** What holds for all days of a series; `evidence` in any order, at least one day. */

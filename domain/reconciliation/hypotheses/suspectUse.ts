@@ -1,4 +1,3 @@
-/** What keys used that nobody knows, or that were out of use: it is among what the bill has and no event tells of. */
 import type { KeyUse, SuspectKey } from '../../billing/providerKeys.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { absPico, type Pico } from '../../money.js';
@@ -13,11 +12,12 @@ import type {
   SeriesExplanation,
 } from '../inference/finding.js';
 import type { Visibility } from '../matching/cells.js';
-import { apportion, chargeProduct, picoFromChargeProduct } from '../matching/charge.js';
-import { gradeAt, lowerOf } from '../matching/grade.js';
+import { apportion, chargeProduct, gradeAt, lowerOf, picoFromChargeProduct } from '../matching/classLines.js';
 import { keepDays, leastOf, placeOf, sumPico } from './accountFindings.js';
 import { addedLines, footed, shareOfImpact } from './accountLines.js';
 import type { AccountInput } from './explainAccount.js';
+
+/** What keys used that nobody knows, or that were out of use: it is among what the bill has and no event tells of. */
 
 /** Kinds that may be such use under another name. */
 const MAY_BE_USE: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-import type { ObservedSource } from '../evidence/seriesDay.js';
+import type { ObservedSource } from '../evidence/evidenceText.js';
 
 /**
  * The sentence of a variant. A variant may carry a value after a colon (`tier:priority`); its sentence then stands under

@@ -1,10 +1,10 @@
 import type { Provider } from '../../providers.js';
-import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
+import type { SeriesDayEvidence } from '../evidence/evidenceText.js';
 import type { Hypothesis, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
 import { seriesContextOf } from '../hypotheses/seriesContext.js';
 import type { ChargePrices } from '../matching/charges.js';
-import type { InvoiceTie } from '../matching/linkScore.js';
+import type { InvoiceTie } from '../matching/linkModels.js';
 import type { FindingKind } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { impactOf, type MeterImpact } from './decompose.js';

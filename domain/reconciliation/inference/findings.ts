@@ -1,8 +1,7 @@
-/** Findings from runs of days: dollars, probability, gates, grade and the words for them. */
 import { absPico, PICO_PER_USD, type Pico } from '../../money.js';
 import type { Provider } from '../../providers.js';
-import { lowerOf } from '../matching/grade.js';
-import type { InvoiceTie } from '../matching/linkScore.js';
+import { lowerOf } from '../matching/classLines.js';
+import type { InvoiceTie } from '../matching/linkModels.js';
 import { type FindingKind, isViolation } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import type { Finding } from './finding.js';
@@ -39,6 +38,8 @@ import {
   UNKNOWN_RATE,
   UNKNOWN_REPEATS,
 } from './words.js';
+
+/** Findings from runs of days: dollars, probability, gates, grade and the words for them. */
 
 export interface SeriesIdentity {
   provider: Provider;

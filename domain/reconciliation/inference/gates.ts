@@ -1,15 +1,16 @@
-/** What must hold for HIGH beside the probability, and the grade that follows. */
 import { absPico } from '../../money.js';
 import type { EvidenceNeed } from '../hypotheses/hypothesis.js';
 import { areRefusalsTold } from '../hypotheses/told.js';
 import type { Grade } from '../matching/cells.js';
-import { gradeAt, lowerOf, tolerancePico } from '../matching/grade.js';
+import { gradeAt, lowerOf, tolerancePico } from '../matching/classLines.js';
 import { GATES, type Gate } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import { type RunHistory, touchedOf } from './history.js';
 import { givesCounts } from './missedCounts.js';
 import { isMixAssumed, type MeterReading } from './reading.js';
 import type { JudgedDay, RunOfDays } from './runs.js';
+
+/** What must hold for HIGH beside the probability, and the grade that follows. */
 
 /** Below this share of calls seen, nobody is told that quantities are wrong for sure. */
 const COVERAGE_MIN = 0.99;

@@ -1,7 +1,12 @@
 /** P(match) of a finding: whether the charge is the observed usage at all, given the explanation. */
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { WaterfallStep } from '../matching/cells.js';
-import { type InvoiceTie, type LinkEvidence, linkProbability, linkWaterfall } from '../matching/linkScore.js';
+import {
+  type InvoiceTie,
+  type LinkEvidence,
+  linkProbability,
+  linkWaterfall,
+} from '../matching/linkModels.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { mixtureOf } from './fit.js';
 import { CENT, type DayReading } from './reading.js';

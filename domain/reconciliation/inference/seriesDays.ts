@@ -1,17 +1,15 @@
-/** A series' days as hypotheses see them: meters of the bill, each with what was observed of it. */
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { microsOfDay, shiftDay } from '../../period.js';
 import type { Provider } from '../../providers.js';
-import { type Circumstances, DayRates, isTokenClass } from '../audit/dayRates.js';
-import { DiscountedRates } from '../audit/discountedRates.js';
-import { byText } from '../evidence/dayEvidence.js';
-import type { ObservedVector, SeriesDayEvidence } from '../evidence/seriesDay.js';
+import { type Circumstances, DayRates, DiscountedRates, isTokenClass } from '../audit/dayRates.js';
+import { byText, type ObservedVector, type SeriesDayEvidence } from '../evidence/evidenceText.js';
 import type { MeterDay, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
-import { apportion } from '../matching/charge.js';
 import type { ChargePrices } from '../matching/charges.js';
-import { expectedOfMeter } from '../matching/classLines.js';
+import { apportion, expectedOfMeter } from '../matching/classLines.js';
 import { buildMeters, type Meter, type MeterPart, takesCalls } from '../matching/meters.js';
+
+/** A series' days as hypotheses see them: meters of the bill, each with what was observed of it. */
 
 /** A day of the series that can still be filled in with its neighbours. */
 type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };

@@ -11,19 +11,29 @@ import type {
   UsageCell,
   Visibility,
 } from './cells.js';
-import { linesOf, sum, sumKnown } from './classLines.js';
-import { flagThresholdPico, gradeOf, isNeverFlagged, tolerancePico } from './grade.js';
+import {
+  flagThresholdPico,
+  gradeOf,
+  isNeverFlagged,
+  linesOf,
+  sum,
+  sumKnown,
+  tolerancePico,
+} from './classLines.js';
 import { clockOf, countCalls } from './hours.js';
-import { evidenceOf } from './linkEvidence.js';
-import type { ModelLevel } from './linkModels.js';
-import { type LinkWeights, linkProbability, linkWaterfall } from './linkScore.js';
+import {
+  evidenceOf,
+  type LinkWeights,
+  linkProbability,
+  linkWaterfall,
+  type ModelLevel,
+} from './linkModels.js';
 import { buildMeters, type Meter } from './meters.js';
 
 /** Everything of one account's day that belongs to one model. */
 export interface BucketInput {
   startMicros: bigint;
   accountId: string;
-  /** The name to show. */
   model: string;
   /** The ids by which billed and observed quantities are priced; the billed one where there is one. */
   pricedAs: string | null;

@@ -1,12 +1,10 @@
-/**
- * What is compared: what a provider billed for a UTC day, what its usage report counted, and what was observed.
- * Quantities are bigint counts of 1e-12 units (domain/billing QUANTITY_SCALE); observed tokens are whole.
- */
 import type { BilledClass } from '../../billing/billedRow.js';
 import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
-import type { RateHint } from '../audit/rateHints.js';
-import type { ObservedSource, SeriesDayEvidence } from '../evidence/seriesDay.js';
+import type { RateHint } from '../audit/judgeMeter.js';
+import type { ObservedSource, SeriesDayEvidence } from '../evidence/evidenceText.js';
+
+/** What is compared, in 1e-12 units (QUANTITY_SCALE); observed tokens are whole. */
 
 /** Money: the day's cost rows of one source, of one meter, added up. */
 export interface BilledCell {
@@ -91,7 +89,6 @@ export interface ObservedCell {
   unmetered: number;
 }
 
-/** One provider's day, all accounts. */
 export interface DayInput {
   day: string;
   nowMicros: bigint;

@@ -4,8 +4,15 @@ import { microsOfDay } from '../../period.js';
 import type { PriceBook } from '../../pricing/priceBook.js';
 import type { Provider } from '../../providers.js';
 import { DayRates, isTokenClass } from '../audit/dayRates.js';
-import { isAmountOf, judgeMeter, type UnjudgedReason, type Verdict } from '../audit/judgeMeter.js';
-import { type ChargeRates, findRateHints, type RateHint } from '../audit/rateHints.js';
+import {
+  type ChargeRates,
+  findRateHints,
+  isAmountOf,
+  judgeMeter,
+  type RateHint,
+  type UnjudgedReason,
+  type Verdict,
+} from '../audit/judgeMeter.js';
 import type { BilledCell, UsageCell } from './cells.js';
 import { expectedOfMeter } from './classLines.js';
 import { buildMeters, type Meter } from './meters.js';
@@ -47,10 +54,7 @@ export interface DayCharge {
   disputed: boolean;
 }
 
-/**
- * Everything that a provider billed for a day's usage, charge by charge, judged by the bill and the provider's own usage
- * report alone: no call is needed. Pure; the charges' amounts sum to the cells'.
- */
+/** A day's usage charges judged by the bill and usage report alone; amounts sum to the cells'. */
 export function chargesOfDay(
   provider: Provider,
   day: string,

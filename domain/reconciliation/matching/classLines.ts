@@ -1,10 +1,9 @@
 import { type BilledClass, QUANTITY_ONE } from '../../billing/billedRow.js';
 import { TOKEN_CLASSES } from '../../events/event.js';
-import type { Pico } from '../../money.js';
+import { absPico, divideHalfEven, PICO_PER_USD, type Pico } from '../../money.js';
 import { type Circumstances, type DayRates, isTokenClass } from '../audit/dayRates.js';
 import type { BillableInput } from './bucket.js';
-import type { ClassLine } from './cells.js';
-import { chargeProduct, picoFromChargeProduct } from './charge.js';
+import { type BucketReason, type ClassLine, GRADES, type Grade, type Visibility } from './cells.js';
 import type { Meter } from './meters.js';
 
 export const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
@@ -80,7 +79,7 @@ export function expectedOfMeter(meter: Meter, pricedAs: string | null, rates: Da
 }
 
 /** Observed tokens of a class at the provider's rates; places are taken in the proportion that the bill shows. */
-function expectedOfObserved(
+export function expectedOfObserved(
   tokenClass: BilledClass,
   meters: readonly Meter[],
   input: BillableInput,
@@ -124,4 +123,124 @@ function placesOf(meters: readonly Meter[]): Map<string | null, bigint> {
   }
   const used = [...places].filter(([, share]) => share > 0n);
   return used.length > 0 ? new Map(used) : new Map([[null, 1n]]);
+}
+
+const TOKENS_PER_RATE_UNIT = 1_000_000n;
+const CHARGE_DIVISOR = QUANTITY_ONE * TOKENS_PER_RATE_UNIT;
+
+/** Quantity (1e-12 units) × rate (pico-dollars per million) before rounding. */
+export function chargeProduct(quantity: bigint, rate: Pico): bigint {
+  return quantity * rate;
+}
+
+/** Sum of charge products → pico-dollars, rounded half to even once. */
+export function picoFromChargeProduct(product: bigint): Pico {
+  return divideHalfEven(product, CHARGE_DIVISOR);
+}
+
+/** What the bill charges for a million tokens, rounded half to even; the quantity must be positive. */
+export function billedRate(amountPico: Pico, quantity: bigint): Pico {
+  return divideHalfEven(amountPico * CHARGE_DIVISOR, quantity);
+}
+
+/** Largest remainder, earlier part first; all weights zero: everything goes to the first. */
+export function apportion(whole: bigint, weights: readonly bigint[]): bigint[] {
+  const total = weights.reduce((sum, weight) => sum + weight, 0n);
+  if (weights.length === 0) return [];
+  if (total === 0n) return weights.map((_, at) => (at === 0 ? whole : 0n));
+  const negative = whole < 0n;
+  const size = negative ? -whole : whole;
+  const parts = weights.map((weight, at) => ({
+    at,
+    part: (size * weight) / total,
+    rest: (size * weight) % total,
+  }));
+  let left = size - parts.reduce((sum, { part }) => sum + part, 0n);
+  for (const entry of [...parts].sort((a, b) =>
+    a.rest === b.rest ? a.at - b.at : a.rest > b.rest ? -1 : 1,
+  )) {
+    if (left === 0n) break;
+    entry.part += 1n;
+    left -= 1n;
+  }
+  return parts.map(({ part }) => (negative ? -part : part));
+}
+
+/** Probability from which a grade is given, before gates and visibility (docs/reconciliation.md). */
+export const BANDS: readonly [Grade, number][] = [
+  ['HIGH', 0.95],
+  ['MEDIUM', 0.8],
+  ['LOW', 0.5],
+];
+
+/** The best grade that each kind of bill allows. */
+const VISIBILITY_CAPS: Record<Visibility, Grade> = { V0: 'LOW', V1: 'MEDIUM', V2: 'HIGH', V3: 'HIGH' };
+
+export interface GradeEvidence {
+  /** Null when unmatched. */
+  probability: number | null;
+  visibility: Visibility;
+  provisional: boolean;
+  /** What was billed is not known in dollars: at most LOW. */
+  unconverted?: boolean;
+  /** Gates of HIGH that can be judged before the hypotheses: missing one caps at MEDIUM, missing two at LOW. */
+  gates: { quantityKnown: boolean; classesComplete: boolean; accountKnown: boolean };
+}
+
+export function gradeOf(evidence: GradeEvidence): Grade {
+  const { probability } = evidence;
+  if (probability === null || evidence.provisional) return 'UNVERIFIED';
+  const missing = Object.values(evidence.gates).filter((holds) => !holds).length;
+  return lowerOf(gradeAt(probability, missing, evidence.visibility), evidence.unconverted ? 'LOW' : 'HIGH');
+}
+
+/** The band of a probability, lowered by how many gates of HIGH do not hold and by what the bill lets one see. */
+export function gradeAt(probability: number, missingGates: number, visibility: Visibility): Grade {
+  const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
+  return lowerOf(band, capAt(missingGates, visibility));
+}
+
+/** The best grade that is left where so many gates of HIGH do not hold and the bill lets one see so much. */
+export function capAt(missingGates: number, visibility: Visibility): Grade {
+  const byGates: Grade = missingGates === 0 ? 'HIGH' : missingGates === 1 ? 'MEDIUM' : 'LOW';
+  return lowerOf(byGates, VISIBILITY_CAPS[visibility]);
+}
+
+export function lowerOf(a: Grade, b: Grade): Grade {
+  return GRADES.indexOf(a) > GRADES.indexOf(b) ? a : b;
+}
+
+export function higherOf(a: Grade, b: Grade): Grade {
+  return GRADES.indexOf(a) < GRADES.indexOf(b) ? a : b;
+}
+
+const TOLERANCE_MIN_PICO = PICO_PER_USD / 100n;
+const TOLERANCE_DIVISOR = 1_000n;
+
+/** Up to here billed and ours are equal: the largest of a cent, the rows' rounding, and 0.1 % of the billed amount. */
+export function tolerancePico(billedPico: Pico, roundingPico: Pico): Pico {
+  const share = absPico(billedPico) / TOLERANCE_DIVISOR;
+  return [TOLERANCE_MIN_PICO, roundingPico, share].reduce((most, value) => (value > most ? value : most));
+}
+
+const FLAG_MIN_PICO = PICO_PER_USD;
+const FLAG_DIVISOR = 50n;
+
+/** From here a gap is worth somebody's look: the larger of a dollar and 2 % of the billed amount. */
+export function flagThresholdPico(billedPico: Pico): Pico {
+  const share = absPico(billedPico) / FLAG_DIVISOR;
+  return share > FLAG_MIN_PICO ? share : FLAG_MIN_PICO;
+}
+
+const NEVER_FLAGGED: ReadonlySet<BucketReason> = new Set([
+  'not_observable',
+  'not_yet_observed',
+  'free_allowance',
+  'not_in_cost_report',
+  'unconverted',
+]);
+
+/** Whether a reason explains a gap well enough that nobody has to look. */
+export function isNeverFlagged(reason: BucketReason | null): boolean {
+  return reason !== null && NEVER_FLAGGED.has(reason);
 }

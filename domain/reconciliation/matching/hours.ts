@@ -3,8 +3,15 @@ import { TOKEN_CLASSES } from '../../events/event.js';
 import { absPico, type Pico } from '../../money.js';
 import { type DayRates, isTokenClass } from '../audit/dayRates.js';
 import type { GapBucket, HourCount, MatchStatus, ObservedCell, UsageCell } from './cells.js';
-import { apportion, chargeProduct, picoFromChargeProduct } from './charge.js';
-import { flagThresholdPico, isNeverFlagged, lowerOf, tolerancePico } from './grade.js';
+import {
+  apportion,
+  chargeProduct,
+  flagThresholdPico,
+  isNeverFlagged,
+  lowerOf,
+  picoFromChargeProduct,
+  tolerancePico,
+} from './classLines.js';
 
 const MICROS_PER_HOUR = 3_600_000_000n;
 const MINUTES_PER_HOUR = 60;
@@ -21,7 +28,6 @@ function hourlyUsage(usage: readonly UsageCell[]): HourCount[] {
   return counts;
 }
 
-/** The hours with calls. */
 function hourlyObserved(observed: readonly ObservedCell[]): HourCount[] {
   return observed.flatMap((cell): readonly HourCount[] => {
     if (cell.hours !== undefined) return cell.hours;
@@ -30,7 +36,6 @@ function hourlyObserved(observed: readonly ObservedCell[]): HourCount[] {
   });
 }
 
-/** How many calls cells hold. */
 export function countCalls(observed: readonly ObservedCell[]): number {
   return observed.reduce((calls, cell) => calls + cell.calls, 0);
 }
@@ -48,10 +53,7 @@ function centreMinutes(entries: readonly HourCount[]): number | undefined {
   return weight === 0n ? undefined : Number(moment / weight / 60_000_000n);
 }
 
-/**
- * Minutes between the usage-weighted middles of the provider's and our side, and minutes with billed usage and no
- * event of ours; both null where the provider's report has no time within the day, the first also when unmatched.
- */
+/** Minutes between the sides' weighted middles, and billed minutes without events; null without hourly reports. */
 export function clockOf(
   usage: readonly UsageCell[],
   observed: readonly ObservedCell[],
@@ -83,11 +85,7 @@ interface Hour {
   weight: bigint;
 }
 
-/**
- * The hours of a day's bucket, where the provider's report is hourly; empty where it is not. Their dollars sum to the
- * day's exactly. An hour whose quantities are ours takes what those calls cost; the rest of the day's dollars goes to
- * the other hours by their usage at list. An hour is never surer than MEDIUM.
- */
+/** A day's hours that sum to it exactly: equal hours cost what their calls cost, the rest by usage at list. At most MEDIUM. */
 export function hoursOf(
   day: GapBucket,
   usage: readonly UsageCell[],

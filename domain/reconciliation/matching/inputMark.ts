@@ -1,12 +1,8 @@
 import { MICROS_PER_DAY, microsOfDay } from '../../period.js';
 
-/**
- * Names what the search for explanations and the comparison do: another text whenever either would say something else of
- * the same data, so that the next run of an upgraded installation compares everything again.
- */
+/** Another text whenever the engine's results change, so that the next run compares everything again. */
 export const ENGINE_VERSION = '7.9';
 
-/** All that the result of matching one provider-day depends on. */
 export interface DayInputs {
   day: string;
   nowMicros: bigint;
@@ -19,7 +15,6 @@ export interface DayInputs {
   }[];
   /** Revision of the day's calls. */
   observedRevision: number;
-  /** First event of each account. */
   observedSince: ReadonlyMap<string, bigint>;
   /** Which account each of the provider's keys belongs to. */
   keys: string;
@@ -30,10 +25,7 @@ export interface DayInputs {
   callsKept: boolean;
 }
 
-/**
- * The text that stands for these inputs: two days with the same text are matched alike. Times enter as what they decide,
- * so that a day does not change because a minute has passed.
- */
+/** Equal for days that are matched alike; times enter by what they decide. */
 export function inputMark(inputs: DayInputs): string {
   const dayMicros = microsOfDay(inputs.day);
   const accounts = inputs.covered.map((account) => {

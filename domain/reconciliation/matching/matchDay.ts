@@ -1,25 +1,24 @@
-import { DEFAULT_ACCOUNT } from '../../billing/account.js';
+import { DEFAULT_ACCOUNT } from '../../billing/billedRow.js';
 import { MICROS_PER_DAY, microsOfDay } from '../../period.js';
 import type { PriceBook } from '../../pricing/priceBook.js';
 import type { Provider } from '../../providers.js';
 import { DayRates } from '../audit/dayRates.js';
-import type { ChargeRates } from '../audit/rateHints.js';
-import { findRateMismatches } from '../audit/rateMismatch.js';
+import type { ChargeRates } from '../audit/judgeMeter.js';
+import { findRateMismatches } from '../audit/mergeMismatches.js';
 import {
   billedKey,
   dayUsageOf,
   observedKey,
+  type SeriesDayEvidence,
   sortedBy,
   sourcesOf,
   usageKey,
   vectorsOf,
-} from '../evidence/dayEvidence.js';
-import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
+} from '../evidence/evidenceText.js';
 import { type BucketInput, type BuiltBucket, buildBucket } from './bucket.js';
 import type { BilledCell, BucketReason, DayInput, DayResult, ObservedCell, UsageCell } from './cells.js';
 import { hoursOf } from './hours.js';
-import { linkModels, type ModelLinks } from './linkModels.js';
-import type { LinkWeights } from './linkScore.js';
+import { type LinkWeights, linkModels, type ModelLinks } from './linkModels.js';
 
 /** The account of a bucket that compares calls of unknown account with the sum over all accounts. */
 export const ALL_ACCOUNTS = '';
@@ -40,11 +39,7 @@ interface Group {
   links: ModelLinks | undefined;
 }
 
-/**
- * Compares one provider's day with what was observed: pure, and the same for the same input. The buckets' provider
- * cost sums to the billed cells' amount exactly; cells of accounts that the bill does not cover are left out. `link`: the bits
- * that a match is judged by; the ones that nobody has taught unless given.
- */
+/** Compares a provider's day, deterministically; provider costs sum to the billed cells. `link`: bits of a match. */
 export function matchDay(
   book: PriceBook,
   provider: Provider,
@@ -218,10 +213,7 @@ function groupByModel(input: DayInput, provider: Provider, rates: DayRates): Gro
   return groups;
 }
 
-/**
- * The calls of the only account that the bill knows: those that name none are its own, and where
- * nobody could say whose bill it is, so are those that name one.
- */
+/** Calls of the only billed account: those without one, and all where the bill names none. */
 function attributeTo(only: string, observed: readonly ObservedCell[]): ObservedCell[] {
   return observed.map((cell) =>
     cell.accountId === '' || only === DEFAULT_ACCOUNT ? { ...cell, accountId: only } : cell,

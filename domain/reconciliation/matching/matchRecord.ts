@@ -1,7 +1,7 @@
 import { absPico, type Pico } from '../../money.js';
 import { isTokenClass } from '../audit/dayRates.js';
 import { BUCKET_REASONS, type BucketReason, type ClassLine, type MatchStatus } from './cells.js';
-import { tolerancePico } from './grade.js';
+import { tolerancePico } from './classLines.js';
 import { ALL_ACCOUNTS } from './matchDay.js';
 
 /** Why a record of a match is as it is: what its bucket says, and what is plain from its figures. */

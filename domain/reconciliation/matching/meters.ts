@@ -1,11 +1,9 @@
-import type { BilledClass } from '../../billing/billedRow.js';
-import { QUANTITY_ONE } from '../../billing/billedRow.js';
+import { type BilledClass, QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { Pico } from '../../money.js';
 import { type Circumstances, type DayRates, isTokenClass } from '../audit/dayRates.js';
 import type { BilledCell, ObservedCell, SplitSource, UsageCell } from './cells.js';
-import { apportion } from './charge.js';
+import { apportion } from './classLines.js';
 
-/** A part of a meter's quantity that was used under one set of circumstances. */
 export interface MeterPart {
   circumstances: Circumstances;
   quantity: bigint;
@@ -35,11 +33,7 @@ export interface Meter {
 /** Cost and usage totals that differ by less than this share speak of the same consumption. */
 const TOTALS_AGREE_PER_MILLE = 1n;
 
-/**
- * Joins a model's cost rows with the provider's usage report: each meter gets its quantity, and how much of it was
- * batch, of which tier and how long. The usage report splits it where its total agrees with the bill's; else the
- * bill's own words hold; what they leave open is taken from the observed mix, and is then marked so.
- */
+/** Joins cost rows with the usage report: quantity, batch, tier, length; else the bill, else the observed mix, marked. */
 export function buildMeters(
   billed: readonly BilledCell[],
   usage: readonly UsageCell[],

@@ -2,7 +2,7 @@
  * What outcomes say of the bits of the link score: of each signal, how often each level stood under claims that were credited
  * and under claims that were denied (Fellegi and Sunter's m and u, with Dirichlet priors that give the base's bits).
  */
-import { type LinkWeights, linkProbability } from '../matching/linkScore.js';
+import { type LinkWeights, linkProbability } from '../matching/linkModels.js';
 import type { WeighedOutcome } from './outcome.js';
 import { nonIncreasing } from './poolAdjacent.js';
 

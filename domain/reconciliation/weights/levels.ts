@@ -3,7 +3,7 @@
  * anything that outcomes had taught it. Both are read from the waterfall as it was stored with the dispute.
  */
 import type { WaterfallStep } from '../matching/cells.js';
-import { LINK_WEIGHTS } from '../matching/linkScore.js';
+import { LINK_WEIGHTS } from '../matching/linkModels.js';
 
 /** The level of each signal of the link score, by the signal's name; signals that the waterfall lacks are not in it. */
 export type LevelVector = Readonly<Record<string, string>>;

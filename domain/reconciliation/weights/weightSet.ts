@@ -2,7 +2,7 @@
  * The numbers that the engine judges by, as data with a version: what is learned from claims' outcomes makes another set,
  * and a finding names the set that it was made by.
  */
-import { LINK_WEIGHTS, type LinkWeights } from '../matching/linkScore.js';
+import { LINK_WEIGHTS, type LinkWeights } from '../matching/linkModels.js';
 import type { TaxonomyKind } from '../taxonomy.js';
 import type { LearnedWeights } from './learn.js';
 

@@ -1,4 +1,4 @@
-/** Rows of bills as the cells that are compared: the same grouping as db/billing/billedDays.ts does in SQL. */
+/** Rows of bills as the cells that are compared: the same grouping as db/billing/billingRows.ts does in SQL. */
 import { factsOfFormat } from '../../../domain/billing/sources.js';
 import type { BilledCell, UsageCell } from '../../../domain/reconciliation/matching/cells.js';
 import type { SourcedRow } from './fetchRows.js';

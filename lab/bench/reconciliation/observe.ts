@@ -3,7 +3,7 @@ import { aheadMicrosOf, billingDayOf } from '../../../domain/billing/billingDay.
 import { type CallPrice, priceCall } from '../../../domain/pricing/cost.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../../domain/providers.js';
-import { type ObservedSource, SOURCES_MAX } from '../../../domain/reconciliation/evidence/seriesDay.js';
+import { type ObservedSource, SOURCES_MAX } from '../../../domain/reconciliation/evidence/evidenceText.js';
 import type { ObservedCell } from '../../../domain/reconciliation/matching/cells.js';
 import type { GeneratedWorld, ToldCall } from '../../generators/world.js';
 import { type ByDay, dayKey } from './cells.js';
@@ -24,7 +24,7 @@ type MutableCell = { -readonly [K in keyof ObservedCell]: ObservedCell[K] } & {
   tokens: { -readonly [K in keyof ObservedCell['tokens']]: bigint };
 };
 
-/** Prices and adds up every call. A call that names no account has its key's (db/billing/keyAccounts.ts). */
+/** Prices and adds up every call. A call that names no account has its key's (db/billing/billingCells.ts). */
 export function observe(world: Pick<GeneratedWorld, 'calls' | 'keys'>, book: PriceBook): Observed {
   const accounts = new Map(world.keys.map((key) => [`${key.provider}\n${key.keyId}`, key.accountId]));
   const groups = new Map<string, MutableCell>();

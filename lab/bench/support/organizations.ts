@@ -8,7 +8,7 @@ import {
   composeKey,
   KEY_ID_CHARS,
   KEY_SECRET_CHARS,
-} from '../../../domain/access/keyFormat.js';
+} from '../../../domain/access/keyRules.js';
 import { hashSecret } from '../../../platform/secretBox.js';
 
 export interface BenchOrganization {

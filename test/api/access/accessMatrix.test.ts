@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '../../../api/app.js';
-import { SCOPES } from '../../../domain/access/scopes.js';
+import { SCOPES } from '../../../domain/access/keyRules.js';
 import type { TestOrganization } from '../../support/api.js';
 import { isLongRun } from '../../support/propertyRuns.js';
 import {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AUDIT_ACTIONS } from '../../../domain/access/auditLog/actions.js';
+import { AUDIT_ACTIONS } from '../../../domain/access/auditLog.js';
 import { createLogger } from '../../../platform/logger.js';
 import { AuthFailures, coarseNetwork } from '../../../usecases/access/keyUses.js';
 import type { TestOrganization } from '../../support/api.js';
@@ -221,7 +221,7 @@ describe('a refused key', () => {
     const [owner, other] = [await place.api.addOrganization(), await place.api.addOrganization()];
     // The end of a key is a checksum of the rest, so another whole key lends its secret.
     const [live, secret] = [owner.ingestKey.split('_')[2] ?? '', other.ingestKey.split('_')[3] ?? ''];
-    const { composeKey } = await import('../../../domain/access/keyFormat.js');
+    const { composeKey } = await import('../../../domain/access/keyRules.js');
     const wrong = composeKey(live, secret.slice(0, 43));
     const expired = await place.api.addKey(owner.orgId, 'member', { expiresInMs: -1_000 });
     for (let time = 0; time < 5; time += 1) {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '../../../api/app.js';
 import { assertDeclaredAccess, type Endpoint } from '../../../api/endpoint.js';
-import { composeKey } from '../../../domain/access/keyFormat.js';
-import { ROLE_SCOPES, ROLES, type Role } from '../../../domain/access/scopes.js';
+import { composeKey, ROLE_SCOPES, ROLES, type Role } from '../../../domain/access/keyRules.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { anEvent, aTime, ingest, send } from '../support/requests.js';
 

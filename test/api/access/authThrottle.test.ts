@@ -5,7 +5,7 @@ import {
   composeKey,
   KEY_ID_CHARS,
   KEY_SECRET_CHARS,
-} from '../../../domain/access/keyFormat.js';
+} from '../../../domain/access/keyRules.js';
 import { type LimitedApi, policiesOf, startLimitedApi } from '../support/limits.js';
 import { send } from '../support/requests.js';
 

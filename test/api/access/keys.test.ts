@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseKey } from '../../../domain/access/keyFormat.js';
-import { SCOPES, type Scope } from '../../../domain/access/scopes.js';
+import { parseKey, SCOPES, type Scope } from '../../../domain/access/keyRules.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { type RawAnswer, send, sendJson } from '../support/requests.js';
 

@@ -6,7 +6,7 @@ import {
   type RateStore,
   type Verdict,
 } from '../../../api/limits/rateLimiter.js';
-import { perSecond, type Rate } from '../../../domain/access/limits/rate.js';
+import { perSecond, type Rate } from '../../../domain/access/rate.js';
 
 const KEY: BucketName = { orgId: 'o', subject: 'key_1', policy: 'default' };
 const RATE: Rate = { quota: 600, windowSeconds: 60, burst: 100 };

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ENDPOINTS } from '../../../api/app.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { recordNotice } from '../../../db/policies/notices.js';
+import { recordNotice } from '../../../db/policies/alerts.js';
 import { putPolicy } from '../../../db/policies/policies.js';
 import { foldAll } from '../../db/support/compareTotals.js';
 import { startTestApi, type TestApi } from '../../support/api.js';

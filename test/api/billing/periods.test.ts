@@ -6,7 +6,7 @@ import {
   monthOf,
   monthsBetween,
   startOfMonth,
-} from '../../../domain/billing/periods/month.js';
+} from '../../../domain/billing/periods.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate, startOfDay } from '../../../domain/period.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listFindingsOfAccount, writeFindings } from '../../../db/reconciliation/publishedFindings.js';
+import { listFindingsOfAccount, writeFindings } from '../../../db/reconciliation/findings.js';
 import { publicId } from '../../../domain/ids.js';
 import { startTestApi, type TestAnswer, type TestApi } from '../../support/api.js';
 import { until } from '../../support/engine.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SCOPES } from '../../../domain/access/scopes.js';
+import { SCOPES } from '../../../domain/access/keyRules.js';
 import { createLogger } from '../../../platform/logger.js';
 import type { TestOrganization } from '../../support/api.js';
 import type { JsonSchema } from '../support/jsonSchema.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ALERT_STATUSES, SEVERITIES } from '../../../domain/policies/alerts/alert.js';
+import { ALERT_STATUSES, SEVERITIES } from '../../../domain/policies/alert.js';
 import { POLICY_TYPES } from '../../../domain/policies/policy.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { publicId } from '../../../domain/ids.js';
-import type { AlertStatus, Severity } from '../../../domain/policies/alerts/alert.js';
+import type { AlertStatus, Severity } from '../../../domain/policies/alert.js';
 import type { PolicyType } from '../../../domain/policies/policy.js';
 import type { TestApi } from '../../support/api.js';
 

@@ -1,4 +1,4 @@
-import { composeKey } from '../../../domain/access/keyFormat.js';
+import { composeKey } from '../../../domain/access/keyRules.js';
 import type { TestApi, TestKeyOptions, TestOrganization } from '../../support/api.js';
 
 /** Every scope that there is, in the words of the interface: written down a second time, apart from the code. */

@@ -1,4 +1,4 @@
-import type { LimitRules } from '../../../domain/access/limits/rate.js';
+import type { LimitRules } from '../../../domain/access/rate.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import type { TestDatabase } from '../../support/database.js';
 import { type AppliedPolicy, readRateLimitFields } from './structuredFields.js';

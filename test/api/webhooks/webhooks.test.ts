@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { publishMessages } from '../../../db/webhooks/webhookDeliveries.js';
 import { cancelPendingDeliveries } from '../../../db/webhooks/webhookEndpoints.js';
-import { publishMessages } from '../../../db/webhooks/webhookMessages.js';
 import { findUuid } from '../../../domain/ids.js';
-import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from '../../../domain/webhooks/message.js';
+import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from '../../../domain/webhooks/messages.js';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../../usecases/webhooks/endpoints.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { testOutbound } from '../../support/outbound.js';

@@ -8,9 +8,16 @@ import { findAuditHead, listAuditRecords, recordAudit } from '../../../db/access
 import { insertOrganization } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { AuditAnchors } from '../../../dispatch/auditAnchors.js';
-import { ACTOR_KINDS, AUDIT_ACTIONS, type AuditEntry } from '../../../domain/access/auditLog/actions.js';
-import { ANCHOR_PURPOSE, CHECKPOINT_PURPOSE } from '../../../domain/access/auditLog/anchors.js';
-import { auditFields, auditText, FIRST_PREV_HASH } from '../../../domain/access/auditLog/record.js';
+import {
+  ACTOR_KINDS,
+  ANCHOR_PURPOSE,
+  AUDIT_ACTIONS,
+  type AuditEntry,
+  auditFields,
+  auditText,
+  CHECKPOINT_PURPOSE,
+  FIRST_PREV_HASH,
+} from '../../../domain/access/auditLog.js';
 import { isoFromMicros, microsFromDate } from '../../../domain/period.js';
 import { createLogger } from '../../../platform/logger.js';
 import { MonthlyLines } from '../../../platform/monthlyLines.js';

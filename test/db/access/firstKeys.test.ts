@@ -5,7 +5,7 @@ import { describeKey, makeKey } from '../../../bin/service/prepareDatabase.js';
 import { listAuditRecords } from '../../../db/access/auditLog.js';
 import type { NewKey } from '../../../db/access/keys.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { parseKey } from '../../../domain/access/keyFormat.js';
+import { parseKey } from '../../../domain/access/keyRules.js';
 import { insertFirstOrganization } from '../../../usecases/installation/organization.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { makeTestFolder } from '../../support/testFolder.js';

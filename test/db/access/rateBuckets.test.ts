@@ -9,7 +9,7 @@ import {
   takeRequestSlot,
 } from '../../../db/access/requestLimits.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { perSecond, type Rate } from '../../../domain/access/limits/rate.js';
+import { perSecond, type Rate } from '../../../domain/access/rate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 let test: TestDatabase;

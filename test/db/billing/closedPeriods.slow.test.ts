@@ -6,12 +6,7 @@ import { insertOrganization } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { foldUsage } from '../../../db/usage/rollups.js';
 import type { UsageMeasures } from '../../../db/usage/usage.js';
-import {
-  endOfMonth,
-  followingMonth,
-  type Month,
-  startOfMonth,
-} from '../../../domain/billing/periods/month.js';
+import { endOfMonth, followingMonth, type Month, startOfMonth } from '../../../domain/billing/periods.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { CallRecord } from '../../../domain/events/event.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listBilledTotals } from '../../../db/billing/billedDays.js';
-import { listSourceDifferences } from '../../../db/billing/sourceDifferences.js';
+import { listSourceDifferences } from '../../../db/billing/billCoverage.js';
+import { listBilledTotals } from '../../../db/billing/billingRows.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 

@@ -9,11 +9,15 @@ import {
 } from '../../../db/billing/billingConnections.js';
 import { insertOrganization } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { listAlerts, recordAcknowledgement, type StoredAlert } from '../../../db/policies/alerts.js';
-import { recordNotice } from '../../../db/policies/notices.js';
+import {
+  listAlerts,
+  recordAcknowledgement,
+  recordNotice,
+  type StoredAlert,
+} from '../../../db/policies/alerts.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
-import type { Notice } from '../../../domain/policies/alerts/alert.js';
+import type { Notice } from '../../../domain/policies/alert.js';
 import { forgetSealed, recordSyncOutcome } from '../../../usecases/billing/connectionTurns.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';

@@ -3,12 +3,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { supersedeEvents } from '../../../db/events/revisions.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { insertRule, type NewRule, removeRule } from '../../../db/policies/enforcementRules.js';
 import {
+  insertRule,
+  type NewRule,
   type PreventedSums,
   RULES_SHOWN_MAX,
+  removeRule,
   sumPreventedSpend,
-} from '../../../db/policies/preventedSpend.js';
+} from '../../../db/policies/enforcementRules.js';
 import { publicId } from '../../../domain/ids.js';
 import { decimalFromPico } from '../../../domain/money.js';
 import { isoFromMicros, microsOfDay } from '../../../domain/period.js';

@@ -4,10 +4,11 @@ import { OrgDb, type SqlValue } from '../../../db/orgDb.js';
 import { listCoverage } from '../../../db/reconciliation/coverage.js';
 import {
   countPublishedBuckets,
+  listMatches,
   listPublishedBuckets,
+  sumMatches,
   sumMonth,
 } from '../../../db/reconciliation/gapExplorer.js';
-import { listMatches, sumMatches } from '../../../db/reconciliation/matches.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 let database: TestDatabase;

@@ -4,7 +4,7 @@ import { listObservedSources } from '../../../db/events/observedCalls.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { timesOfBillingDay } from '../../../domain/billing/billingDay.js';
 import { dayOf, MICROS_PER_DAY } from '../../../domain/period.js';
-import { type ObservedSource, SOURCES_MAX } from '../../../domain/reconciliation/evidence/seriesDay.js';
+import { type ObservedSource, SOURCES_MAX } from '../../../domain/reconciliation/evidence/evidenceText.js';
 import { DAYS, FIRST } from './drawSteps.js';
 
 interface LiveCall {

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { listObservedCells, type ObservedCell } from '../../../db/billing/billingCells.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { foldUsage } from '../../../db/usage/rollups.js';
-import type { UsageDimension, UsageQuery } from '../../../db/usage/usageSql.js';
+import type { UsageDimension, UsageQuery } from '../../../db/usage/usage.js';
 import { dayOf, MICROS_PER_DAY } from '../../../domain/period.js';
 import { sumUsage } from '../../../usecases/usage/usage.js';
 import { untilNothingHoldsBack } from '../../support/horizon.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { UsageDimension, UsageFilter, UsageQuery } from '../../../db/usage/usageSql.js';
+import type { UsageDimension, UsageFilter, UsageQuery } from '../../../db/usage/usage.js';
 import type { CallRecord } from '../../../domain/events/event.js';
 import { microsOfDay } from '../../../domain/period.js';
 import { aCall, aUsage } from '../../support/aCall.js';

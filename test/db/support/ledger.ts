@@ -1,6 +1,4 @@
-import type { UsageView } from '../../../domain/billing/periods/asOf.js';
-import { bookedMicros } from '../../../domain/billing/periods/closing.js';
-import { monthOf } from '../../../domain/billing/periods/month.js';
+import { bookedMicros, monthOf, type UsageView } from '../../../domain/billing/periods.js';
 import { dayOf } from '../../../domain/period.js';
 import { isAsked, KEY_OF, measuresOf } from './compareTotals.js';
 import type { Question } from './drawSteps.js';

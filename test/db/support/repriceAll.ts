@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../db/orgDb.js';
-import { repriceBatch } from '../../../db/pricing/repriceBatch.js';
-import { REPRICE_RUNS, startRepriceRun } from '../../../db/pricing/repriceRuns.js';
+import { REPRICE_RUNS, repriceBatch, startRepriceRun } from '../../../db/pricing/repriceRuns.js';
 import { insertRun } from '../../../db/runs/runTable.js';
 import { DomainError } from '../../../domain/errors.js';
 import { PriceBook } from '../../../domain/pricing/priceBook.js';
-import type { Rates } from '../../../domain/pricing/prices.js';
+import type { Rates } from '../../../domain/pricing/pricedModel.js';
 import { endRun } from '../../../usecases/runs/endRun.js';
 
 /** The same prices times a whole number, without the models named. */

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { composeKey, KEY_PATTERN } from '../../../domain/access/keyFormat.js';
-import { ROLE_SCOPES, ROLES, SCOPES } from '../../../domain/access/scopes.js';
+import { composeKey, KEY_PATTERN, ROLE_SCOPES, ROLES, SCOPES } from '../../../domain/access/keyRules.js';
 
 const PAGE = readFileSync(path.resolve(import.meta.dirname, '../../../docs/access.md'), 'utf8');
 const KEY = composeKey('0123456789', 'aB3'.repeat(15).slice(0, 43));

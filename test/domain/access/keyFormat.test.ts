@@ -9,7 +9,7 @@ import {
   KEY_PATTERN,
   KEY_SECRET_CHARS,
   parseKey,
-} from '../../../domain/access/keyFormat.js';
+} from '../../../domain/access/keyRules.js';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const digit = fc.constantFrom(...BASE62);

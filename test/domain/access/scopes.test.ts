@@ -1,20 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  ADMIN_ONLY_SCOPES,
+  allowsScope,
   assertGrants,
   assertPossibleTerms,
   givenByChange,
   isLastingAdmin,
-  scopesOf,
-} from '../../../domain/access/keyRules.js';
-import {
-  ADMIN_ONLY_SCOPES,
-  allowsScope,
   READ_SCOPES,
   ROLE_SCOPES,
   ROLES,
   SCOPES,
-} from '../../../domain/access/scopes.js';
+  scopesOf,
+} from '../../../domain/access/keyRules.js';
 
 const role = fc.constantFrom(...ROLES);
 const scope = fc.constantFrom(...SCOPES);

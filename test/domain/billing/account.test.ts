@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assertAccountIn, resolveAccount } from '../../../domain/billing/account.js';
+import { assertAccountIn, resolveAccount } from '../../../domain/billing/billedRow.js';
 
 describe('the account of a bill', () => {
   it('is the declared one before the one in the content, before the only known one, before default', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BucketCopies } from '../../../domain/billing/bucketCopies.js';
+import { BucketCopies } from '../../../domain/billing/coverage.js';
 import { MICROS_PER_DAY } from '../../../domain/period.js';
 
 const HOUR = MICROS_PER_DAY / 24n;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { allotCredit } from '../../../domain/claims/claimAmount.js';
+import { allotCredit } from '../../../domain/claims/financialSummary.js';
 import { PICO_PER_USD } from '../../../domain/money.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 

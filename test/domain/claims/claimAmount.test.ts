@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { claimCents, claimDollars, dollarsText } from '../../../domain/claims/claimAmount.js';
+import { claimCents, claimDollars, dollarsText } from '../../../domain/claims/financialSummary.js';
 import { PICO_PER_USD, type Pico } from '../../../domain/money.js';
 
 const PICO_PER_CENT = PICO_PER_USD / 100n;

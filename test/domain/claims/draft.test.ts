@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DISPUTE_TIERS } from '../../../domain/claims/decision.js';
 import {
   type DraftDispute,
   leastSure,
@@ -9,6 +8,7 @@ import {
   nettedPicoOf,
   planDrafts,
 } from '../../../domain/claims/draft.js';
+import { DISPUTE_TIERS } from '../../../domain/claims/financialSummary.js';
 import { PICO_PER_USD } from '../../../domain/money.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 

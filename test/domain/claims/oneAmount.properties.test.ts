@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { writeDisputesCsv } from '../../../api/claims/disputes/csv.js';
-import { claimCents, claimDollars, dollarsText } from '../../../domain/claims/claimAmount.js';
 import { type DraftDispute, netDraft } from '../../../domain/claims/draft.js';
 import { buildEvidence, RateRegister } from '../../../domain/claims/evidence/buildEvidence.js';
 import { claimCsv } from '../../../domain/claims/evidence/claimCsv.js';
 import { claimDocument } from '../../../domain/claims/evidence/claimDocument.js';
 import type { ClaimEvidence } from '../../../domain/claims/evidence/claimEvidence.js';
 import { cellsOfDispute } from '../../../domain/claims/evidence/claimedCells.js';
+import { claimCents, claimDollars, dollarsText } from '../../../domain/claims/financialSummary.js';
 import { draftTicket } from '../../../domain/claims/ticketDraft.js';
 import { decimalFromPico, PICO_PER_USD, type Pico, picoFromDecimal } from '../../../domain/money.js';
 import { reasonOf } from '../../../domain/reconciliation/inference/words.js';

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareReports, isSameCall } from '../../../domain/events/callReport.js';
+import { SpanTree } from '../../../domain/events/callGroups.js';
+import { compareReports, isSameCall, mergeReport } from '../../../domain/events/callReport.js';
 import type { CallRecord, SpanLink, TokenUsage } from '../../../domain/events/event.js';
-import { mergeReport } from '../../../domain/events/mergeReport.js';
 import { resolveCalls } from '../../../domain/events/resolveCalls.js';
-import { SpanTree } from '../../../domain/events/spanTree.js';
 import type { Biller, Provider } from '../../../domain/providers.js';
 import { aCall } from '../../support/aCall.js';
 import { propertyRuns } from '../../support/propertyRuns.js';

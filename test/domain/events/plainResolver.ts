@@ -3,16 +3,16 @@
  * trace is walked. Too slow for the product, which is held against it.
  */
 
+import type { SpanTree } from '../../../domain/events/callGroups.js';
 import {
   compareReports,
   couldBeOneCall,
   isSameUsage,
+  mergeReport,
   responseKey,
 } from '../../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../../domain/events/event.js';
-import { mergeReport } from '../../../domain/events/mergeReport.js';
 import type { ResolvedCall } from '../../../domain/events/resolveCalls.js';
-import type { SpanTree } from '../../../domain/events/spanTree.js';
 
 const WALK_STEPS_MAX = 256;
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { SpanTree } from '../../../domain/events/callGroups.js';
 import type { CallRecord, SpanLink } from '../../../domain/events/event.js';
 import { resolveCalls, resolveCallsInSteps } from '../../../domain/events/resolveCalls.js';
-import { SpanTree } from '../../../domain/events/spanTree.js';
 import { aCall, aUsage } from '../../support/aCall.js';
 import { propertyRuns } from '../../support/propertyRuns.js';
 import { threadCpuMs } from '../../support/threadCpu.js';

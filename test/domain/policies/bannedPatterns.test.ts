@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Violation } from '../../../domain/policies/alerts/alert.js';
+import type { Violation } from '../../../domain/policies/alert.js';
 import { compilePolicies, judgeCall } from '../../../domain/policies/judge.js';
 import type { SkippedPattern } from '../../../domain/policies/policy.js';
 import { anyPattern, anyText, findPlainly, type Pattern, writePattern } from './support/plainPattern.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Violation } from '../../../domain/policies/alerts/alert.js';
+import type { Violation } from '../../../domain/policies/alert.js';
 import { compilePolicies, type JudgedCall, judgeCall, unjudgedOf } from '../../../domain/policies/judge.js';
 import type { Policy, PolicyType } from '../../../domain/policies/policy.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PatternEngine, searchWithoutMemory } from '../../../domain/policies/patternEngine.js';
-import { drawn } from '../../../domain/policies/probeTexts.js';
+import { drawn } from '../../../domain/policies/inspectPatterns.js';
+import { PatternEngine, searchWithoutMemory } from '../../../domain/policies/patternSet.js';
 import { anyPattern, anyText, writePattern } from './support/plainPattern.js';
 
 /** They count what they repeat, and such texts keep them counting: nearly each character makes a state of its own. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
-import { estimateProgramSize } from '../../../domain/policies/programSize.js';
+import { estimateProgramSize } from '../../../domain/policies/patternSet.js';
 
 /** The size of the program itself; undefined: no pattern. */
 function compiledSize(pattern: string): number | undefined {

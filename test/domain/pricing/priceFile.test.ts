@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { RATE_CLASSES } from '../../../domain/pricing/pricedModel.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
-import { RATE_CLASSES } from '../../../domain/pricing/prices.js';
 import { aPeriod, type EntryJson, listOf, shippedJson } from './support.js';
 
 describe('the price list', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { priceTable } from '../../../domain/pricing/pricedModel.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
-import { priceTable } from '../../../domain/pricing/priceTable.js';
 import { AS_OF, aPeriod, bookOf, listOf, microsOf, shippedBook, shippedJson } from './support.js';
 
 describe('the public price table', () => {

@@ -4,8 +4,8 @@ import type { TokenUsage } from '../../../domain/events/event.js';
 import { parseInstant } from '../../../domain/period.js';
 import type { CallToPrice } from '../../../domain/pricing/cost.js';
 import { PriceBook } from '../../../domain/pricing/priceBook.js';
+import type { PriceVersion } from '../../../domain/pricing/pricedModel.js';
 import { type PriceFile, readPriceFile } from '../../../domain/pricing/priceFile.js';
-import type { PriceVersion } from '../../../domain/pricing/prices.js';
 
 const LIST = join(import.meta.dirname, '..', '..', '..', 'data', 'prices.json');
 

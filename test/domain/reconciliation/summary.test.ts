@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nextMonth, previousMonth } from '../../../domain/billing/periods/month.js';
+import { nextMonth, previousMonth } from '../../../domain/billing/periods.js';
 import { summarizeMonth } from '../../../domain/reconciliation/summary.js';
 
 describe('a month’s summary', () => {

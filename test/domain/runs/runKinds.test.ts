@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { RUN_MESSAGES, readRunMessage, runMessage } from '../../../domain/runs/outboxMessage.js';
-import { describeRun, RUN_KINDS, runWorkflowId, runWorkflowInput } from '../../../domain/runs/runKinds.js';
+import {
+  describeRun,
+  RUN_KINDS,
+  RUN_MESSAGES,
+  readRunMessage,
+  runMessage,
+  runWorkflowId,
+  runWorkflowInput,
+} from '../../../domain/runs/runKinds.js';
 
 const RUN = { orgId: 'org', id: 'id' };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { percentDone } from '../../../domain/runs/runs.js';
+import { percentDone } from '../../../domain/runs/runKinds.js';
 
 describe('the progress of a run', () => {
   it('is 100 only of a run that finished all of its work', () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RetentionWork } from '../../../db/installation/retentionRuns.js';
 import { findUuid } from '../../../domain/ids.js';
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate, startOfDay } from '../../../domain/period.js';
-import { ALERT_STATUSES } from '../../../domain/policies/alerts/alert.js';
+import { ALERT_STATUSES } from '../../../domain/policies/alert.js';
 import { NOTICE_DAYS, removeOldAlerts } from '../../../usecases/installation/retention.js';
 import { storeAlerts } from '../../api/support/alerts.js';
 import { testSeed } from '../../fakes/seededRandom.js';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listAuditRecords } from '../../../db/access/auditLog.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { ensurePartitions } from '../../../db/partitions.js';
-import { monthOf } from '../../../domain/billing/periods/month.js';
+import { monthOf } from '../../../domain/billing/periods.js';
 import { MICROS_PER_DAY, microsFromDate, startOfDay } from '../../../domain/period.js';
 import {
   inOneSnapshot,

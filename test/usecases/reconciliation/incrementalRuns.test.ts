@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { adoptDefaultAccount } from '../../../db/billing/adoptAccount.js';
+import { adoptDefaultAccount } from '../../../db/billing/billingConnections.js';
 import { listObservedSince } from '../../../db/events/observedCalls.js';
 import { changePrices } from '../../../db/events/revisions.js';
 import { loadPriceBook } from '../../../db/pricing/prices.js';

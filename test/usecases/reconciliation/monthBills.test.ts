@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listBilledTotals } from '../../../db/billing/billedDays.js';
+import { listBilledTotals } from '../../../db/billing/billingRows.js';
 import { loadPriceBook } from '../../../db/pricing/prices.js';
 import { decimalFromPico } from '../../../domain/money.js';
 import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listBilledTotals } from '../../../db/billing/billedDays.js';
+import { listBilledTotals } from '../../../db/billing/billingRows.js';
 import { decimalFromPico, picoFromDecimal } from '../../../domain/money.js';
 import { ingestMany } from '../../api/support/requests.js';
 import type { TestApi } from '../../support/api.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { countedSourcesSql } from '../../../db/billing/billingRows.js';
-import { finishTakenOut } from '../../../db/installation/monthPartitions.js';
+import { finishTakenOut } from '../../../db/partitions.js';
 import { signed, usageLogSql } from '../../../db/usage/usageLog.js';
 import { decimalFromPico, picoFromDecimal } from '../../../domain/money.js';
 import { type Lsn, lsnNumber } from './baseBackup.js';

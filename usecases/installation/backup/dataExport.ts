@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
-import { finishTakenOut } from '../../../db/installation/monthPartitions.js';
+import { finishTakenOut } from '../../../db/partitions.js';
 import { type BookReading, inOneSnapshot, readBooks } from './bookTotals.js';
 import {
   type Catalogue,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as alerts from '../../../../db/policies/alerts.js';
-import { recordNotice } from '../../../../db/policies/notices.js';
+import { recordNotice } from '../../../../db/policies/alerts.js';
 import { noticeIfBroken } from '../../../../usecases/billing/connectionTurns.js';
 import { reportDoublesOf } from '../../../../usecases/events/ingestHealth.js';
 import { acknowledgeAlert, getAlert } from '../../../../usecases/policies/policies.js';

@@ -10,13 +10,16 @@ import {
   pointIdentities,
   pointResponsesOf,
 } from '../../../../db/events/callIdentities.js';
-import { streamEventTexts } from '../../../../db/events/eventExport.js';
 import {
   findEventsById,
+  findLiveIds,
   getEvent,
   listEvents,
   lockEventsById,
   lockLiveEvents,
+  shortenChains,
+  streamEventTexts,
+  walkChains,
 } from '../../../../db/events/events.js';
 import { insertEvents, recordRejections } from '../../../../db/events/ingest.js';
 import {
@@ -28,10 +31,9 @@ import {
 import { storedReport, writeMergedCalls } from '../../../../db/events/mergeReports.js';
 import { listObservedSince } from '../../../../db/events/observedCalls.js';
 import { changePrices, completeEvents, supersedeEvents } from '../../../../db/events/revisions.js';
-import { SettledCalls } from '../../../../db/events/settledAlerts.js';
 import { callOfStored, placeOf, type StoredEvent, storableOf } from '../../../../db/events/storedEvents.js';
-import { findLiveIds, shortenChains, walkChains } from '../../../../db/events/supersededChains.js';
 import { listTraceParts, readTraceSpans } from '../../../../db/events/touchedTraces.js';
+import { SettledCalls } from '../../../../db/policies/policyAlerts.js';
 import { readUnpricedModels } from '../../../../db/pricing/unpriced.js';
 import { foldUsage } from '../../../../db/usage/rollups.js';
 import { readBooks, readFoldedXid, readFoldState, readUsage } from '../../../../db/usage/usage.js';

@@ -4,11 +4,10 @@ import * as billingConnections from '../../../../db/billing/billingConnections.j
 import { updateSyncOutcome } from '../../../../db/billing/billingConnections.js';
 import * as fetchedPages from '../../../../db/billing/fetchedPages.js';
 import { pruneFetchedPages } from '../../../../db/billing/fetchedPages.js';
-import * as syncChunks from '../../../../db/billing/syncChunks.js';
+import * as syncChunks from '../../../../db/billing/syncRuns.js';
 import * as syncRuns from '../../../../db/billing/syncRuns.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import { markRunStarted } from '../../../../db/runs/runStates.js';
-import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
+import { findOpenRun, findRun, insertRun, listRuns, markRunStarted } from '../../../../db/runs/runTable.js';
 import { publicId } from '../../../../domain/ids.js';
 import { endConnection } from '../../../../usecases/billing/connections.js';
 import { recordSyncOutcome } from '../../../../usecases/billing/connectionTurns.js';

@@ -11,8 +11,8 @@ import {
 } from '../../../../db/claims/disputes.js';
 import * as drafts from '../../../../db/claims/draftDisputes.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import { listDisputedDays } from '../../../../db/reconciliation/publishedFindings.js';
-import { recordRunDrafts } from '../../../../db/reconciliation/runDrafts.js';
+import { listDisputedDays } from '../../../../db/reconciliation/findings.js';
+import { recordRunDrafts } from '../../../../db/reconciliation/gapRuns.js';
 import { type DraftClaim, netDraft } from '../../../../domain/claims/draft.js';
 import { publicId } from '../../../../domain/ids.js';
 import { microsFromDate } from '../../../../domain/period.js';

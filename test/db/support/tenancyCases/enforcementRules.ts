@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as rules from '../../../../db/policies/enforcementRules.js';
-import { sumPreventedSpend } from '../../../../db/policies/preventedSpend.js';
+import { sumPreventedSpend } from '../../../../db/policies/enforcementRules.js';
 import { changeRule, createRule, withdrawRule } from '../../../../usecases/policies/enforcementRules.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
 

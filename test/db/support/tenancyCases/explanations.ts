@@ -1,14 +1,17 @@
 import { pino } from 'pino';
 import { listObservedSources } from '../../../../db/events/observedCalls.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import * as explanationRuns from '../../../../db/reconciliation/explanationRuns.js';
+import * as explanationRuns from '../../../../db/reconciliation/explanations.js';
 import * as explanations from '../../../../db/reconciliation/explanations.js';
+import * as publishedFindings from '../../../../db/reconciliation/findings.js';
 import type { GapRunResult } from '../../../../db/reconciliation/gapRuns.js';
-import { listHoursOfBoth } from '../../../../db/reconciliation/hoursOfBoth.js';
-import { listInvoiceTies, listUploadedTies } from '../../../../db/reconciliation/invoiceTies.js';
+import * as publishedGapRuns from '../../../../db/reconciliation/gapRuns.js';
 import * as matchInputs from '../../../../db/reconciliation/matchInputs.js';
-import * as publishedFindings from '../../../../db/reconciliation/publishedFindings.js';
-import * as publishedGapRuns from '../../../../db/reconciliation/publishedGapRuns.js';
+import {
+  listHoursOfBoth,
+  listInvoiceTies,
+  listUploadedTies,
+} from '../../../../db/reconciliation/matchInputs.js';
 import { dayOf } from '../../../../domain/period.js';
 import type { Biller, Provider } from '../../../../domain/providers.js';
 import type { Prices } from '../../../../usecases/pricing/priceBookHolder.js';

@@ -4,8 +4,14 @@ import * as lines from '../../../../db/invoices/invoiceLines.js';
 import * as runs from '../../../../db/invoices/invoiceRuns.js';
 import * as invoices from '../../../../db/invoices/invoices.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import { markRunStarted } from '../../../../db/runs/runStates.js';
-import { findOpenRun, findRun, insertRun, listRuns, lockRun } from '../../../../db/runs/runTable.js';
+import {
+  findOpenRun,
+  findRun,
+  insertRun,
+  listRuns,
+  lockRun,
+  markRunStarted,
+} from '../../../../db/runs/runTable.js';
 import type { InvoiceFields, Stored } from '../../../../domain/invoices/storedReading.js';
 import type { TiedLine } from '../../../../domain/invoices/tieOut.js';
 import { readPrepaidLedgers } from '../../../../usecases/invoices/prepaid.js';

@@ -1,7 +1,10 @@
 import { listComparedModels, listFocusCharges, listFocusDays } from '../../../../db/billing/focusCharges.js';
-import { listCoverage } from '../../../../db/reconciliation/coverage.js';
-import { listBilledKeyDays, listObservedKeyDays } from '../../../../db/reconciliation/keyCoverage.js';
-import * as matches from '../../../../db/reconciliation/matches.js';
+import {
+  listBilledKeyDays,
+  listCoverage,
+  listObservedKeyDays,
+} from '../../../../db/reconciliation/coverage.js';
+import * as matches from '../../../../db/reconciliation/gapExplorer.js';
 import { dayOf, listDays, shiftDay } from '../../../../domain/period.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import { streamFocusRecords } from '../../../../usecases/billing/focusExport.js';

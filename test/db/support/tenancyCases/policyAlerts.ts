@@ -1,9 +1,14 @@
 import type { StorableEvent } from '../../../../db/events/eventColumns.js';
-import { readMarkedRules } from '../../../../db/events/ingestRules.js';
-import { SettledCalls, settleAlerts } from '../../../../db/events/settledAlerts.js';
+import { readMarkedRules } from '../../../../db/events/ingest.js';
 import { callOfStored, type StoredEvent, storableOf } from '../../../../db/events/storedEvents.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import { insertPolicyAlerts, newAlert, publishPolicyAlerts } from '../../../../db/policies/policyAlerts.js';
+import {
+  insertPolicyAlerts,
+  newAlert,
+  publishPolicyAlerts,
+  SettledCalls,
+  settleAlerts,
+} from '../../../../db/policies/policyAlerts.js';
 import type { PriceBook } from '../../../../domain/pricing/priceBook.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';

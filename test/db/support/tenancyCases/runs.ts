@@ -1,20 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { deleteUnpublishedUnits } from '../../../../db/installation/oldRows.js';
-import { repriceBatch } from '../../../../db/pricing/repriceBatch.js';
 import * as repriceRuns from '../../../../db/pricing/repriceRuns.js';
-import { REPRICE_RUNS } from '../../../../db/pricing/repriceRuns.js';
+import { REPRICE_RUNS, repriceBatch } from '../../../../db/pricing/repriceRuns.js';
 import * as gapBuckets from '../../../../db/reconciliation/gapBuckets.js';
 import * as gapExplorer from '../../../../db/reconciliation/gapExplorer.js';
-import { publishGapRunEnd } from '../../../../db/reconciliation/gapRunMessages.js';
+import * as gapRunUnits from '../../../../db/reconciliation/gapRuns.js';
 import {
   GAP_RUNS,
   lockGapRunTurn,
   type NewGapRun,
+  publishGapRunEnd,
   recordGapRunTurn,
 } from '../../../../db/reconciliation/gapRuns.js';
-import * as gapRunUnits from '../../../../db/reconciliation/gapRunUnits.js';
 import { insertOutboxMessage } from '../../../../db/runs/outbox.js';
-import * as runStates from '../../../../db/runs/runStates.js';
+import * as runStates from '../../../../db/runs/runTable.js';
 import { findOpenRun, findRun, insertRun, listRuns, lockRun } from '../../../../db/runs/runTable.js';
 import { publicId } from '../../../../domain/ids.js';
 import { takeGapRunTurn } from '../../../../usecases/reconciliation/gapRunWork.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ComparedDay, FocusCharge } from '../../../../domain/billing/focus/focusCharge.js';
-import { matchCharges } from '../../../../domain/billing/focus/focusMatches.js';
+import { matchCharges } from '../../../../domain/billing/focus/focusPricing.js';
 import type { ClassLine } from '../../../../domain/reconciliation/matching/cells.js';
 
 const CLASSES = ['input', 'cache_read', 'output', 'other'] as const;

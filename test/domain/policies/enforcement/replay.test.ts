@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { compareCalls, type ReplayedCall } from '../../../../domain/policies/enforcement/judges.js';
 import { Replay, type RuleFindings, type Verdict } from '../../../../domain/policies/enforcement/replay.js';
-import { compareCalls, type ReplayedCall } from '../../../../domain/policies/enforcement/replayedCall.js';
 import type { Rule } from '../../../../domain/policies/enforcement/rule.js';
 import { aUsage } from '../../../support/aCall.js';
 import { type PlainCall, type PlainRule, plainFindings, plainReplay } from '../../../support/plainReplay.js';

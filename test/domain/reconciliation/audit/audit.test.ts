@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AUDIT_LINES_MAX, BillAudit, OTHER_LABELS } from '../../../../domain/reconciliation/audit/audit.js';
-import { differenceOf } from '../../../../domain/reconciliation/audit/auditLine.js';
+import {
+  AUDIT_LINES_MAX,
+  BillAudit,
+  differenceOf,
+  OTHER_LABELS,
+} from '../../../../domain/reconciliation/audit/audit.js';
 import { chargesOfDay, type DayCharge } from '../../../../domain/reconciliation/matching/charges.js';
 import { billedCells, usageCells } from '../arbitraries.js';
 import { BOOK, DAY, tokens, usd } from '../support.js';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { gradeOf } from '../../../../domain/reconciliation/matching/grade.js';
+import { gradeOf } from '../../../../domain/reconciliation/matching/classLines.js';
 import {
   type LinkEvidence,
   linkProbability,
   linkWaterfall,
-} from '../../../../domain/reconciliation/matching/linkScore.js';
+} from '../../../../domain/reconciliation/matching/linkModels.js';
 
 const PERFECT: LinkEvidence = {
   model: 'exact',

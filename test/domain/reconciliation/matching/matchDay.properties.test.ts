@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { evidenceFromJson, evidenceToJson } from '../../../../domain/reconciliation/evidence/evidenceText.js';
 import type { DayInput, GapBucket } from '../../../../domain/reconciliation/matching/cells.js';
-import { apportion } from '../../../../domain/reconciliation/matching/charge.js';
+import { apportion } from '../../../../domain/reconciliation/matching/classLines.js';
 import { matchDay } from '../../../../domain/reconciliation/matching/matchDay.js';
 import { propertyRuns } from '../../../support/propertyRuns.js';
 import { billedCells, observedCells, usageCells } from '../arbitraries.js';

@@ -9,20 +9,18 @@ import { chargesOfDay } from '../../../../domain/reconciliation/matching/charges
 import {
   buildStatement,
   NOT_PRICED_LABELS_MAX,
+  STATEMENT_LINES,
+  STATEMENT_SECTIONS,
   type StatementInput,
+  type StatementSection,
   type StatementTotal,
 } from '../../../../domain/reconciliation/statement/statement.js';
-import type { CountedCopy } from '../../../../domain/reconciliation/statement/statementCoverage.js';
 import {
   type ComparedBucket,
+  type CountedCopy,
   explainedByFindingsOf,
   type StatementFigures,
 } from '../../../../domain/reconciliation/statement/statementFigures.js';
-import {
-  STATEMENT_LINES,
-  STATEMENT_SECTIONS,
-  type StatementSection,
-} from '../../../../domain/reconciliation/statement/statementLines.js';
 import { billedCells, usageCells } from '../arbitraries.js';
 import { aBilledCell, BOOK, usd } from '../support.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LINK_WEIGHTS } from '../../../../domain/reconciliation/matching/linkScore.js';
+import { LINK_WEIGHTS } from '../../../../domain/reconciliation/matching/linkModels.js';
 import { BENIGN_KINDS, TAXONOMY_KINDS } from '../../../../domain/reconciliation/taxonomy.js';
 import { calibrated } from '../../../../domain/reconciliation/weights/calibration.js';
 import { claimProbability, learnWeights } from '../../../../domain/reconciliation/weights/learn.js';

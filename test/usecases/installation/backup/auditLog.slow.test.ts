@@ -6,7 +6,7 @@ import { listAuditRecords, recordAudit } from '../../../../db/access/auditLog.js
 import { insertOrganization } from '../../../../db/installation/organizations.js';
 import { OrgDb } from '../../../../db/orgDb.js';
 import { AuditAnchors } from '../../../../dispatch/auditAnchors.js';
-import { ANCHOR_PURPOSE } from '../../../../domain/access/auditLog/anchors.js';
+import { ANCHOR_PURPOSE } from '../../../../domain/access/auditLog.js';
 import { publicId } from '../../../../domain/ids.js';
 import { createLogger } from '../../../../platform/logger.js';
 import { MonthlyLines } from '../../../../platform/monthlyLines.js';

@@ -1,0 +1,442 @@
+/** Longest string of the details, characters; longer ones are cut. */
+const DETAIL_CHARS_MAX = 256;
+/** Longest list of the details; of longer ones the first are told. */
+const DETAIL_ITEMS_MAX = 20;
+const DETAIL_NAMES_MAX = 32;
+/** Longest details as text; the column takes three bytes for each. */
+const DETAILS_CHARS_MAX = 5_000;
+/** As the columns have it. */
+const ACTOR_CHARS_MAX = 128;
+const SUBJECT_CHARS_MAX = 256;
+const REQUEST_CHARS_MAX = 128;
+
+interface AuditRecord {
+  orgId: string;
+  seq: number;
+  atMicros: bigint;
+  action: string;
+  actor: AuditActor;
+  subject: AuditSubject | null;
+  /** The details as they are stored, character by character. */
+  details: string;
+  requestId: string | null;
+}
+
+/** The hash that stands before the first row of every chain. */
+export const FIRST_PREV_HASH = '0'.repeat(64);
+
+/** An entry as it is stored: texts that Postgres can hold, no longer than the columns. */
+export function auditFields(entry: AuditEntry): Omit<AuditRecord, 'orgId' | 'seq' | 'atMicros'> {
+  const { action, actor, subject, requestId } = entry;
+  return {
+    action,
+    actor: { kind: actor.kind, id: cut(actor.id, ACTOR_CHARS_MAX) },
+    subject: subject && { type: subject.type, id: cut(subject.id, SUBJECT_CHARS_MAX) },
+    details: detailsText(entry.details),
+    requestId: requestId === null ? null : cut(requestId, REQUEST_CHARS_MAX),
+  };
+}
+
+/** The hashed text: JSON in this key order without spaces; details are a string, so that none can pass for a field. */
+export function auditText(record: AuditRecord): string {
+  return `{"seq":${record.seq},"at":${record.atMicros}${restOfAuditText(record)}`;
+}
+
+/** What follows the number and the time, which the database gives when it adds the row. */
+export function restOfAuditText(record: Omit<AuditRecord, 'seq' | 'atMicros'>): string {
+  const rest = {
+    org_id: record.orgId,
+    action: record.action,
+    actor_kind: record.actor.kind,
+    actor_id: record.actor.id,
+    subject_type: record.subject?.type ?? null,
+    subject_id: record.subject?.id ?? null,
+    details: record.details,
+    request_id: record.requestId,
+  };
+  return `,${JSON.stringify(rest).slice(1)}`;
+}
+
+/** Names in alphabetical order; what is undefined is left out. */
+function detailsText(details: AuditDetails): string {
+  const names = Object.keys(details)
+    .filter((name) => details[name] !== undefined)
+    .sort()
+    .slice(0, DETAIL_NAMES_MAX);
+  const text = JSON.stringify(Object.fromEntries(names.map((name) => [name, smallValue(details[name])])));
+  return text.length <= DETAILS_CHARS_MAX ? text : JSON.stringify({ too_long_to_keep: names.join(' ') });
+}
+
+function smallValue(value: AuditDetails[string]): unknown {
+  if (typeof value === 'string') return cut(value, DETAIL_CHARS_MAX);
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  if (!Array.isArray(value)) return value;
+  const shown = value.slice(0, DETAIL_ITEMS_MAX).map((item: string) => cut(item, DETAIL_CHARS_MAX));
+  return value.length > shown.length ? [...shown, `and ${value.length - shown.length} more`] : shown;
+}
+
+/** At most so many UTF-16 units, without halves of characters and without U+0000, which Postgres does not store. */
+function cut(text: string, charsMax: number): string {
+  const storable = text.replaceAll('\u0000', '\ufffd').toWellFormed();
+  if (storable.length <= charsMax) return storable;
+  return `${storable.slice(0, charsMax - 1).toWellFormed()}…`;
+}
+
+/** The audit log's actions with a sentence each, as in docs/audit-log.md; never renamed, since rows last for years. */
+export const AUDIT_ACTIONS = {
+  'key.created': 'A key was made.',
+  'key.changed': 'A key was given another name, expiry or scopes.',
+  'key.rotated': 'A key got a new secret; the old one holds for its grace period.',
+  'key.revoked': 'A key was revoked.',
+  'workspace.created': 'A workspace was made.',
+  'workspace.changed': 'A workspace was given another name.',
+  'workspace.archived': 'A workspace was archived.',
+  'settings.changed': 'Settings of the organization were changed.',
+  'connection.created': 'A provider’s bills were connected.',
+  'connection.changed': 'A connection was renamed, paused, narrowed or given other credentials.',
+  'connection.ended': 'A connection was ended and its credentials erased.',
+  'connection.tested': 'The credentials of a connection were tried.',
+  'connection.sync_started': 'A sync of a connection was asked for.',
+  'own_price.created': 'A contract rate or an override was entered.',
+  'own_price.ended': 'A contract rate or an override was ended.',
+  'provider_key.changed': 'Entries of the organization’s keys at providers were made or changed.',
+  'billing_import.created': 'A file of a bill was uploaded.',
+  'gap_run.started': 'A comparison of bills and calls was asked for.',
+  'gap_run.cancelled': 'A comparison of bills and calls was stopped.',
+  'repricing.started': 'A pricing anew of stored calls was asked for.',
+  'repricing.cancelled': 'A pricing anew of stored calls was stopped.',
+  'period.closed': 'A month was closed.',
+  'policy.put': 'A policy was made, changed, switched on or off.',
+  'policy.previewed': 'A policy was tried on recent calls.',
+  'alert.acknowledged': 'An alert was acknowledged.',
+  'webhook.created': 'A webhook endpoint was made.',
+  'webhook.changed':
+    'A webhook endpoint was given another address, other events or another description, or switched on or off.',
+  'webhook.removed': 'A webhook endpoint was removed and its secret erased.',
+  'webhook.secret_rotated':
+    'A webhook endpoint got a new secret; the old one signs too for its grace period.',
+  'webhook.tested': 'A test message was sent to a webhook endpoint.',
+  'webhook.redelivered': 'A message was sent to a webhook endpoint again.',
+  'webhook.disabled': 'A webhook endpoint was disabled because its receiver answered 410.',
+  'enforcement_rule.created': 'An enforcement rule was made.',
+  'enforcement_rule.changed': 'An enforcement rule was changed, switched on or off.',
+  'enforcement_rule.removed': 'An enforcement rule was removed.',
+  'savings_run.started': 'A modeling of what the enforcement rules would save was asked for.',
+  'finding.confirmed': 'A finding was confirmed and a dispute opened over it.',
+  'finding.dismissed': 'A finding was dismissed.',
+  'dispute.resolved': 'A dispute was resolved without a claim.',
+  'claim.created': 'A claim was drafted over disputes.',
+  'claim.merged': 'Drafts of claims were merged into one.',
+  'claim.discarded': 'The draft of a claim was discarded; its disputes stay open.',
+  'claim.submitted': 'A claim was sent to the provider.',
+  'claim.status_changed': 'What a provider did about a claim was recorded.',
+  'claim.ticket_drafted': 'The text of a support ticket was drafted for an escalated claim.',
+  'claim.credit_rejected': 'A proposed credit for a claim was rejected.',
+  'claim.snoozed': 'Reminders of a claim were put off.',
+  'export.started': 'An export of calls was begun.',
+  'payload.read': 'Prompts and answers of calls were read.',
+  'auth.failed': 'A request came with a key of the organization that was refused.',
+  'secret.rotated': 'Stored credentials were sealed anew under another secret key.',
+  'database.restored': 'A backup was restored; what was done after it was taken is lost.',
+  'calls.repaired': 'Calls that an earlier version counted more than once were reduced to one event each.',
+  'retention.ran': 'Calls that are older than calls are kept were removed.',
+  'audit_log.checkpointed': 'Old rows of this log were replaced by a signed checkpoint.',
+} as const;
+
+export type AuditAction = keyof typeof AUDIT_ACTIONS;
+
+/** Who may stand behind a row: a key of the API, a command on the server, or the service of itself. */
+export const ACTOR_KINDS = ['key', 'command', 'system'] as const;
+
+export interface AuditActor {
+  kind: (typeof ACTOR_KINDS)[number];
+  /** The key's id, the command's name, or the duty's name. */
+  id: string;
+}
+
+/** What an action was done to: `type` in snake_case, `id` as the API writes it. */
+export interface AuditSubject {
+  type: string;
+  id: string;
+}
+
+/** Small values that tell a row's circumstances: no secrets and no text of prompts. */
+export type AuditDetails = {
+  readonly [name: string]: string | number | boolean | null | readonly string[] | undefined;
+};
+
+/** One thing that was done, before it has its place in the chain. */
+export interface AuditEntry {
+  action: AuditAction;
+  actor: AuditActor;
+  subject: AuditSubject | null;
+  details: AuditDetails;
+  requestId: string | null;
+}
+
+/** What the log says of a key that a command makes without being asked for one: the first start's, and the demo's. */
+export function keyMadeBy(command: string, key: { id: string; name: string; role: string }): AuditEntry {
+  return {
+    action: 'key.created',
+    actor: { kind: 'command', id: command },
+    subject: { type: 'key', id: key.id },
+    details: { name: key.name, role: key.role },
+    requestId: null,
+  };
+}
+
+/** A row of the log with its two hashes, in hex. */
+export interface ChainedRecord extends AuditRecord {
+  prevHash: string;
+  hash: string;
+}
+
+/** A place in a chain: the hash of row `seq` stands for that row and all before it. */
+export interface ChainPoint {
+  seq: number;
+  hash: string;
+}
+
+/** Who says that the chain went on to a row: the head beside it, or an anchor outside the database. */
+type Witness = 'head' | 'anchor';
+
+/** What shows that a chain is not as it was written. */
+export type ChainFault =
+  /** The row is not what its hash was made of. */
+  | { kind: 'row_edited'; seq: number }
+  /** The row does not follow from the one before, which was written anew, or the row was. */
+  | { kind: 'row_not_following'; seq: number }
+  | { kind: 'rows_missing'; fromSeq: number; toSeq: number }
+  /** The end of the chain is gone. */
+  | { kind: 'tail_missing'; fromSeq: number; toSeq: number; witness: Witness }
+  /** The head beside the chain names another row, or another hash, than the chain ends with. */
+  | { kind: 'head_differs'; seq: number; headSeq: number }
+  /** An anchor has seen another row: the chain was written anew somewhere after `agreedSeq`, up to `seq`. */
+  | { kind: 'rebuilt'; seq: number; agreedSeq: number };
+
+/** Faults that are kept; of more only the number is. */
+const FAULTS_KEPT_MAX = 100;
+
+interface ChainWalkOptions {
+  /** sha256 over the bytes of a hash (hex) and a text, as hex. */
+  digest(prevHash: string, text: string): string;
+  /** From where the chain is to be followed: a checkpoint; the beginning where there is none. */
+  start?: ChainPoint | undefined;
+  /** Hashes that anchors have seen, by row. One row may have several where the anchors contradict each other. */
+  anchors?: ReadonlyMap<number, readonly string[]>;
+}
+
+/** Follows a chain row by row and remembers what is wrong with it. Holds no rows. */
+export class ChainWalk {
+  readonly #options: ChainWalkOptions;
+  readonly #start: ChainPoint;
+  #last: ChainPoint;
+  #agreedSeq: number;
+  #rows = 0;
+  #anchored = 0;
+  #faultCount = 0;
+  readonly #faults: ChainFault[] = [];
+
+  constructor(options: ChainWalkOptions) {
+    this.#options = options;
+    this.#start = options.start ?? { seq: 0, hash: FIRST_PREV_HASH };
+    this.#last = this.#start;
+    this.#agreedSeq = this.#start.seq;
+    if (this.#start.seq > 0) this.#compareAnchors(this.#start);
+  }
+
+  /** The next row by its number. After a fault the walk goes on from what is stored, so that it finds the next one. */
+  next(record: ChainedRecord): void {
+    this.#rows += 1;
+    const { seq, hash } = record;
+    if (seq > this.#last.seq + 1)
+      this.#add({ kind: 'rows_missing', fromSeq: this.#last.seq + 1, toSeq: seq - 1 });
+    const isEdited = this.#options.digest(record.prevHash, auditText(record)) !== hash;
+    if (isEdited) this.#add({ kind: 'row_edited', seq });
+    else if (seq === this.#last.seq + 1 && record.prevHash !== this.#last.hash)
+      this.#add({ kind: 'row_not_following', seq });
+    this.#last = { seq, hash };
+    this.#compareAnchors(this.#last);
+  }
+
+  #compareAnchors(point: ChainPoint): void {
+    const seen = this.#options.anchors?.get(point.seq);
+    if (!seen) return;
+    this.#anchored += 1;
+    if (seen.every((hash) => hash === point.hash)) this.#agreedSeq = point.seq;
+    else this.#add({ kind: 'rebuilt', seq: point.seq, agreedSeq: this.#agreedSeq });
+  }
+
+  /** Compares the end of the chain with the head beside it and with the newest anchor. */
+  end(head: ChainPoint | undefined): ChainResult {
+    const { seq, hash } = this.#last;
+    const newestAnchor = Math.max(0, ...(this.#options.anchors?.keys() ?? []));
+    if (head && head.seq > seq)
+      this.#add({ kind: 'tail_missing', fromSeq: seq + 1, toSeq: head.seq, witness: 'head' });
+    else if (seq > 0 && (head?.seq !== seq || head.hash !== hash))
+      this.#add({ kind: 'head_differs', seq, headSeq: head?.seq ?? 0 });
+    if (newestAnchor > seq)
+      this.#add({ kind: 'tail_missing', fromSeq: seq + 1, toSeq: newestAnchor, witness: 'anchor' });
+    return {
+      rows: this.#rows,
+      startSeq: this.#start.seq,
+      lastSeq: seq,
+      anchorsCompared: this.#anchored,
+      agreedSeq: this.#agreedSeq,
+      faults: this.#faults,
+      faultCount: this.#faultCount,
+    };
+  }
+
+  #add(fault: ChainFault): void {
+    this.#faultCount += 1;
+    if (this.#faults.length < FAULTS_KEPT_MAX) this.#faults.push(fault);
+  }
+}
+
+export interface ChainResult {
+  rows: number;
+  /** The checkpoint that it began with; 0 for the beginning. */
+  startSeq: number;
+  lastSeq: number;
+  /** Rows that an anchor had seen. */
+  anchorsCompared: number;
+  /** The last row at which all anchors agreed: it and all before it are as they were. */
+  agreedSeq: number;
+  faults: readonly ChainFault[];
+  faultCount: number;
+}
+
+/** An anchor records outside the database where a chain was; `restored` discards what older anchors saw after that place. */
+const ANCHOR_KINDS = ['head', 'restored'] as const;
+
+export interface AuditAnchor {
+  kind: (typeof ANCHOR_KINDS)[number];
+  orgId: string;
+  /** 0 where a restored database has no row of the organization. */
+  seq: number;
+  hash: string;
+  atMicros: bigint;
+}
+
+/** A signature with the key that made it; both hex. */
+export interface Signature {
+  keyId: string;
+  signature: string;
+}
+
+/** What a signature turns out to be; `unknown_key` when its key is not at hand. */
+export type SignatureVerdict = 'good' | 'forged' | 'unknown_key';
+
+/** What an anchor's signature is for: each purpose has a key of its own, derived from the secret key. */
+export const ANCHOR_PURPOSE = 'audit log anchor';
+
+/** The name under which anchors stand in a line, of an anchors' file or of the service's log. */
+const LINE_KEY = 'audit_anchor';
+
+export function anchorText(anchor: AuditAnchor): string {
+  return JSON.stringify([anchor.kind, anchor.orgId, anchor.seq, anchor.hash, String(anchor.atMicros)]);
+}
+
+export function anchorLine(anchor: AuditAnchor, signed: Signature): Record<string, object> {
+  return {
+    [LINE_KEY]: {
+      kind: anchor.kind,
+      org_id: anchor.orgId,
+      seq: anchor.seq,
+      hash: anchor.hash,
+      at: Number(anchor.atMicros),
+      key_id: signed.keyId,
+      signature: signed.signature,
+    },
+  };
+}
+
+/** The anchor in a line; undefined for a line that holds none, `unreadable` for one that is broken off or changed. */
+export function parseAnchorLine(
+  line: string,
+): { anchor: AuditAnchor; signed: Signature } | undefined | 'unreadable' {
+  if (!line.includes(`"${LINE_KEY}"`)) return undefined;
+  const found = parseObject(line)?.[LINE_KEY] as Record<string, unknown> | undefined;
+  const { kind, org_id: orgId, seq, hash, at, key_id: keyId, signature } = found ?? {};
+  const known = ANCHOR_KINDS.find((one) => one === kind);
+  if (
+    known === undefined ||
+    typeof orgId !== 'string' ||
+    !/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(orgId) ||
+    typeof seq !== 'number' ||
+    !Number.isSafeInteger(seq) ||
+    seq < 0 ||
+    typeof hash !== 'string' ||
+    typeof at !== 'number' ||
+    !Number.isSafeInteger(at) ||
+    typeof keyId !== 'string' ||
+    typeof signature !== 'string'
+  )
+    return 'unreadable';
+  return {
+    anchor: { kind: known, orgId, seq, hash, atMicros: BigInt(at) },
+    signed: { keyId, signature },
+  };
+}
+
+function parseObject(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Rows that a restore has cost an organization: after `seq`, up to `lostToSeq`. */
+interface RestoreOfChain {
+  atMicros: bigint;
+  seq: number;
+  lostToSeq: number;
+}
+
+export interface SettledAnchors {
+  /** The hashes that hold, by row. */
+  hashes: Map<number, string[]>;
+  newestAtMicros: bigint | undefined;
+  restores: RestoreOfChain[];
+}
+
+/** Applies anchors by time: a restore takes back those after its place, and at its place where they differ. */
+export function settleAnchors(anchors: readonly AuditAnchor[]): SettledAnchors {
+  const hashes = new Map<number, string[]>();
+  const restores: RestoreOfChain[] = [];
+  const inOrder = [...anchors].sort((a, b) => Number(a.atMicros - b.atMicros));
+  for (const { kind, seq, hash, atMicros } of inOrder) {
+    if (kind === 'restored') {
+      const lost = [...hashes].flatMap(([known, seen]) =>
+        known > seq || (known === seq && seen.some((one) => one !== hash)) ? [known] : [],
+      );
+      for (const known of lost) hashes.delete(known);
+      if (lost.length > 0) restores.push({ atMicros, seq, lostToSeq: Math.max(...lost) });
+    }
+    const known = hashes.get(seq) ?? [];
+    if (seq > 0 && !known.includes(hash)) hashes.set(seq, [...known, hash]);
+  }
+  return { hashes, newestAtMicros: inOrder.at(-1)?.atMicros, restores };
+}
+
+/** What stands for the rows of an organization up to `seq`, which retention has dropped. */
+export interface AuditCheckpoint {
+  orgId: string;
+  seq: number;
+  /** Time of row `seq`. */
+  atMicros: bigint;
+  /** Hash of row `seq`, hex. */
+  hash: string;
+  madeAtMicros: bigint;
+}
+
+/** What a checkpoint's signature is for: each purpose has a key of its own, derived from the secret key. */
+export const CHECKPOINT_PURPOSE = 'audit log checkpoint';
+
+export function checkpointText(checkpoint: AuditCheckpoint): string {
+  const { orgId, seq, atMicros, hash, madeAtMicros } = checkpoint;
+  return JSON.stringify(['checkpoint', orgId, seq, String(atMicros), hash, String(madeAtMicros)]);
+}

@@ -1,0 +1,262 @@
+import type { ClaimAction, DueClaim } from '../claims/deadlines.js';
+import type { DisputeTier } from '../claims/financialSummary.js';
+import type { ClaimStatus } from '../claims/lifecycle.js';
+import { publicId } from '../ids.js';
+import { isoFromMicros } from '../period.js';
+import type { FindingKind } from '../reconciliation/taxonomy.js';
+import type { RunStatus } from '../runs/runKinds.js';
+
+/** Events that receivers may subscribe to. Grows as their subjects come to exist. */
+export const WEBHOOK_EVENT_TYPES = [
+  'alert.created',
+  'claim.created',
+  'claim.reminder',
+  'claim.status_changed',
+  'dispute.opened',
+  'dispute.resolved',
+  'gap_run.completed',
+] as const;
+export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
+
+/** What is sent only when somebody asks for it. */
+export const TEST_MESSAGE_TYPE = 'webhook.test';
+export const MESSAGE_TYPES = [...WEBHOOK_EVENT_TYPES, TEST_MESSAGE_TYPE] as const;
+export type MessageType = (typeof MESSAGE_TYPES)[number];
+
+export const ENDPOINT_STATUSES = ['active', 'disabled'] as const;
+export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
+/** `requested`: by an admin. `gone`: the receiver answered 410. */
+export const DISABLED_REASONS = ['requested', 'gone'] as const;
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
+
+/** `failed`: given up after the last attempt. `cancelled`: its endpoint was switched off or removed before. */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** Ids, kinds and amounts; never a payload or a text of a prompt. */
+type MessageData = { readonly [name: string]: string | number | boolean | null };
+
+/** The bytes of every attempt: `{type, timestamp, data}` (Standard Webhooks, "Payload structure"), ISO time of the event. */
+export function messageBody(type: MessageType, timestamp: string, data: MessageData): string {
+  return JSON.stringify({ type, timestamp, data });
+}
+
+interface ToldClaim {
+  /** uuid */
+  id: string;
+  version: number;
+  status: ClaimStatus;
+  provider: string;
+  tier: DisputeTier;
+  recoverableCents: number;
+  creditIssuedCents: number | null;
+  externalTicketId: string | null;
+  submittedAtMicros: bigint | null;
+  resolvedAtMicros: bigint | null;
+}
+
+/** The webhook message of a move: `id` is the message's own uuid, `from` the status before it. */
+export function claimMovedMessage(
+  id: string,
+  claim: ToldClaim,
+  from: ClaimStatus,
+  atMicros: bigint,
+): { id: string; type: 'claim.status_changed'; body: string } {
+  const at = isoFromMicros(atMicros);
+  const iso = (micros: bigint | null) => (micros === null ? null : isoFromMicros(micros));
+  return {
+    id,
+    type: 'claim.status_changed',
+    body: messageBody('claim.status_changed', at, {
+      claim_id: publicId('clm', claim.id),
+      version: claim.version,
+      previous_status: from,
+      status: claim.status,
+      provider: claim.provider,
+      confidence_tier: claim.tier,
+      total_recoverable_cents: claim.recoverableCents,
+      credit_issued_cents: claim.creditIssuedCents,
+      external_ticket_id: claim.externalTicketId,
+      submitted_at: iso(claim.submittedAtMicros),
+      resolved_at: iso(claim.resolvedAtMicros),
+      changed_at: at,
+    }),
+  };
+}
+
+interface CreatedClaim {
+  /** uuid */
+  id: string;
+  provider: string;
+  tier: DisputeTier;
+  recoverableCents: number;
+  /** First and last day, `YYYY-MM-DD`. */
+  periodStart: string;
+  periodEnd: string;
+  createdAtMicros: bigint;
+}
+
+/** The webhook message of a draft. It has the claim's own id, so one claim is never made twice to a receiver. */
+export function claimCreatedMessage(claim: CreatedClaim): {
+  id: string;
+  type: 'claim.created';
+  body: string;
+} {
+  const createdAt = isoFromMicros(claim.createdAtMicros);
+  return {
+    id: claim.id,
+    type: 'claim.created',
+    body: messageBody('claim.created', createdAt, {
+      claim_id: publicId('clm', claim.id),
+      provider: claim.provider,
+      confidence_tier: claim.tier,
+      total_recoverable_cents: claim.recoverableCents,
+      period_start: claim.periodStart,
+      period_end: claim.periodEnd,
+      created_at: createdAt,
+    }),
+  };
+}
+
+interface ClaimReminder {
+  claim: DueClaim;
+  action: ClaimAction;
+  /** When it was due; it may be made later, as after an outage. */
+  dueMicros: bigint;
+  /** uuid of the alert `claim_due` that was made with it. */
+  alertId: string;
+  atMicros: bigint;
+}
+
+/** The webhook message of a reminder; `id` is the message's own uuid, since the alert's is that of `alert.created`. */
+export function claimReminderMessage(
+  id: string,
+  { claim, action, dueMicros, alertId, atMicros }: ClaimReminder,
+): { id: string; type: 'claim.reminder'; body: string } {
+  const at = isoFromMicros(atMicros);
+  return {
+    id,
+    type: 'claim.reminder',
+    body: messageBody('claim.reminder', at, {
+      claim_id: publicId('clm', claim.id),
+      alert_id: publicId('alr', alertId),
+      action,
+      status: claim.status,
+      since: isoFromMicros(claim.enteredAtMicros),
+      due_at: isoFromMicros(dueMicros),
+      provider: claim.provider,
+      total_recoverable_cents: claim.recoverableCents,
+      created_at: at,
+    }),
+  };
+}
+
+interface OpenedDispute {
+  /** uuid */
+  id: string;
+  findingId: string;
+  kind: FindingKind;
+  provider: string;
+  tier: DisputeTier;
+  amountCents: number;
+  /** First and last day, `YYYY-MM-DD`. */
+  periodStart: string;
+  periodEnd: string;
+  openedAtMicros: bigint;
+}
+
+/** The webhook message of a dispute. It has the dispute's own id, so one dispute is never two messages. */
+export function disputeMessage(dispute: OpenedDispute): { id: string; type: 'dispute.opened'; body: string } {
+  const openedAt = isoFromMicros(dispute.openedAtMicros);
+  return {
+    id: dispute.id,
+    type: 'dispute.opened',
+    body: messageBody('dispute.opened', openedAt, {
+      dispute_id: publicId('dsp', dispute.id),
+      finding_id: publicId('fnd', dispute.findingId),
+      kind: dispute.kind,
+      provider: dispute.provider,
+      confidence_tier: dispute.tier,
+      amount_cents: dispute.amountCents,
+      period_start: dispute.periodStart,
+      period_end: dispute.periodEnd,
+      opened_at: openedAt,
+    }),
+  };
+}
+
+/** A dispute that was resolved, as far as receivers learn of it. */
+export interface ResolvedDispute {
+  /** uuid */
+  id: string;
+  findingId: string;
+  /** The claim whose end resolved it; null where somebody resolved it without one. */
+  claimId: string | null;
+  kind: FindingKind;
+  provider: string;
+  tier: DisputeTier;
+  amountCents: number;
+  /** First and last day, `YYYY-MM-DD`. */
+  periodStart: string;
+  periodEnd: string;
+  resolution: string;
+  resolvedAtMicros: bigint;
+}
+
+/** The webhook message of a resolved dispute; `id` is the message's own uuid, since the dispute's is that of its opening. */
+export function disputeResolvedMessage(
+  id: string,
+  dispute: ResolvedDispute,
+): { id: string; type: 'dispute.resolved'; body: string } {
+  const resolvedAt = isoFromMicros(dispute.resolvedAtMicros);
+  return {
+    id,
+    type: 'dispute.resolved',
+    body: messageBody('dispute.resolved', resolvedAt, {
+      dispute_id: publicId('dsp', dispute.id),
+      finding_id: publicId('fnd', dispute.findingId),
+      claim_id: dispute.claimId === null ? null : publicId('clm', dispute.claimId),
+      kind: dispute.kind,
+      provider: dispute.provider,
+      confidence_tier: dispute.tier,
+      amount_cents: dispute.amountCents,
+      period_start: dispute.periodStart,
+      period_end: dispute.periodEnd,
+      resolution: dispute.resolution,
+      resolved_at: resolvedAt,
+    }),
+  };
+}
+
+/** A gap run that has ended, as far as receivers are told of it. */
+export interface EndedGapRun {
+  /** uuid */
+  id: string;
+  status: Exclude<RunStatus, 'queued' | 'running'>;
+  /** `7d`, `30d` or `90d`. */
+  period: string;
+  /** Null: all that have bills. */
+  provider: string | null;
+  /** Lines that it found, and how many of them are flagged; null where it ended without a result. */
+  total: number | null;
+  flagged: number | null;
+  finishedAtMicros: bigint;
+}
+
+/** Only its id; the message has the run's id, so one run is one message. */
+export function gapRunMessage(run: EndedGapRun): { id: string; type: 'gap_run.completed'; body: string } {
+  const finishedAt = isoFromMicros(run.finishedAtMicros);
+  return {
+    id: run.id,
+    type: 'gap_run.completed',
+    body: messageBody('gap_run.completed', finishedAt, {
+      run_id: publicId('run', run.id),
+      status: run.status,
+      period: run.period,
+      provider: run.provider,
+      total: run.total,
+      flagged: run.flagged,
+      finished_at: finishedAt,
+    }),
+  };
+}
