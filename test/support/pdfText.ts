@@ -1,4 +1,4 @@
-import { getDocumentProxy } from 'unpdf';
+import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 
 /** A line of a page: what stands at one height, in the order of the text layer. */
 export interface PdfLine {
@@ -23,7 +23,7 @@ interface TextItem {
 
 /** The text layer of a PDF document. */
 export async function pdfTextOf(bytes: Uint8Array): Promise<PdfText> {
-  const document = await getDocumentProxy(new Uint8Array(bytes));
+  const document = await getDocument({ data: new Uint8Array(bytes), verbosity: 0 }).promise;
   const pages: PdfText['pages'] = [];
   let joined = '';
   for (let number = 1; number <= document.numPages; number += 1) {
