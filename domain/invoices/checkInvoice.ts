@@ -44,6 +44,7 @@ export function checkInvoice(reading: InvoiceReading): InvoiceCheck[] {
     checkDue(reading),
     checkNotation(reading),
     checkDigits(reading),
+    checkSigns(reading),
   ].filter((check) => check !== undefined);
   return [...checks, totalEvidence(reading, checks)];
 }
@@ -354,4 +355,44 @@ function checkDigits(reading: InvoiceReading): InvoiceCheck | undefined {
     ),
     expected: other.value,
   };
+}
+
+const DASH = /[-\u2010-\u2015\u2212]/;
+
+/**
+ * Some files have lost every dash. Where nothing in such a document shows one, the positive amounts of a credit may have
+ * been negative, and all sums agree either way.
+ */
+function checkSigns(reading: InvoiceReading): InvoiceCheck | undefined {
+  const { kind, lines, total } = reading;
+  const takesAway = lines.some(
+    (line) =>
+      line.amount.value > 0n &&
+      (line.kind === 'credit' || line.kind === 'discount' || /\bunused time\b/i.test(line.description.value)),
+  );
+  if ((kind !== 'credit_note' && !takesAway) || total === null || total.value < 0n) return undefined;
+  const { number, account, issuer, replaces, issueDate, dueDate, periodStart } = reading;
+  const texts = [
+    number,
+    account,
+    issuer,
+    replaces,
+    issueDate,
+    dueDate,
+    periodStart,
+    ...lines.flatMap((line) => [line.description, line.periodStart]),
+  ]
+    .filter((field) => field !== null)
+    .map((field) => field.text);
+  if (
+    [...texts, ...moneyFields(reading).map((field) => field.text)].some(
+      (text) => DASH.test(text) || /\(.*\d\)/.test(text),
+    )
+  )
+    return undefined;
+  return statement(
+    'signs',
+    false,
+    'The document shows no dash at all, so minus signs may be missing from its amounts.',
+  );
 }

@@ -35,6 +35,7 @@ export function linesOf(table: TableRegion, choice: AmountChoice): DraftLine[] {
   table.rows.forEach((row, at) => {
     const own = parts[at];
     if (!own || CARRIED.test(row.label.trim()) || isCarried(at, table.rows, lines)) return;
+    if (row.trailing.length === 1 && CARRIED_WORDS.test(row.label)) return;
     const others = table.rows.filter((_, index) => index !== at && owners[index] === at);
     lines.push(lineFrom(row, own, others, table));
   });

@@ -31,9 +31,10 @@ export function readSums(
 ): InvoiceSums {
   const found: (PlacedSum & { role: SumRole })[] = [];
   const taxes: TaxReading[] = [];
+  const hasCents = sums.some(({ row }) => row.trailing.some((span) => !span.isPercent && span.decimals > 0));
   for (const [at, { row, role }] of sums.entries()) {
     const span = row.trailing.findLast((one) => !one.isPercent);
-    if (!span || !isMoneyLike(span)) continue;
+    if (!span || !isMoneyLike(span) || (hasCents && isPlainInteger(span))) continue;
     if (role === 'tax') taxes.push(taxFrom(row));
     else found.push({ role, at, field: amountField(span) });
   }
@@ -49,6 +50,13 @@ export function readSums(
       .map(({ field, at }) => ({ field: negative(field), at })),
     taxes: [...taxes, ...reverseCharge(taxes, rows)],
   };
+}
+
+/** The number of a card or a register, where amounts have cents. */
+function isPlainInteger(span: NumberSpan): boolean {
+  return (
+    span.currency === null && span.decimals === 0 && span.value !== 0n && !/\d[.,' ]\d{3}/.test(span.text)
+  );
 }
 
 /** A number of an article, a year or a day without its dashes stands alone; an amount has a currency, decimals or groups of digits, or is zero. */

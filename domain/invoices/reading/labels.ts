@@ -30,7 +30,7 @@ const SUM_LABELS: readonly [SumRole, RegExp][] = [
   ],
   [
     'paid',
-    /^(?:amount (?:already )?paid|total paid|paid(?: on| by| with|\b)|payments?(?: received| made| applied)?|less payments?|already paid|bereits (?:be|ge)zahlt|gezahlt|bezahlt|zahlung(?:en)?|déjà payé|montant payé|pagado)\b/i,
+    /^(?:amount (?:already )?paid|total paid|paid(?: on| by| with|\b)|payments?(?! (?:method|history|terms|card))(?: received| made| applied)?|less payments?|already paid|bereits (?:be|ge)zahlt|gezahlt|bezahlt|zahlung(?:en)?|déjà payé|montant payé|pagado)\b/i,
   ],
   [
     'tax',
