@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BillingFileReader } from '../adapters/billing/file.js';
+import type { BlobStore } from '../adapters/blobs/blobStore.js';
+import type { InvoiceExtractor } from '../adapters/invoices/extractor.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
 import type { RetentionLimits } from '../domain/installation/retention.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
@@ -18,6 +20,10 @@ export interface ActivityDeps extends UseCaseDeps {
   /** Reads stored pages of bills again, for the evidence of claims: adapters/billing/locateRows.ts. */
   pages: EvidenceDeps['pages'];
   connectors: BillingConnectors;
+  /** Where uploaded files are kept. */
+  blobs: BlobStore;
+  /** Reads the pages of invoices, in processes of their own: adapters/invoices/extractor.ts. */
+  extractInvoice: InvoiceExtractor['extract'];
   /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */
   deliverWebhook: DeliverWebhook;
   /** How webhooks go out; the product's own where absent. */

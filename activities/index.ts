@@ -3,6 +3,7 @@ import { createBillingSyncActivities } from './billingSync.js';
 import { createClaimActivities } from './claims.js';
 import type { ActivityDeps } from './deps.js';
 import { createGapRunActivities } from './gapRun.js';
+import { createInvoiceActivities } from './invoices.js';
 import { createRepricingActivities } from './repricing.js';
 import { createRetentionActivities } from './retention.js';
 import { createSavingsRunActivities } from './savingsRun.js';
@@ -23,6 +24,7 @@ export function createActivities(deps: ActivityDeps) {
     ...createSavingsRunActivities(deps),
     ...createWeightActivities(deps),
     ...createClaimActivities(deps),
+    ...createInvoiceActivities(deps),
   };
 }
 

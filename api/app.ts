@@ -22,6 +22,9 @@ import { eventEndpoints } from './events/events/endpoints.js';
 import { ingestEndpoints } from './events/ingest/endpoints.js';
 import { healthRoutes } from './health.js';
 import { organizationEndpoints } from './installation/organization/endpoints.js';
+import { invoiceEndpoints } from './invoices/invoices/endpoints.js';
+import { invoiceLineEndpoints } from './invoices/lines/endpoints.js';
+import { invoiceRunEndpoints } from './invoices/runs/endpoints.js';
 import { buildOpenApi } from './openapi.js';
 import { answer } from './pipeline/answer.js';
 import { Authenticator } from './pipeline/auth.js';
@@ -69,6 +72,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...coverageEndpoints,
   ...weightEndpoints,
   ...statementEndpoints,
+  ...invoiceEndpoints,
+  ...invoiceLineEndpoints,
+  ...invoiceRunEndpoints,
   ...focusExportEndpoints,
   ...financialEndpoints,
   ...reviewQueueEndpoints,

@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
+import type { BlobStore } from '../adapters/blobs/blobStore.js';
 import type { BodyReader } from '../adapters/ingestBodies/bodyReader.js';
+import type { InvoiceExtractor } from '../adapters/invoices/extractor.js';
 import type { Orchestrator } from '../adapters/orchestrator.js';
 import type * as otlp from '../adapters/otlp/protobuf.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
@@ -34,6 +36,10 @@ export interface ApiDeps {
   pages: EvidenceDeps['pages'];
   /** Sets the document of a claim, in a process of its own. Error document_failed. */
   renderClaim(evidence: ClaimEvidence): Promise<Buffer>;
+  /** Where uploaded files are kept. */
+  blobs: BlobStore;
+  /** Draws a page of an invoice, in a process of its own. */
+  renderInvoicePage: InvoiceExtractor['renderPage'];
   connectors: BillingConnectors;
   /** The only way to addresses that users set. */
   outbound: SafeFetch;

@@ -64,6 +64,7 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
       deps.metrics.outboxDepth.set(backlog.outboxMessages);
       deps.metrics.outboxAgeSeconds.set(backlog.outboxAgeSeconds);
       deps.metrics.openRuns.set(backlog.openRuns);
+      deps.metrics.waitingInvoices.set(backlog.waitingInvoices);
       deps.metrics.syncAgeSeconds.set(backlog.syncAgeSeconds);
       for (const [step, age] of Object.entries(backlog.retentionAgeSeconds))
         deps.metrics.retentionAgeSeconds.set({ step }, age);

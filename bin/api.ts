@@ -6,7 +6,7 @@ import { notifySupervisor, runMain } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
 import { requireCurrentSchema } from './service/prepareDatabase.js';
 import { createApiServer, engineStatus, listen, openApiEngine, openChangeFeed } from './wiring/apiServer.js';
-import { connectorsOf, safeFetchOf } from './wiring/outside.js';
+import { outsideOfApi } from './wiring/outside.js';
 import { requireDatabase, requireSecretKeys, warnOfMissingKeys } from './wiring/requirements.js';
 import { storageStatusOf } from './wiring/storageStatus.js';
 
@@ -43,8 +43,7 @@ await runMain(async () => {
   const api = await createApiServer({
     database,
     changes,
-    connectors: connectorsOf(config),
-    outbound: safeFetchOf(config),
+    ...outsideOfApi(config),
     secretKeys,
     logger,
     checkResponses: false,

@@ -9,7 +9,7 @@ import { PriceBookHolder } from '../usecases/pricing/priceBookHolder.js';
 import { requireCurrentSchema } from './service/prepareDatabase.js';
 import { startAuditAnchors } from './wiring/auditAnchors.js';
 import { startEngineWork, waitForEngine } from './wiring/engineWork.js';
-import { connectorsOf, webhookDeliveryOf } from './wiring/outside.js';
+import { blobStoreOf, connectorsOf, invoiceExtractorOf, webhookDeliveryOf } from './wiring/outside.js';
 import { requireDatabase, requireEngine, requireSecretKeys, retentionOf } from './wiring/requirements.js';
 
 /** Core activity slots / 5, maintenance, and the four transactions that webhooks take at once. */
@@ -52,6 +52,8 @@ await runMain(async () => {
     database,
     prices,
     connectors: connectorsOf(config),
+    blobs: blobStoreOf(config),
+    extractInvoice: invoiceExtractorOf(config).extract,
     deliverWebhook: webhookDeliveryOf(config),
     secretKeys,
     directUrl,

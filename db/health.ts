@@ -1,10 +1,12 @@
 import type { ConnectionStatus } from '../domain/billing/connections.js';
 import { DomainError } from '../domain/errors.js';
 import type { RetentionStep } from '../domain/installation/retention.js';
+import { describeRun, RUN_KINDS } from '../domain/runs/runKinds.js';
 import type { AttemptAnswer } from '../domain/webhooks/retrySchedule.js';
 import type { Database } from './client.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { type SystemDb, unscoped } from './orgDb.js';
+import { isRunRow } from './runs/runTable.js';
 
 export type DatabaseState = 'up' | 'behind' | 'down';
 
@@ -50,7 +52,10 @@ interface Backlog {
   outboxMessages: number;
   /** Seconds since the oldest of them was written; 0 when there is none. */
   outboxAgeSeconds: number;
+  /** Runs of every kind that are queued or at work. */
   openRuns: number;
+  /** Invoices that are not read and compared yet. */
+  waitingInvoices: number;
   connections: Partial<Record<ConnectionStatus, number>>;
   /** Seconds since the connection that has waited longest, and is not paused, was fetched whole; 0 without any. */
   syncAgeSeconds: number;
@@ -67,6 +72,11 @@ interface WebhookBacklog {
   attemptsOfHour: Partial<Record<AttemptAnswer, number>>;
 }
 
+const OPEN_RUNS = RUN_KINDS.map(
+  (kind) =>
+    `(select count(*) from ${describeRun(kind).table} where ${isRunRow(kind)} and status in ('queued', 'running'))`,
+).join(' + ');
+
 /** Looks across all organizations; undefined when the database does not answer. */
 export async function findBacklog(database: Database): Promise<Backlog | undefined> {
   try {
@@ -74,9 +84,8 @@ export async function findBacklog(database: Database): Promise<Backlog | undefin
       const [row] = await system.rows<Omit<Backlog, 'webhooks'>>(
         `select (select count(*) from outbox where dispatched_at is null and dead_at is null)::bigint as "outboxMessages",
            coalesce((select extract(epoch from now() - min(created_at)) from outbox where dispatched_at is null and dead_at is null), 0)::float8 as "outboxAgeSeconds",
-           ((select count(*) from gap_runs where status in ('queued', 'running'))
-             + (select count(*) from billing_sources where kind = 'file' and status in ('queued', 'running'))
-             + (select count(*) from sync_runs where status in ('queued', 'running')))::bigint as "openRuns",
+           (${OPEN_RUNS})::bigint as "openRuns",
+           (select count(*) from invoices where status in ('received', 'extracting', 'matching'))::bigint as "waitingInvoices",
            (select coalesce(jsonb_object_agg(status, n), '{}') from (select status, count(*) as n from billing_connections where removed_at is null group by 1) c) as connections,
            coalesce((select extract(epoch from now() - min(coalesce(last_synced_at, created_at))) from billing_connections
              where removed_at is null and status <> 'paused'), 0)::float8 as "syncAgeSeconds",

@@ -24,6 +24,10 @@ const SEEDS = {
   claimCredits: 18,
   /** Of an organization's provider: imports that end, and connections that are made. */
   firstAccount: 19,
+  /** Of an organization's invoices that are read. */
+  invoiceExtractions: 20,
+  /** Of invoices of a provider with one number. */
+  invoiceNumber: 21,
   openRuns: 7_241_188_017,
 } as const;
 

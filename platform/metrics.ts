@@ -97,7 +97,12 @@ export function createMetrics() {
     }),
     openRuns: new Gauge({
       name: 'trueup_open_runs',
-      help: 'Gap runs, billing imports and syncs that are queued or at work.',
+      help: 'Runs of every kind that are queued or at work.',
+      registers: [registry],
+    }),
+    waitingInvoices: new Gauge({
+      name: 'trueup_waiting_invoices',
+      help: 'Invoices that are not read and compared yet.',
       registers: [registry],
     }),
     connections: new Gauge({

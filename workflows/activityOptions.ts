@@ -100,6 +100,24 @@ export const PROFILES = {
     heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
+  /**
+   * All pages of an invoice; it heartbeats. It may wait long for a place in its task queue; an engine that does not answer
+   * is given up after some minutes.
+   */
+  extracting: {
+    cancellationType: 'TRY_CANCEL',
+    startToCloseTimeout: '1 hour',
+    scheduleToCloseTimeout: '12 hours',
+    heartbeatTimeout: '10 seconds',
+    retry: { ...RETRY, maximumAttempts: 24 },
+  },
+  /** The words of an invoice understood, or its lines compared with the bill; it heartbeats. */
+  invoicing: {
+    startToCloseTimeout: '2 minutes',
+    scheduleToCloseTimeout: '15 minutes',
+    heartbeatTimeout: '10 seconds',
+    retry: RETRY,
+  },
   /** A file of up to 1.5 GiB, read in one transaction; it heartbeats. */
   reading: {
     startToCloseTimeout: '2 hours',

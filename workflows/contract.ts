@@ -14,6 +14,11 @@ export function webhookTaskQueue(taskQueue: string): string {
   return taskQueue === TASK_QUEUE_CORE ? 'trueup-webhooks' : `${taskQueue}-webhooks`;
 }
 
+/** Where invoices are read: each takes a core for a while, so that few are read at once. */
+export function extractionTaskQueue(taskQueue: string): string {
+  return taskQueue === TASK_QUEUE_CORE ? 'trueup-ocr' : `${taskQueue}-ocr`;
+}
+
 export interface GapRunInput {
   orgId: string;
   runId: string;

@@ -3,6 +3,7 @@ export { billingImport } from './billingImport.js';
 export { billingSync } from './billingSync.js';
 export { claimLifecycle } from './claimLifecycle.js';
 export { gapRun } from './gapRun.js';
+export { invoicePipeline } from './invoicePipeline.js';
 export { repricing } from './repricing.js';
 export { retention } from './retention.js';
 export { savingsRun } from './savingsRun.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import busboy from 'busboy';
-import { DomainError, invalidField } from '../../domain/errors.js';
+import { DomainError, type ErrorCode, invalidField } from '../../domain/errors.js';
 import type { IncomingBody } from './body.js';
 
 /** Limits of one multipart body; the headers of a part have 16 KiB, which the parser keeps by itself. */
@@ -31,6 +31,18 @@ export interface ReceivedFile {
   fields: Readonly<Record<string, string>>;
 }
 
+/** How a form's file is received. */
+export interface FileForm {
+  maxBytes: number;
+  chunkBytes: number;
+  /** What the file is, for sentences: `the bill`. */
+  what: string;
+  /** The error for a file without bytes. */
+  emptyCode: ErrorCode;
+  /** What to do about a file that is too large. */
+  tooLargeRemedy: string;
+}
+
 /**
  * Receives a form with exactly one file, in the field `file`, and hands its bytes to `store` in chunks of
  * `chunkBytes` (the last one shorter), in order, waiting for each. Other fields may precede or follow it.
@@ -39,7 +51,7 @@ export interface ReceivedFile {
  */
 export async function receiveFile(
   incoming: IncomingBody,
-  options: { maxBytes: number; chunkBytes: number; store(chunk: Buffer): Promise<void> },
+  options: FileForm & { store(chunk: Buffer): Promise<void> },
 ): Promise<ReceivedFile> {
   if (incoming.mediaType !== 'multipart/form-data') {
     throw new DomainError(
@@ -47,8 +59,8 @@ export async function receiveFile(
       'send multipart/form-data with the file in the field "file"',
     );
   }
-  const { maxBytes } = options;
-  if ((incoming.declaredBytes ?? 0) > maxBytes + OVERHEAD_BYTES) throw tooLarge(maxBytes);
+  const { maxBytes, what } = options;
+  if ((incoming.declaredBytes ?? 0) > maxBytes + OVERHEAD_BYTES) throw tooLarge(options);
   const form = openForm(incoming.contentType, maxBytes);
   const fields: Record<string, string> = Object.create(null) as Record<string, string>;
   let stored: Promise<Omit<ReceivedFile, 'fields'>> | undefined;
@@ -85,7 +97,7 @@ export async function receiveFile(
   incoming.stream.pipe(form);
   try {
     await ended;
-    if (!stored) throw invalidField('body', 'file', 'is required: the bill as a file', 'missing_parameter');
+    if (!stored) throw invalidField('body', 'file', `is required: ${what} as a file`, 'missing_parameter');
     const file = await stored;
     await incoming.whenRead();
     incoming.contentDigest = digestOf(file, fields);
@@ -122,7 +134,7 @@ function openForm(contentType: string, maxBytes: number): busboy.Busboy {
 async function storeFile(
   stream: Readable,
   filename: string | undefined,
-  options: { maxBytes: number; chunkBytes: number; store(chunk: Buffer): Promise<void> },
+  options: FileForm & { store(chunk: Buffer): Promise<void> },
 ): Promise<Omit<ReceivedFile, 'fields'>> {
   const hash = createHash('sha256');
   let sizeBytes = 0;
@@ -145,8 +157,8 @@ async function storeFile(
     }
     if (tooMuch) break;
   }
-  if (tooMuch) throw tooLarge(options.maxBytes);
-  if (sizeBytes === 0) throw invalidField('body', 'file', 'is empty', 'invalid_billing_file');
+  if (tooMuch) throw tooLarge(options);
+  if (sizeBytes === 0) throw invalidField('body', 'file', 'is empty', options.emptyCode);
   if (heldBytes > 0) await options.store(Buffer.concat(held, heldBytes));
   return { filename: cleanName(filename), sizeBytes, sha256: hash.digest('hex') };
 }
@@ -169,9 +181,6 @@ function cut(): DomainError {
   );
 }
 
-function tooLarge(maxBytes: number): DomainError {
-  return new DomainError(
-    'payload_too_large',
-    `the file is larger than ${maxBytes} bytes; send it in parts, for instance by month`,
-  );
+function tooLarge({ maxBytes, tooLargeRemedy }: FileForm): DomainError {
+  return new DomainError('payload_too_large', `the file is larger than ${maxBytes} bytes; ${tooLargeRemedy}`);
 }

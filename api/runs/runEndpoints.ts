@@ -42,6 +42,8 @@ const CHILD_PARAMS = z.object({ id: z.string(), run_id: z.string() });
 export interface StartedRun<R extends Run, N> extends RunOpening<N> {
   /** What the audit log says of a new run. */
   audit(run: R): { action: AuditAction; subject: AuditSubject; details: AuditDetails };
+  /** What else changes with a new run, in its transaction. */
+  opened?(inside: OrgDb): Promise<void>;
   /** Why the run that is open is no answer; undefined where it is one. */
   refuseOpen?(open: R): DomainError | undefined;
 }
@@ -77,8 +79,9 @@ export function startRunEndpoint<
     responses: acceptedResponse(schema),
     async handle(request, deps) {
       const { orgDb, afterCommit, runLimit: limit } = request;
-      const { audit, refuseOpen, ...opening } = await prepare(request, deps);
+      const { audit, opened: begin, refuseOpen, ...opening } = await prepare(request, deps);
       const record = async (inside: OrgDb, opened: R) => {
+        await begin?.(inside);
         const { action, subject, details } = audit(opened);
         await recordAction(inside, request, action, subject, details);
       };

@@ -104,7 +104,14 @@ export async function createApiServer(
 export interface ApiServerOptions
   extends Pick<
     ApiDeps,
-    'kickDispatcher' | 'engineStatus' | 'moveClaim' | 'connectors' | 'outbound' | 'secretKeys'
+    | 'kickDispatcher'
+    | 'engineStatus'
+    | 'moveClaim'
+    | 'connectors'
+    | 'outbound'
+    | 'secretKeys'
+    | 'blobs'
+    | 'renderInvoicePage'
   > {
   database: Database;
   /** Asks Postgres alone when absent. */

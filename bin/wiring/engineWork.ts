@@ -25,12 +25,15 @@ import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { type Shutdown, STOP_LIMITS } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
 import type { Prices } from '../../usecases/pricing/priceBookHolder.js';
-import { TASK_QUEUE_CORE, webhookTaskQueue } from '../../workflows/contract.js';
+import { extractionTaskQueue, TASK_QUEUE_CORE, webhookTaskQueue } from '../../workflows/contract.js';
 import { OUTBOX_MESSAGE } from '../service/service.js';
 import { pollSecondsOf } from './outside.js';
 
 export interface EngineWorkOptions
-  extends Pick<ActivityDeps, 'connectors' | 'deliverWebhook' | 'secretKeys' | 'directUrl' | 'retention'> {
+  extends Pick<
+    ActivityDeps,
+    'connectors' | 'deliverWebhook' | 'secretKeys' | 'directUrl' | 'retention' | 'blobs' | 'extractInvoice'
+  > {
   address: string;
   namespace: string;
   database: Database;
@@ -97,6 +100,8 @@ const GRPC_NOT_FOUND = 5;
 const ACTIVITY_SLOTS = 50;
 /** Endpoints that are sent to at once; a pass waits for its receivers, and costs little meanwhile. */
 const WEBHOOK_SLOTS = 64;
+/** Invoices that are read at once. */
+const EXTRACTION_SLOTS = 2;
 const WORKFLOW_TASK_SLOTS = 40;
 const POLLERS_MAX = 10;
 /** The SDK's own default lets the heap run full (temporalio/sdk-typescript 2227). */
@@ -145,7 +150,13 @@ async function startEngineWorkers(options: EngineWorkerOptions): Promise<EngineW
     taskQueue: webhookTaskQueue(TASK_QUEUE_CORE),
     maxConcurrentActivityTaskExecutions: WEBHOOK_SLOTS,
   });
-  const workers = [core, webhooks];
+  // Reading an invoice takes a core for a while: what is left of the machine is everybody else's.
+  const extraction = await Worker.create({
+    ...commonOptions(options, connection),
+    taskQueue: extractionTaskQueue(TASK_QUEUE_CORE),
+    maxConcurrentActivityTaskExecutions: EXTRACTION_SLOTS,
+  });
+  const workers = [core, webhooks, extraction];
   const runs = workers.map((worker) => worker.run());
   const ended = Promise.all(runs).then(() => undefined);
   ended.catch(() => undefined);
@@ -175,7 +186,7 @@ function commonOptions(
   };
 }
 
-/** A warning of the SDK that is meant here: the queue of webhooks has activities alone. */
+/** A warning of the SDK that is meant here: the queues of webhooks and of extraction have activities alone. */
 const MEANT = 'No workflows registered, not polling for workflow tasks';
 
 /** The native core logs through our logger and leaves signals to us: the order of closing is ours. */

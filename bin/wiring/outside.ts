@@ -3,6 +3,11 @@ import { type BillingConnectors, createBillingConnectors } from '../../adapters/
 import type { BlobStore } from '../../adapters/blobs/blobStore.js';
 import { fileBlobStore } from '../../adapters/blobs/fileBlobStore.js';
 import { s3BlobStore } from '../../adapters/blobs/s3BlobStore.js';
+import {
+  createInvoiceExtractor,
+  extractorSettings,
+  type InvoiceExtractor,
+} from '../../adapters/invoices/extractor.js';
 import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch } from '../../adapters/outbound/safeFetch.js';
 import { microsFromDate } from '../../domain/period.js';
@@ -33,6 +38,11 @@ export function blobStoreOf({ blobs }: Pick<Config, 'blobs'>): BlobStore {
   return blobs.store === 's3' ? s3BlobStore(blobs) : fileBlobStore(blobs.folder);
 }
 
+/** What reads invoices and draws their pages. */
+export function invoiceExtractorOf(config: Pick<Config, 'invoices' | 'cacheDir'>): InvoiceExtractor {
+  return createInvoiceExtractor(extractorSettings(config));
+}
+
 /** The way to addresses that users set, as the settings narrow and widen it. */
 export function safeFetchOf(config: Pick<Config, 'outboundAllowedHosts'>): SafeFetch {
   return new SafeFetch({ allowedHosts: new Set(config.outboundAllowedHosts) });
@@ -44,4 +54,14 @@ export function webhookDeliveryOf(config: Pick<Config, 'outboundAllowedHosts'>):
     nowMicros: () => microsFromDate(new Date()),
     nowMs: () => performance.now(),
   });
+}
+
+/** What the API reaches outside of its database. */
+export function outsideOfApi(config: Config) {
+  return {
+    connectors: connectorsOf(config),
+    blobs: blobStoreOf(config),
+    renderInvoicePage: invoiceExtractorOf(config).renderPage,
+    outbound: safeFetchOf(config),
+  };
 }

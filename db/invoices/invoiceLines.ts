@@ -1,36 +1,11 @@
-import type { InvoiceLineReading, LineKind, Scaled } from '../../domain/invoices/invoiceReading.js';
+import type { EffectiveLine, LineCorrection } from '../../domain/invoices/correctLine.js';
+import type { InvoiceLineReading, Scaled } from '../../domain/invoices/invoiceReading.js';
 import type { Stored } from '../../domain/invoices/storedReading.js';
 import type { BilledSum, LineMatch, TiedLine } from '../../domain/invoices/tieOut.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { column, converted, defineEntity } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
-
-/** What counts of a line: as it was read, or as a person corrected it. */
-export interface EffectiveLine {
-  /** From 1. */
-  line: number;
-  description: string;
-  quantity: Scaled | null;
-  unitPrice: Scaled | null;
-  amount: Scaled;
-  tax: Scaled | null;
-  periodStart: string | null;
-  /** Inclusive. */
-  periodEnd: string | null;
-  kind: LineKind;
-  model: string | null;
-  tokenClass: string | null;
-}
-
-/** What a person wrote in place of what was read, by field. */
-export interface LineCorrection {
-  description?: string;
-  quantity?: Scaled | null;
-  unitPrice?: Scaled | null;
-  amount?: Scaled;
-  tax?: Scaled | null;
-}
 
 export interface StoredLine extends EffectiveLine {
   extracted: Stored<InvoiceLineReading>;

@@ -10,9 +10,11 @@ import type { InvoiceFields, Stored } from '../../domain/invoices/storedReading.
 import type { Tie } from '../../domain/invoices/tieOut.js';
 import { decimalFromPico } from '../../domain/money.js';
 import type { Provider } from '../../domain/providers.js';
+import type { Database } from '../client.js';
 import { column, converted, defineEntity, listEntities, sqlNameOf } from '../entity.js';
-import type { OrgDb, SqlValue } from '../orgDb.js';
-import { textArray } from '../pgArray.js';
+import { lockByName } from '../locks.js';
+import { type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
 
 /** A file as it was uploaded, before it is read. */
 export interface NewInvoice {
@@ -349,14 +351,27 @@ export async function recordTie(
   );
 }
 
+/** Until the transaction ends nobody else decides which of a provider's invoices with one number counts. */
+export async function lockInvoiceNumber(inside: OrgDb, provider: Provider): Promise<void> {
+  await lockByName(inside, 'invoiceNumber', `${inside.orgId} ${provider}`);
+}
+
+export interface SameNumber {
+  id: string;
+  documentKind: InvoiceKind;
+  duplicateOf: string | null;
+  replaces: string | null;
+  createdAtMicros: bigint;
+}
+
 /** Invoices of the provider, account and number besides this one, the first uploaded first. Failed ones and receipts are none. */
 export async function listSameNumber(
   inside: OrgDb,
   id: string,
   key: { provider: Provider; providerAccountId: string | null; numberNormalised: string },
-): Promise<{ id: string; documentKind: InvoiceKind; duplicateOf: string | null }[]> {
+): Promise<SameNumber[]> {
   return inside.rows(
-    `select id, document_kind as "documentKind", duplicate_of as "duplicateOf" from invoices
+    `select id, document_kind as "documentKind", duplicate_of as "duplicateOf", replaces, created_at as "createdAtMicros" from invoices
      where org_id = $1 and id <> $2 and provider = $3 and number_normalised = $4 and provider_account_id is not distinct from $5
        and document_kind <> 'receipt' and status <> 'failed'
      order by created_at, id`,
@@ -364,15 +379,17 @@ export async function listSameNumber(
   );
 }
 
+/** False where it is so already. */
 export async function recordSameNumber(
   inside: OrgDb,
   id: string,
   { duplicateOf, replaces }: { duplicateOf: string | null; replaces: string | null },
-): Promise<void> {
-  await inside.run(
+): Promise<boolean> {
+  const changed = await inside.run(
     'update invoices set duplicate_of = $3, replaces = $4 where org_id = $1 and id = $2 and (duplicate_of, replaces) is distinct from ($3::uuid, $4::uuid)',
     [inside.orgId, id, duplicateOf, replaces],
   );
+  return changed === 1;
 }
 
 /** Invoices that refer to this one as their first or as what they replace, the first uploaded first. */
@@ -398,4 +415,23 @@ export async function deleteInvoice(inside: OrgDb, id: string): Promise<void> {
   for (const table of ['invoice_line_matches', 'invoice_lines', 'invoice_runs'])
     await inside.run(`delete from ${table} where org_id = $1 and invoice_id = $2`, [inside.orgId, id]);
   await inside.run('delete from invoices where org_id = $1 and id = $2', [inside.orgId, id]);
+}
+
+export interface InvoiceName {
+  orgId: string;
+  id: string;
+}
+
+/** Of these the ones that are not there. */
+export async function listMissingInvoices(
+  database: Database,
+  names: readonly InvoiceName[],
+): Promise<InvoiceName[]> {
+  return unscoped(database, 'files of deleted invoices are removed, whosever they were', (system) =>
+    system.rows<InvoiceName>(
+      `select n.org_id as "orgId", n.id from unnest($1::uuid[], $2::uuid[]) n (org_id, id)
+       where not exists (select from invoices i where i.org_id = n.org_id and i.id = n.id)`,
+      [plainArray(names.map(({ orgId }) => orgId)), plainArray(names.map(({ id }) => id))],
+    ),
+  );
 }

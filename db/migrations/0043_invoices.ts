@@ -1,6 +1,8 @@
 import type { Migration } from './migration.js';
 
 const OUTBOX_BEFORE = `'gap_run.start', 'gap_run.cancel', 'billing_import.start', 'billing_sync.start', 'connection.schedule', 'reprice.start', 'reprice.cancel', 'webhook.deliver', 'savings_run.start', 'claim.wake', 'weights.recompute'`;
+const MESSAGES_BEFORE = `'alert.created', 'claim.created', 'claim.reminder', 'claim.status_changed', 'dispute.opened', 'dispute.resolved', 'gap_run.completed', 'webhook.test'`;
+const STEPS_BEFORE = `'events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits', 'alerts', 'webhook_messages', 'savings_runs', 'gap_runs'`;
 
 /** Invoices as files, what was read from them, and how they compare with bills. Their bytes are in the blob store. */
 export const invoices: Migration = {
@@ -151,6 +153,8 @@ create table invoice_runs (
   extracting_until timestamptz,
   -- where the blob store holds what was extracted
   extraction_key text,
+  -- degrees by which pages that are not upright are turned, by their number
+  page_turns jsonb not null default '{}',
   result jsonb,
   error_code text,
   error_message text,
@@ -182,11 +186,26 @@ select protect_tenant_table('claim_invoices', 'select, insert, delete');
 
 alter table outbox drop constraint outbox_kind_check;
 alter table outbox add constraint outbox_kind_check check (kind in (${OUTBOX_BEFORE}, 'invoice_run.start', 'invoice_run.cancel'));
+
+alter table webhook_messages drop constraint webhook_messages_type_check;
+alter table webhook_messages add constraint webhook_messages_type_check check (type in (${MESSAGES_BEFORE}, 'invoice.processed', 'invoice.failed'));
+
+alter table retention_runs drop constraint retention_runs_step_check;
+alter table retention_runs add constraint retention_runs_step_check check (step in (${STEPS_BEFORE}, 'blobs'));
 `,
   down: `
+delete from retention_runs where step = 'blobs';
+alter table retention_runs drop constraint retention_runs_step_check;
+alter table retention_runs add constraint retention_runs_step_check check (step in (${STEPS_BEFORE}));
 set local role app_system;
+delete from webhook_attempts a using webhook_deliveries d, webhook_messages m
+where a.org_id = d.org_id and a.delivery_id = d.id and d.org_id = m.org_id and d.message_id = m.id and m.type like 'invoice.%';
+delete from webhook_deliveries d using webhook_messages m where d.org_id = m.org_id and d.message_id = m.id and m.type like 'invoice.%';
+delete from webhook_messages where type like 'invoice.%';
 delete from outbox where kind like 'invoice\\_run.%';
 reset role;
+alter table webhook_messages drop constraint webhook_messages_type_check;
+alter table webhook_messages add constraint webhook_messages_type_check check (type in (${MESSAGES_BEFORE}));
 alter table outbox drop constraint outbox_kind_check;
 alter table outbox add constraint outbox_kind_check check (kind in (${OUTBOX_BEFORE}));
 drop table claim_invoices, invoice_runs, invoice_line_matches, invoice_lines, invoices;

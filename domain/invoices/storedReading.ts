@@ -1,4 +1,5 @@
 import { decimalFromPico, picoFromDecimal } from '../money.js';
+import type { LineCorrection } from './correctLine.js';
 import type {
   InvoiceCheck,
   InvoiceLineReading,
@@ -22,9 +23,13 @@ export type Stored<T> = T extends bigint
 export type InvoiceFields = Omit<InvoiceReading, 'lines'>;
 
 export function toStored<T>(value: T): Stored<T> {
-  return JSON.parse(
-    JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? decimalFromPico(part) : part)),
-  ) as Stored<T>;
+  return JSON.parse(JSON.stringify(value, (_, part: unknown) => storable(part))) as Stored<T>;
+}
+
+/** Postgres stores neither the character NUL nor half a surrogate pair, which a PDF may contain. */
+function storable(part: unknown): unknown {
+  if (typeof part === 'bigint') return decimalFromPico(part);
+  return typeof part === 'string' ? part.toWellFormed().replaceAll('\0', '') : part;
 }
 
 const scaled = (text: string): Scaled => picoFromDecimal(text) ?? 0n;
@@ -66,6 +71,17 @@ export function restoreReading(
     total: maybeAmount(fields.total),
     amountPaid: maybeAmount(fields.amountPaid),
     amountDue: maybeAmount(fields.amountDue),
+  };
+}
+
+export function restoreCorrection(correction: Stored<LineCorrection> | null): LineCorrection {
+  const { description, quantity, unitPrice, amount: sum, tax } = correction ?? {};
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(quantity === undefined ? {} : { quantity: amountOrNull(quantity) }),
+    ...(unitPrice === undefined ? {} : { unitPrice: amountOrNull(unitPrice) }),
+    ...(sum === undefined ? {} : { amount: scaled(sum) }),
+    ...(tax === undefined ? {} : { tax: amountOrNull(tax) }),
   };
 }
 

@@ -2,6 +2,9 @@ import type { ClaimAction, DueClaim } from '../claims/deadlines.js';
 import type { DisputeTier } from '../claims/financialSummary.js';
 import type { ClaimStatus } from '../claims/lifecycle.js';
 import { publicId } from '../ids.js';
+import type { InvoiceFailure, InvoiceStatus } from '../invoices/invoice.js';
+import type { Tie } from '../invoices/tieOut.js';
+import { decimalFromPico, type Pico } from '../money.js';
 import { isoFromMicros } from '../period.js';
 import type { FindingKind } from '../reconciliation/taxonomy.js';
 import type { RunStatus } from '../runs/runKinds.js';
@@ -15,6 +18,8 @@ export const WEBHOOK_EVENT_TYPES = [
   'dispute.opened',
   'dispute.resolved',
   'gap_run.completed',
+  'invoice.processed',
+  'invoice.failed',
 ] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 
@@ -259,4 +264,43 @@ export function gapRunMessage(run: EndedGapRun): { id: string; type: 'gap_run.co
       finished_at: finishedAt,
     }),
   };
+}
+
+/** An invoice whose run has ended, as far as receivers are told of it. */
+export interface ProcessedInvoice {
+  /** uuid */
+  id: string;
+  runId: string;
+  provider: string;
+  status: InvoiceStatus;
+  failureCode: InvoiceFailure | null;
+  number: string | null;
+  currency: string | null;
+  total: Pico | null;
+  tie: Tie | null;
+  finishedAtMicros: bigint;
+}
+
+/** The message of a run of an invoice, with the run's own id: one run is never two messages. */
+export function invoiceMessage(invoice: ProcessedInvoice): { id: string; type: MessageType; body: string } {
+  const finishedAt = isoFromMicros(invoice.finishedAtMicros);
+  const about = {
+    invoice_id: publicId('inv', invoice.id),
+    run_id: publicId('run', invoice.runId),
+    provider: invoice.provider,
+    status: invoice.status,
+  };
+  const type = invoice.status === 'failed' ? 'invoice.failed' : 'invoice.processed';
+  const data =
+    type === 'invoice.failed'
+      ? { ...about, failure_code: invoice.failureCode, finished_at: finishedAt }
+      : {
+          ...about,
+          number: invoice.number,
+          currency: invoice.currency,
+          total: invoice.total === null ? null : decimalFromPico(invoice.total),
+          tie: invoice.tie,
+          finished_at: finishedAt,
+        };
+  return { id: invoice.runId, type, body: messageBody(type, finishedAt, data) };
 }

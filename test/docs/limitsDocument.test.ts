@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { READ_IN_PLACE_BYTES_MAX, THREADS_MAX } from '../../adapters/ingestBodies/bodyReader.js';
 import { ANSWER_MS_MAX } from '../../adapters/ingestBodies/threadHandle.js';
+import { PAGES_MAX } from '../../adapters/invoices/pdf.js';
 import { ANSWER_BYTES_MAX, TOTAL_MS } from '../../adapters/outbound/safeFetch.js';
 import { IMPORT_BYTES_MAX, UPLOADS_MAX } from '../../api/billing/imports/endpoints.js';
 import { EXPORT_DAYS_MAX } from '../../api/events/events/endpoints.js';
@@ -24,6 +25,7 @@ import { CONNECTIONS_MAX, HTTP_LIMITS } from '../../platform/serverLimits.js';
 import { WORKSPACES_MAX } from '../../usecases/access/workspaceChanges.js';
 import { QUEUE_ROWS_MAX } from '../../usecases/events/ingestWriter.js';
 import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/retention.js';
+import { INVOICE_BYTES_MAX } from '../../usecases/invoices/invoiceDeps.js';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../usecases/webhooks/endpoints.js';
 import { WEBHOOK_PACE } from '../../usecases/webhooks/sendDueWebhooks.js';
 
@@ -116,6 +118,8 @@ describe('docs/limits.md', () => {
       'spans of a trace that are compared with each other': `${count(event.TRACE_SPANS_MAX)}, those that came last`,
       'other JSON bodies': mebibytes(JSON_BODY_BYTES_MAX),
       "a bill's file": `${IMPORT_BYTES_MAX / 1_073_741_824} GiB`,
+      "an invoice's file": mebibytes(INVOICE_BYTES_MAX),
+      'pages of an invoice': count(PAGES_MAX),
       'nesting of JSON': `${JSON_DEPTH_MAX} levels`,
       address: `${URL_BYTES_MAX / 1_024} KB`,
       'rows of a page': count(PAGE_LIMIT_MAX),

@@ -11,6 +11,7 @@ import {
   disputeMessage,
   disputeResolvedMessage,
   gapRunMessage,
+  invoiceMessage,
   MESSAGE_TYPES,
   WEBHOOK_EVENT_TYPES,
 } from '../../domain/webhooks/messages.js';
@@ -39,6 +40,17 @@ function blockOf(words: string): string {
 
 const UUID = '0199f3a2-c4d5-7e3a-8f00-112233445566';
 const AT_MICROS = 1_781_827_200_000_000n;
+const INVOICE = {
+  id: UUID,
+  runId: UUID.replace(/6$/, '7'),
+  provider: 'anthropic',
+  failureCode: null,
+  number: 'A1B2C3D4-0012',
+  currency: 'USD',
+  total: 1_204_500_000_000_000n,
+  tie: 'exact' as const,
+  finishedAtMicros: AT_MICROS,
+};
 /** Messages as they are really made. */
 const MADE: Record<string, string> = {
   'alert.created': alertMessage({
@@ -127,6 +139,8 @@ const MADE: Record<string, string> = {
     flagged: 3,
     finishedAtMicros: AT_MICROS,
   }).body,
+  'invoice.processed': invoiceMessage({ ...INVOICE, status: 'reconciled' }).body,
+  'invoice.failed': invoiceMessage({ ...INVOICE, status: 'failed', failureCode: 'invoice_encrypted' }).body,
 };
 
 describe('docs/webhooks.md', () => {

@@ -11,6 +11,7 @@ import { OrgDb } from '../../db/orgDb.js';
 import type { Role, Scope } from '../../domain/access/keyRules.js';
 import { createLogger } from '../../platform/logger.js';
 import { drawKey } from '../../usecases/access/keyChanges.js';
+import { testBlobs, testExtractor } from './blobs.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { movesAtOnce } from './movesAtOnce.js';
@@ -105,6 +106,8 @@ export async function startTestApi(
     Pick<
       ApiServerOptions,
       | 'connectors'
+      | 'blobs'
+      | 'renderInvoicePage'
       | 'moveClaim'
       | 'outbound'
       | 'secretKeys'
@@ -133,6 +136,8 @@ export async function startTestApi(
     changes,
     logger: options.logger ?? createLogger({ name: 'api', level: process.env.TEST_LOG_LEVEL ?? 'silent' }),
     connectors: options.connectors ?? testConnectors(),
+    blobs: options.blobs ?? testBlobs(),
+    renderInvoicePage: options.renderInvoicePage ?? testExtractor().renderPage,
     moveClaim: options.moveClaim ?? movesAtOnce(database.database),
     outbound: options.outbound ?? testOutbound(),
     secretKeys: options.secretKeys ?? testSecretKeys(),

@@ -21,7 +21,8 @@ import { SyncSchedules } from '../../dispatch/syncSchedules.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
-import { webhookTaskQueue } from '../../workflows/contract.js';
+import { extractionTaskQueue, webhookTaskQueue } from '../../workflows/contract.js';
+import { testBlobs, testExtractor } from './blobs.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { asOwner } from './database.js';
 import { makeOnce } from './makeOnce.js';
@@ -90,6 +91,8 @@ export interface TestEngineOptions
     Pick<
       ActivityDeps,
       | 'connectors'
+      | 'blobs'
+      | 'extractInvoice'
       | 'secretKeys'
       | 'syncPace'
       | 'webhookPace'
@@ -104,6 +107,8 @@ export interface TestEngineOptions
   sweep?: { queuedSeconds: number; silentSeconds: number };
   /** How long no outcome has come before they are learned from. */
   weightsQuietMs?: number;
+  /** Reads invoices too. */
+  readsInvoices?: boolean;
   /** How webhooks are sent; where it is absent, none are. */
   deliverWebhook?: ActivityDeps['deliverWebhook'];
 }
@@ -152,6 +157,8 @@ export async function startTestEngine(
     readBillingFile,
     pages: createPageReaders(connectors),
     connectors,
+    blobs: options.blobs ?? testBlobs(),
+    extractInvoice: options.extractInvoice ?? testExtractor().extract,
     secretKeys: options.secretKeys ?? testSecretKeys(),
     directUrl: asOwner(database.options.url),
     retention: options.retention ?? TEST_RETENTION,
@@ -191,6 +198,8 @@ export async function startTestEngine(
         debugMode: true,
       });
       const workers = [worker];
+      if (options.readsInvoices)
+        workers.push(await Worker.create({ ...common, taskQueue: extractionTaskQueue(taskQueue) }));
       if (options.deliverWebhook)
         workers.push(await Worker.create({ ...common, taskQueue: webhookTaskQueue(taskQueue) }));
       const runs = workers.map((each) => each.run());

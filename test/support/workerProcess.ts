@@ -6,13 +6,15 @@ import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
+import { fileBlobStore } from '../../adapters/blobs/fileBlobStore.js';
 import { openDatabase } from '../../db/client.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
 import type { SyncPace } from '../../usecases/billing/fetchChunk.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import type { WebhookPace } from '../../usecases/webhooks/sendDueWebhooks.js';
-import { webhookTaskQueue } from '../../workflows/contract.js';
+import { extractionTaskQueue, webhookTaskQueue } from '../../workflows/contract.js';
+import { testBlobFolder, testExtractor } from './blobs.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { testOutbound } from './outbound.js';
 import { SILENT_RUNTIME } from './silentRuntime.js';
@@ -27,6 +29,8 @@ export interface WorkerProcessSettings {
   /** Where the providers are; nowhere when absent. */
   providers?: { openai?: string; anthropic?: string };
   syncPace?: SyncPace;
+  /** Reads invoices too, of the files in this folder. */
+  invoices?: { blobFolder: string };
   /** Sends webhooks too, to these receivers; not when absent. */
   webhooks?: { allowedHosts: string[]; pace: WebhookPace };
 }
@@ -50,6 +54,8 @@ const activities = createActivities({
   readBillingFile,
   pages: createPageReaders(connectors),
   connectors,
+  blobs: fileBlobStore(settings.invoices?.blobFolder ?? testBlobFolder()),
+  extractInvoice: testExtractor().extract,
   secretKeys: testSecretKeys(),
   deliverWebhook: testWebhookDelivery(testOutbound(settings.webhooks?.allowedHosts)),
   ...(settings.webhooks ? { webhookPace: settings.webhooks.pace } : {}),
@@ -78,5 +84,13 @@ const webhooks =
     taskQueue: webhookTaskQueue(settings.taskQueue),
     activities,
   }));
+const extraction =
+  settings.invoices &&
+  (await Worker.create({
+    connection,
+    namespace: settings.namespace,
+    taskQueue: extractionTaskQueue(settings.taskQueue),
+    activities,
+  }));
 process.stdout.write('ready\n');
-await Promise.all([worker.run(), webhooks?.run()]);
+await Promise.all([worker.run(), webhooks?.run(), extraction?.run()]);

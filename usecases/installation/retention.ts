@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import type { BlobStore } from '../../adapters/blobs/blobStore.js';
 import { recordAudit } from '../../db/access/auditLog.js';
 import { pruneIdempotencyKeys } from '../../db/access/idempotencyKeys.js';
 import { pruneRateBuckets } from '../../db/access/requestLimits.js';
@@ -51,6 +52,7 @@ import {
 import { dayOf, MICROS_PER_DAY } from '../../domain/period.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
 import { checkpointAuditLog } from '../access/auditChain.js';
+import { removeOrphanedFiles } from '../invoices/removeOrphanedFiles.js';
 import { foldAll } from '../usage/usage.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
@@ -64,6 +66,7 @@ export interface RetentionDeps extends UseCaseDeps {
   directUrl: string;
   retention: RetentionLimits;
   secretKeys: Pick<SecretKeys, 'sign'>;
+  blobs: BlobStore;
   nowMicros(): bigint;
   logger: Logger;
 }
@@ -114,7 +117,7 @@ export async function failRetentionStep(
 
 /** A step without a limit has nothing to do. */
 async function removeOld(deps: RetentionDeps, step: RetentionStep, work: RetentionWork): Promise<void> {
-  const { database, retention, secretKeys, logger } = deps;
+  const { database, retention, secretKeys, blobs, logger } = deps;
   const note = async (rows: Promise<number>) => {
     const removed = await rows;
     if (removed > 0) await work.report({ rows: removed, partitions: [] });
@@ -149,6 +152,8 @@ async function removeOld(deps: RetentionDeps, step: RetentionStep, work: Retenti
       return removeOldSavings(work);
     case 'gap_runs':
       return removeOldGapRuns(work);
+    case 'blobs':
+      return removeOrphanedFiles(work, blobs);
   }
 }
 

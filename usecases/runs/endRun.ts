@@ -11,6 +11,7 @@ import {
 } from '../../db/runs/runTable.js';
 import { DomainError } from '../../domain/errors.js';
 import { describeRun, RUN_TERMINAL_STATUSES, type RunKind, runMessage } from '../../domain/runs/runKinds.js';
+import { lockInvoiceOfRun, settleInvoiceRunEnd } from '../invoices/endInvoiceRun.js';
 
 /** What ends with a run of a kind besides, in the transaction of its end. */
 interface RunEnding {
@@ -22,6 +23,13 @@ interface RunEnding {
 
 export const RUN_ENDINGS: Partial<Record<RunKind, RunEnding>> = {
   gap_run: { settle: settleGapRunEnd, ended: publishGapRunEnd },
+  invoice_run: {
+    async settle(inside, id, end) {
+      await lockInvoiceOfRun(inside, id);
+      return end;
+    },
+    ended: settleInvoiceRunEnd,
+  },
 };
 
 /** Ends a run, once, with its result where it has one; what it has stored stays. False when it had ended before. */

@@ -1,9 +1,8 @@
 import type { BillingSource, NewBillingSource } from '../../../db/billing/billingSources.js';
-import { parseFxRate } from '../../../domain/billing/pageRow.js';
 import { BILLING_FORMATS, isBillingFormat } from '../../../domain/billing/sources.js';
 import { DomainError, invalidField } from '../../../domain/errors.js';
 import { newUuid } from '../../../domain/ids.js';
-import { findProvider, PROVIDERS } from '../../../domain/providers.js';
+import { findProvider } from '../../../domain/providers.js';
 import {
   BILLING_PAGE_BYTES,
   recordImport,
@@ -12,7 +11,8 @@ import {
 } from '../../../usecases/billing/billingUpload.js';
 import { runTableOf } from '../../../usecases/runs/runTables.js';
 import { type Endpoint, endpointGroup } from '../../endpoint.js';
-import { type ReceivedFile, receiveFile } from '../../pipeline/multipart.js';
+import { type FileForm, type ReceivedFile, receiveFile } from '../../pipeline/multipart.js';
+import { readUploadForm } from '../../pipeline/uploadForm.js';
 import { getRunEndpoint, listRunsEndpoint, type RunResource } from '../../runs/runEndpoints.js';
 import { acceptedResponse, acceptedRun } from '../../runs/runWire.js';
 import {
@@ -28,9 +28,14 @@ import {
 export const IMPORT_BYTES_MAX = 1_610_612_736;
 /** Uploads of this process at once: each holds a connection for as long as it takes. */
 export const UPLOADS_MAX = 2;
-const FILE_LIMITS = { maxBytes: IMPORT_BYTES_MAX, chunkBytes: BILLING_PAGE_BYTES };
+const FILE: FileForm = {
+  maxBytes: IMPORT_BYTES_MAX,
+  chunkBytes: BILLING_PAGE_BYTES,
+  what: 'the bill',
+  emptyCode: 'invalid_billing_file',
+  tooLargeRemedy: 'send it in parts, for instance by month',
+};
 const BUSY_RETRY_SECONDS = 5;
-const ACCOUNT_CHARS_MAX = 256;
 const FORM_FIELDS = Object.keys(importForm.shape).filter((name) => name !== 'file');
 
 let uploads = 0;
@@ -45,7 +50,7 @@ const createImport = routes.post(IMPORTS_PATH, {
   streams: { 'multipart/form-data': importForm },
   limit: 'billing_import',
   idempotency: 'afterwards',
-  drain: (incoming) => receiveFile(incoming, { ...FILE_LIMITS, store: async () => undefined }),
+  drain: (incoming) => receiveFile(incoming, { ...FILE, store: async () => undefined }),
   responses: acceptedResponse(importSchema),
   problems: [
     'invalid_multipart',
@@ -58,7 +63,7 @@ const createImport = routes.post(IMPORTS_PATH, {
   ],
   async handle({ incoming, orgDb, runLimit, afterCommit, caller, requestId }, deps) {
     const receive = async (store: (chunk: Buffer) => Promise<void>) =>
-      describeUpload(await receiveFile(incoming, { ...FILE_LIMITS, store }));
+      describeUpload(await receiveFile(incoming, { ...FILE, store }));
     const record = recordImport({ caller, requestId });
     const id = newUuid(deps.nowMicros());
     const { source, existing } = await inUploadPlace(() =>
@@ -85,42 +90,16 @@ async function inUploadPlace<T>(work: () => Promise<T>): Promise<T> {
 
 /** Checks the form's fields, which may have come after the file. */
 function describeUpload(received: ReceivedFile): UploadedBill {
-  const unknown = Object.keys(received.fields).find((name) => !FORM_FIELDS.includes(name));
-  if (unknown !== undefined)
-    throw invalidField('body', unknown, 'is not known here; leave it out', 'invalid_body');
-  const { provider, format, account, fx_rate: fxRate } = received.fields;
-  const known = provider === undefined ? undefined : findProvider(provider);
-  if (provider === undefined)
-    throw invalidField('body', 'provider', 'is required: who issued the bill', 'missing_parameter');
-  if (!known)
-    throw invalidField('body', 'provider', `must be one of ${PROVIDERS.join(', ')}`, 'invalid_body');
-  if (format !== undefined && format !== '' && !isBillingFormat(format)) {
+  const { provider, account, fxRate } = readUploadForm(received, { known: FORM_FIELDS, issued: 'the bill' });
+  const { format } = received.fields;
+  if (format !== undefined && format !== '' && !isBillingFormat(format))
     throw invalidField('body', 'format', `must be one of ${BILLING_FORMATS.join(', ')}`, 'invalid_body');
-  }
-  if (account !== undefined && !/^[\x21-\x7e][\x20-\x7e]*$/.test(account) && account !== '') {
-    throw invalidField('body', 'account', 'must be printable text', 'invalid_body');
-  }
-  if ((account ?? '').length > ACCOUNT_CHARS_MAX)
-    throw invalidField(
-      'body',
-      'account',
-      `must have at most ${ACCOUNT_CHARS_MAX} characters`,
-      'invalid_body',
-    );
-  if (fxRate !== undefined && fxRate !== '' && !parseFxRate(fxRate)) {
-    throw invalidField(
-      'body',
-      'fx_rate',
-      'must be a decimal number above 0: US dollars for one unit of the currency',
-      'invalid_body',
-    );
-  }
   return {
-    provider: known,
+    provider,
     filename: received.filename,
     declaredFormat: format !== undefined && isBillingFormat(format) ? format : null,
-    declaredAccount: account?.trim() || null,
-    declaredFxRate: fxRate || null,
+    declaredAccount: account,
+    declaredFxRate: fxRate,
     sha256: received.sha256,
     sizeBytes: received.sizeBytes,
   };

@@ -3,6 +3,7 @@ import { createApiServer } from '../../../bin/wiring/apiServer.js';
 import { MIGRATIONS } from '../../../db/migrations/index.js';
 import { createLogger } from '../../../platform/logger.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
+import { testBlobs, testExtractor } from '../../support/blobs.js';
 import { testConnectors, testSecretKeys } from '../../support/connectors.js';
 import { testOutbound } from '../../support/outbound.js';
 import { anEvent, ingest, send } from '../support/requests.js';
@@ -91,6 +92,8 @@ describe('/metrics', () => {
         database: api.database.database,
         logger: createLogger({ name: 'api', level: 'silent' }),
         connectors: testConnectors(),
+        blobs: testBlobs(),
+        renderInvoicePage: testExtractor().renderPage,
         outbound: testOutbound(),
         secretKeys: testSecretKeys(),
         checkResponses: true,

@@ -19,6 +19,9 @@ async function serve(store: (chunk: Buffer) => Promise<void>): Promise<string> {
   server = createServer(async (incoming, response) => {
     try {
       const file = await receiveFile(new IncomingBody(incoming), {
+        what: 'the bill',
+        emptyCode: 'invalid_billing_file',
+        tooLargeRemedy: 'send it in parts',
         maxBytes: MAX_BYTES,
         chunkBytes: CHUNK_BYTES,
         store,

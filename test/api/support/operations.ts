@@ -11,6 +11,7 @@ import { DRAFT_OPERATIONS } from './operations/drafts.js';
 import { ENFORCEMENT_OPERATIONS } from './operations/enforcement.js';
 import { EVIDENCE_OPERATIONS } from './operations/evidence.js';
 import { FINANCIAL_OPERATIONS } from './operations/financial.js';
+import { INVOICE_OPERATIONS } from './operations/invoices.js';
 import type { Operation, OperationsPlace } from './operations/operation.js';
 import { ORGANIZATION_OPERATIONS } from './operations/organization.js';
 import { POLICY_OPERATIONS } from './operations/policies.js';
@@ -40,6 +41,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...CLAIM_OPERATIONS,
   ...CLAIM_ANSWER_OPERATIONS,
   ...EVIDENCE_OPERATIONS,
+  ...INVOICE_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */
@@ -49,6 +51,8 @@ export async function startOperationsPlace(
   const openai = await startOpenAiBilling({ truth: openaiTruth('org-loop'), adminKey: ADMIN_KEYS.openai });
   const api: TestApi = await startTestApi({
     connectors: testConnectors({ openai: openai.origin }),
+    // Who may see a page does not depend on how it is drawn.
+    renderInvoicePage: async () => Buffer.from('PNG'),
     ...options,
   });
   return {

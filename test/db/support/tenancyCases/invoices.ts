@@ -12,13 +12,23 @@ import {
   lockRun,
   markRunStarted,
 } from '../../../../db/runs/runTable.js';
+import { publicId } from '../../../../domain/ids.js';
 import type { InvoiceFields, Stored } from '../../../../domain/invoices/storedReading.js';
 import type { TiedLine } from '../../../../domain/invoices/tieOut.js';
+import { removeInvoice } from '../../../../usecases/invoices/deleteInvoice.js';
 import { readPrepaidLedgers } from '../../../../usecases/invoices/prepaid.js';
 import { isComparable, publishInvoiceFindings } from '../../../../usecases/invoices/publishFindings.js';
+import {
+  confirmInvoice,
+  correctInvoiceLine,
+  lockInvoiceById,
+  rematchInvoice,
+} from '../../../../usecases/invoices/reviewInvoice.js';
+import * as stored from '../../../../usecases/invoices/storedInvoice.js';
 import { tieOutInvoice } from '../../../../usecases/invoices/tieOut.js';
+import { storeReadInvoice } from '../../../support/invoices.js';
 import { invoiceFinding } from './explanations.js';
-import type { TenancyCase } from './tenancyCase.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const PAGE = { limit: 10, offset: 0 };
 const numberOf = (marker: string) =>
@@ -110,8 +120,8 @@ const aTie = (marker: string): TiedLine => ({
 export const INVOICE_CASES: Record<string, TenancyCase> = {
   findInvoice: (db, { invoiceId }) => invoices.findInvoice(db, invoiceId),
   lockInvoice: (db, { invoiceId }) => invoices.lockInvoice(db, invoiceId),
-  findInvoiceOfFile: (db, { invoiceId }) =>
-    invoices.findInvoiceOfFile(db, 'openai', aFile('', invoiceId).sha256),
+  findInvoiceOfFile: (db, { firstInvoiceId }) =>
+    invoices.findInvoiceOfFile(db, 'openai', aFile('', firstInvoiceId).sha256),
   insertInvoice: (db) => invoices.insertInvoice(db, { ...aFile('another'), sha256: 'f'.repeat(64) }),
   listInvoices: (db) => invoices.listInvoices(db, {}, PAGE),
   recordInvoiceAtWork: (db, { invoiceId }) => invoices.recordInvoiceAtWork(db, invoiceId, 'matching'),
@@ -159,9 +169,38 @@ export const INVOICE_CASES: Record<string, TenancyCase> = {
     lines.recordCorrection(db, invoiceId, { line: aLine('another'), corrected: {}, by: 'test' }),
   recordLineTies: (db, { invoiceId }) => lines.recordLineTies(db, invoiceId, []),
   listLineMatches: (db, { invoiceId }) => lines.listLineMatches(db, invoiceId),
+  takeExtractionPlace: (db, { invoiceRunId }) =>
+    db.transaction((inside) => runs.takeExtractionPlace(inside, invoiceRunId)),
+  leaveExtractionPlace: (db, { invoiceRunId }) => runs.leaveExtractionPlace(db, invoiceRunId),
+  findPageTurns: (db, { invoiceId }) => runs.findPageTurns(db, invoiceId),
+  getInvoice: (db, { invoiceId }) => stored.getInvoice(db, publicId('inv', invoiceId)),
+  getWholeInvoice: (db, { invoiceId }) => stored.getWholeInvoice(db, publicId('inv', invoiceId)),
+  withRuns: async (db, { invoiceId }) => {
+    const invoice = await invoices.findInvoice(db, invoiceId);
+    return invoice && stored.withRuns(db, [invoice]);
+  },
+  lockInvoiceById: (db, { invoiceId }) => lockInvoiceById(db, publicId('inv', invoiceId)),
+  rematchInvoice: (db, { firstInvoiceId }) =>
+    rematchInvoice(
+      db,
+      { id: firstInvoiceId, status: 'needs_review' },
+      { requestedBy: 'test', nowMicros: 1n },
+    ),
+  correctInvoiceLine: (db, { invoiceId }) =>
+    correctInvoiceLine(
+      db,
+      { id: publicId('inv', invoiceId), line: 1, correction: { amount: 7n } },
+      anAuthor('corrected'),
+      1n,
+    ),
+  confirmInvoice: (db, { invoiceId }) =>
+    confirmInvoice(db, { id: publicId('inv', invoiceId), note: null }, anAuthor('confirmed'), 1n),
+  removeInvoice: (db, { invoiceId }) =>
+    removeInvoice(db, publicId('inv', invoiceId), anAuthor('removed'), 1n),
   listNewestInvoiceRuns: (db, { invoiceId }) => runs.listNewestInvoiceRuns(db, [invoiceId]),
   recordRunStage: (db, { invoiceRunId }) => runs.recordRunStage(db, invoiceRunId, 'another'),
-  recordExtraction: (db, { invoiceRunId }) => runs.recordExtraction(db, invoiceRunId, 'another'),
+  recordExtraction: (db, { invoiceRunId }) =>
+    runs.recordExtraction(db, invoiceRunId, { key: 'another', turns: {} }),
   'insertRun of invoice_run': (db, { firstInvoiceId }) =>
     insertRun(db, runs.INVOICE_RUNS, aRun(firstInvoiceId)),
   'findRun of invoice_run': (db, { invoiceRunId }) => findRun(db, runs.INVOICE_RUNS, invoiceRunId),
@@ -178,23 +217,28 @@ export interface OwnedInvoices {
 }
 
 export async function makeInvoices(db: OrgDb, marker: string): Promise<OwnedInvoices> {
-  const [invoiceId, firstInvoiceId] = [randomUUID(), randomUUID()];
-  for (const id of [firstInvoiceId, invoiceId]) {
-    await invoices.insertInvoice(db, aFile(marker, id));
-    await invoices.recordContents(db, id, { contents: contentsOf(marker), fields: FIELDS, checks: [] });
-  }
+  const firstInvoiceId = randomUUID();
+  await invoices.insertInvoice(db, aFile(marker, firstInvoiceId));
+  await invoices.recordContents(db, firstInvoiceId, {
+    contents: contentsOf(marker),
+    fields: FIELDS,
+    checks: [],
+  });
+  const invoiceId = await storeReadInvoice(db, marker);
   await invoices.recordSameNumber(db, invoiceId, { duplicateOf: null, replaces: firstInvoiceId });
-  await lines.replaceInvoiceLines(db, invoiceId, [
-    aLine(marker),
-    { ...aLine(marker), line: 2, kind: 'prepaid_purchase' },
-  ]);
+  await db.run(
+    "update invoice_lines set kind = 'prepaid_purchase' where org_id = $1 and invoice_id = $2 and line_no = 2",
+    [db.orgId, invoiceId],
+  );
   const tie = { tie: 'exact', reason: null, currency: 'USD', compared: 1n, billed: 1n } as const;
   await invoices.recordTie(db, invoiceId, { tie, reviewReasons: [] });
   await invoices.recordInvoiceEnd(db, invoiceId, { status: 'reconciled' });
   await lines.recordLineTies(db, invoiceId, [aTie(marker)]);
-  const run = aRun(invoiceId);
+  const run = { ...aRun(invoiceId), cause: 'rematch' as const };
   await insertRun(db, runs.INVOICE_RUNS, run);
-  await markRunStarted(db, 'invoice_run', run.id, 'extracting');
+  await markRunStarted(db, 'invoice_run', run.id, 'matching');
+  await runs.recordExtraction(db, run.id, { key: marker, turns: { [marker]: 90 } });
+  await db.transaction((inside) => runs.takeExtractionPlace(inside, run.id));
   const [claim] = await db.rows<{ id: string }>('select id from claims where org_id = $1 limit 1', [
     db.orgId,
   ]);
