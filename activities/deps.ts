@@ -22,8 +22,9 @@ export interface ActivityDeps extends UseCaseDeps {
   connectors: BillingConnectors;
   /** Where uploaded files are kept. */
   blobs: BlobStore;
-  /** Reads the pages of invoices, in processes of their own: adapters/invoices/extractor.ts. */
+  /** Reads and draws the pages of invoices, in processes of their own: adapters/invoices/extractor.ts. */
   extractInvoice: InvoiceExtractor['extract'];
+  renderInvoicePage: InvoiceExtractor['renderPage'];
   /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */
   deliverWebhook: DeliverWebhook;
   /** How webhooks go out; the product's own where absent. */

@@ -24,6 +24,7 @@ import { healthRoutes } from './health.js';
 import { organizationEndpoints } from './installation/organization/endpoints.js';
 import { invoiceEndpoints } from './invoices/invoices/endpoints.js';
 import { invoiceLineEndpoints } from './invoices/lines/endpoints.js';
+import { prepaidEndpoints } from './invoices/prepaid/endpoints.js';
 import { invoiceRunEndpoints } from './invoices/runs/endpoints.js';
 import { buildOpenApi } from './openapi.js';
 import { answer } from './pipeline/answer.js';
@@ -75,6 +76,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...invoiceEndpoints,
   ...invoiceLineEndpoints,
   ...invoiceRunEndpoints,
+  ...prepaidEndpoints,
   ...focusExportEndpoints,
   ...financialEndpoints,
   ...reviewQueueEndpoints,

@@ -46,6 +46,7 @@ await runMain(async () => {
   shutdown.add('engine wait', () => stopping.abort());
   notifySupervisor({ type: 'waiting', detail: 'waits for the workflow engine' });
   if (!(await waitForEngine(address, stopping.signal))) return;
+  const invoices = invoiceExtractorOf(config);
   await startEngineWork({
     address,
     namespace: config.temporalNamespace,
@@ -53,7 +54,8 @@ await runMain(async () => {
     prices,
     connectors: connectorsOf(config),
     blobs: blobStoreOf(config),
-    extractInvoice: invoiceExtractorOf(config).extract,
+    extractInvoice: invoices.extract,
+    renderInvoicePage: invoices.renderPage,
     deliverWebhook: webhookDeliveryOf(config),
     secretKeys,
     directUrl,

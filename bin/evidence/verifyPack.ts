@@ -90,6 +90,7 @@ const MEDIA_TYPES: readonly [RegExp, string][] = [
   [/\.json$/, 'application/json'],
   [/\.csv$/, 'text/csv; charset=utf-8'],
   [/\.pdf$/, 'application/pdf'],
+  [/^invoices\/.*\.png$/, 'image/png'],
 ];
 
 /** Every file is there with the size and sha256 of the manifest, and the manifest says nothing else. */

@@ -32,7 +32,14 @@ import { pollSecondsOf } from './outside.js';
 export interface EngineWorkOptions
   extends Pick<
     ActivityDeps,
-    'connectors' | 'deliverWebhook' | 'secretKeys' | 'directUrl' | 'retention' | 'blobs' | 'extractInvoice'
+    | 'connectors'
+    | 'deliverWebhook'
+    | 'secretKeys'
+    | 'directUrl'
+    | 'retention'
+    | 'blobs'
+    | 'extractInvoice'
+    | 'renderInvoicePage'
   > {
   address: string;
   namespace: string;

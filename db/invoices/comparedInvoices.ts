@@ -46,6 +46,20 @@ export async function listPeerInvoices(
   );
 }
 
+/** Invoices of a provider that were compared, or wait for a bill, and charge for one of the days; the newest first. */
+export async function listRematchable(
+  orgDb: OrgDb,
+  wanted: { provider: Provider; fromDay: string; toDay: string; exceptId?: string; limit: number },
+): Promise<Pick<StoredInvoice, 'id' | 'status'>[]> {
+  return orgDb.rows(
+    `select i.id, i.status from invoices i
+     where i.org_id = $1 and i.provider = $2 and i.period_start <= $4 and i.period_end >= $3 and i.id is distinct from $5
+       and i.status in ('reconciled', 'needs_review') and i.provider_account_id is not null and ${COUNTS('i')}
+     order by i.created_at desc, i.id limit $6`,
+    [orgDb.orgId, wanted.provider, wanted.fromDay, wanted.toDay, wanted.exceptId ?? null, wanted.limit],
+  );
+}
+
 /** An invoice that was compared with the bill of its days. */
 export interface ComparedInvoice {
   id: string;
@@ -142,4 +156,18 @@ export async function listMatchInvoices(
   );
   for (const { at, invoiceId, line } of rows) found[at - 1] = { invoiceId, line };
   return found;
+}
+
+/** Notes which invoices a claim cites: none of them is deleted while the claim is there. */
+export async function recordCitedInvoices(
+  inside: OrgDb,
+  claimId: string,
+  invoiceIds: readonly string[],
+): Promise<void> {
+  if (invoiceIds.length === 0) return;
+  await inside.run(
+    `insert into claim_invoices (org_id, claim_id, invoice_id)
+     select $1::uuid, $2::uuid, unnest($3::uuid[]) on conflict do nothing`,
+    [inside.orgId, claimId, plainArray(invoiceIds)],
+  );
 }

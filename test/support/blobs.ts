@@ -21,3 +21,8 @@ export function testExtractor(): InvoiceExtractor {
   extractor ??= createInvoiceExtractor({ engines: ['text'] });
   return extractor;
 }
+
+/** What the evidence of claims asks for invoices. */
+export function testInvoicePages() {
+  return { blobs: testBlobs(), renderInvoicePage: testExtractor().renderPage };
+}

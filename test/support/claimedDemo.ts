@@ -11,6 +11,7 @@ import type { EvidenceDeps } from '../../usecases/claims/freezeEvidence.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { startTestApi, type TestApi, type TestOrganization } from './api.js';
 import { uploadBill } from './bills.js';
+import { testInvoicePages } from './blobs.js';
 import { createTestDatabase } from './database.js';
 import { gapRunsOf } from './incrementalRuns.js';
 import { makeOnce } from './makeOnce.js';
@@ -57,7 +58,12 @@ export async function startClaimedDemo(): Promise<ClaimedDemo> {
   return {
     api,
     organization,
-    deps: { nowMicros: () => BigInt(stored.nowMicros), prices, pages: createPageReaders({}) },
+    deps: {
+      nowMicros: () => BigInt(stored.nowMicros),
+      prices,
+      pages: createPageReaders({}),
+      ...testInvoicePages(),
+    },
     disputes,
     async close() {
       await api.close();

@@ -159,6 +159,7 @@ export async function startTestEngine(
     connectors,
     blobs: options.blobs ?? testBlobs(),
     extractInvoice: options.extractInvoice ?? testExtractor().extract,
+    renderInvoicePage: testExtractor().renderPage,
     secretKeys: options.secretKeys ?? testSecretKeys(),
     directUrl: asOwner(database.options.url),
     retention: options.retention ?? TEST_RETENTION,

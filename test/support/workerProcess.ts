@@ -56,6 +56,7 @@ const activities = createActivities({
   connectors,
   blobs: fileBlobStore(settings.invoices?.blobFolder ?? testBlobFolder()),
   extractInvoice: testExtractor().extract,
+  renderInvoicePage: testExtractor().renderPage,
   secretKeys: testSecretKeys(),
   deliverWebhook: testWebhookDelivery(testOutbound(settings.webhooks?.allowedHosts)),
   ...(settings.webhooks ? { webhookPace: settings.webhooks.pace } : {}),

@@ -10,6 +10,7 @@ import { claimsOf } from '../api/support/claims.js';
 import { day, financialOf, USD } from '../api/support/financial.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { runGaps } from '../support/bills.js';
+import { testInvoicePages } from '../support/blobs.js';
 import { testConnectors } from '../support/connectors.js';
 import { type RunningWorker, startTestEngine, type TestEngine } from '../support/engine.js';
 import { aFindingDay, type FindingToStore, storeFindings } from '../support/findings.js';
@@ -38,6 +39,7 @@ beforeAll(async () => {
     nowMicros: () => microsFromDate(new Date()),
     prices,
     pages: createPageReaders(testConnectors()),
+    ...testInvoicePages(),
   };
 }, 300_000);
 afterAll(async () => {

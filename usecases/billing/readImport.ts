@@ -39,6 +39,7 @@ import { factsOfFormat, rankOfDay } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
+import { rematchInvoicesOf } from '../invoices/rematchInvoices.js';
 import { endRun } from '../runs/endRun.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 import { BILLING_PAGE_BYTES } from './billingUpload.js';
@@ -335,6 +336,9 @@ async function finish(
       { id: source.id, provider: source.provider, fetchedAtMicros: source.fetchedAtMicros },
       covered,
     );
+    const { periodStart: fromDay, periodEnd: toDay } = result;
+    if (fromDay !== null && toDay !== null)
+      await rematchInvoicesOf(inside, { provider: source.provider, fromDay, toDay });
     return true;
   });
 }

@@ -25,6 +25,7 @@ import { DomainError } from '../../domain/errors.js';
 import { newUuid } from '../../domain/ids.js';
 import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
+import { rematchInvoicesOf } from '../invoices/rematchInvoices.js';
 import { endRun } from '../runs/endRun.js';
 import { openRun, queueRun, type RunOpening } from '../runs/openRun.js';
 import { recordSyncOutcome } from './connectionTurns.js';
@@ -142,6 +143,9 @@ export async function finishSync(deps: SyncDeps, orgDb: OrgDb, runId: string): P
   await orgDb.transaction(async (inside) => {
     if (!(await endRun(inside, 'billing_sync', runId, { status, result, ...(error ? { error } : {}) })))
       return;
+    const { period_start: fromDay, period_end: toDay } = found;
+    if (connection && fromDay !== null && toDay !== null)
+      await rematchInvoicesOf(inside, { provider: connection.provider, fromDay, toDay });
     await recordSyncOutcome(inside, run.connectionId, {
       error: error ?? null,
       revisedOn: error ? null : run.revisesOn,

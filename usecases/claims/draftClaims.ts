@@ -26,6 +26,7 @@ import {
   lockClaimable,
 } from '../../db/claims/draftDisputes.js';
 import { insertClaimFiles } from '../../db/claims/evidence.js';
+import { recordCitedInvoices } from '../../db/invoices/comparedInvoices.js';
 import { lockByName } from '../../db/locks.js';
 import { type OrgDb, readClock } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
@@ -330,6 +331,7 @@ async function woken(inside: OrgDb, id: string): Promise<StoredClaim> {
 /** Its disputes, what it nets, what the bill says of its days, and the files of its evidence. */
 async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvidence): Promise<void> {
   await insertClaimParts(inside, draft);
+  await recordCitedInvoices(inside, draft.id, frozen.invoiceIds);
   await recordBilledDays(inside, draft.id);
   await insertClaimFiles(inside, draft.id, frozen.files);
 }

@@ -39,12 +39,14 @@ import {
 } from '../../domain/reconciliation/inference/explainSeries.js';
 import { QUANTITY_KINDS } from '../../domain/reconciliation/taxonomy.js';
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
+import type { InvoicePageDeps } from '../invoices/invoiceFiles.js';
 import { type ClaimedDay, EVENTS_FILE, readCalls } from './evidenceCalls.js';
+import { readEvidenceInvoices } from './evidenceInvoices.js';
 import { type LocatedRows, locateRows, type PageReaders, rowId } from './evidencePages.js';
 
 /** Freezes what a claim rests on, as it is known when the claim is made, and the files that go with it (docs/evidence.md). */
 
-export interface EvidenceDeps {
+export interface EvidenceDeps extends InvoicePageDeps {
   nowMicros(): bigint;
   /** The organization's prices as stored now. */
   prices: { freshOf(orgId: string): Promise<PriceBook> };
@@ -57,6 +59,8 @@ export interface FrozenEvidence {
   /** Of the canonical text of the evidence without its own `sha256`; hex. */
   sha256: string;
   files: EvidenceFile[];
+  /** Uploaded invoices that it cites. */
+  invoiceIds: string[];
 }
 
 /** Days before a run's end that its explanations look at. */
@@ -94,6 +98,7 @@ export async function freezeEvidence(
   const placesOf = (some: readonly CountedRow[]) =>
     some.flatMap((row): EvidenceRow | EvidenceRow[] => located.rows.get(rowId(row)) ?? []);
   const organization = await getOrganization(inside);
+  const invoices = await readEvidenceInvoices(inside, draft, deps);
   const built = buildEvidence({
     draft,
     organization: { id: inside.orgId, name: organization.name },
@@ -109,7 +114,7 @@ export async function freezeEvidence(
     priceVersion: book.versionAt(deps.nowMicros()),
     observed: calls.observed,
     matches: series.flatMap((one) => matchesOf(one)),
-    invoices: invoicesOf(located),
+    invoices: [...invoicesOf(located), ...invoices.refs],
     samples: calls.samples,
     events: {
       file: calls.file ? EVENTS_FILE : null,
@@ -118,10 +123,11 @@ export async function freezeEvidence(
       complete: calls.file !== null,
     },
     pages: located.pages,
-    notes: notesOf({ found, located, calls }),
+    notes: [...notesOf({ found, located, calls }), ...invoices.notes],
     nowMicros: deps.nowMicros(),
   });
-  return fileEvidence(plain(built), [...located.files, ...(calls.file ? [calls.file] : [])]);
+  const files = [...located.files, ...invoices.files, ...(calls.file ? [calls.file] : [])];
+  return { ...fileEvidence(plain(built), files), invoiceIds: invoices.ids };
 }
 
 /** The same as it comes back from where it is stored: without what says nothing. */
@@ -309,7 +315,7 @@ function notesOf({
 function fileEvidence(
   built: Omit<ClaimEvidence, 'sha256'>,
   gathered: readonly EvidenceFile[],
-): FrozenEvidence {
+): Omit<FrozenEvidence, 'invoiceIds'> {
   const sha256 = sha256Of(Buffer.from(canonicalJson(built as unknown as JsonValue)));
   const evidence: ClaimEvidence = { ...built, sha256 };
   const json = (name: string, value: unknown): EvidenceFile => ({

@@ -17,7 +17,8 @@ export async function openInvoiceFile(
   return { invoice, ...(await blobs.get(invoice.blobKey)) };
 }
 
-interface PageDeps extends InvoiceDeps {
+/** What drawing pages asks of the process. */
+export interface InvoicePageDeps extends InvoiceDeps {
   /** Draws a page in a process of its own: adapters/invoices/extractor.ts. */
   renderInvoicePage: InvoiceExtractor['renderPage'];
 }
@@ -36,7 +37,7 @@ const UNDRAWABLE: ReadonlySet<ErrorCode> = new Set([
  * and service_unavailable where too many pages are being drawn.
  */
 export async function getInvoicePage(
-  { blobs, renderInvoicePage }: PageDeps,
+  { blobs, renderInvoicePage }: InvoicePageDeps,
   orgDb: OrgDb,
   { id, page }: { id: string; page: number },
 ): Promise<Buffer> {

@@ -17,6 +17,7 @@ import type { Prices } from '../pricing/priceBookHolder.js';
 import { endRun } from '../runs/endRun.js';
 import { getOpenInvoiceRun } from './extractInvoiceFile.js';
 import { isComparable, publishInvoiceFindings } from './publishFindings.js';
+import { rematchInvoicesOf } from './rematchInvoices.js';
 import { type InvoiceComparison, tieOutInvoice } from './tieOut.js';
 
 interface MatchDeps {
@@ -119,6 +120,12 @@ export async function finishInvoiceRun(orgDb: OrgDb, runId: string, revision: nu
     };
     await recordInvoiceEnd(inside, invoice.id, { status });
     await endRun(inside, 'invoice_run', runId, { status: 'succeeded', result });
+    // A document that is new beside others of the same days changes what those have to explain.
+    if (run.cause !== 'rematch' && isComparable(invoice))
+      await rematchInvoicesOf(inside, {
+        ...{ provider: invoice.provider, fromDay: invoice.periodStart, toDay: invoice.periodEnd },
+        exceptId: invoice.id,
+      });
     return true;
   });
 }

@@ -12,6 +12,7 @@ import {
   streamReceivedPages,
 } from '../../../../usecases/claims/evidencePages.js';
 import { freezeEvidence } from '../../../../usecases/claims/freezeEvidence.js';
+import { testInvoicePages } from '../../../support/blobs.js';
 import { storeClaim } from '../../../support/claims.js';
 import type { Owned } from '../ownedThings.js';
 import { draftOver } from './drafts.js';
@@ -65,7 +66,12 @@ export const CLAIM_EVIDENCE_CASES: Record<string, TenancyCase> = {
     db.transaction(async (inside) => {
       const prices = { freshOf: async () => of.prices };
       const draft = await draftOver(inside, of.openDisputeId, NO_ID);
-      return freezeEvidence(inside, draft, { nowMicros: () => 1n, prices, pages: PAGES });
+      return freezeEvidence(inside, draft, {
+        nowMicros: () => 1n,
+        prices,
+        pages: PAGES,
+        ...testInvoicePages(),
+      });
     }),
   findClaimFile: (db, { evidencedId }) => files.findClaimFile(db, evidencedId, FILE),
   listClaimFiles: (db, { evidencedId }) => files.listClaimFiles(db, evidencedId),

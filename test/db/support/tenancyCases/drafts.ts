@@ -20,6 +20,7 @@ import { resolveDispute } from '../../../../usecases/claims/decideFindings.js';
 import * as draftClaims from '../../../../usecases/claims/draftClaims.js';
 import { draftConfirmed, insertDraft, replaceDraft } from '../../../../usecases/claims/draftClaims.js';
 import type { FrozenEvidence } from '../../../../usecases/claims/freezeEvidence.js';
+import { testInvoicePages } from '../../../support/blobs.js';
 import { aFindingDay, storeFindings } from '../../../support/findings.js';
 import type { Owned } from '../ownedThings.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
@@ -37,6 +38,7 @@ const depsOf = ({ prices }: Owned): draftClaims.DraftDeps => ({
   nowMicros: () => microsFromDate(new Date()),
   prices: { freshOf: async () => prices },
   pages: { locateRecords: async function* () {}, askedFor: () => undefined },
+  ...testInvoicePages(),
 });
 
 /** The claim over a dispute, as far as the handle sees it. */

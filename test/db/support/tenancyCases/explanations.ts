@@ -29,6 +29,7 @@ import {
 import { hoursOf, planRun } from '../../../../usecases/reconciliation/planRun.js';
 import { failUnit, matchUnit } from '../../../../usecases/reconciliation/providerDay.js';
 import { publishRun } from '../../../../usecases/reconciliation/publishRun.js';
+import { testInvoicePages } from '../../../support/blobs.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -141,7 +142,7 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
   publishRun: (db, of) => publishRun(workOf(db, of)),
   draftRunClaims: (db, of) => {
     const work = workOf(db, of);
-    return draftRunClaims(work, { ...work.deps, pages: NO_PAGES });
+    return draftRunClaims(work, { ...work.deps, pages: NO_PAGES, ...testInvoicePages() });
   },
   findRunCredits: (db, of) => findRunCredits(workOf(db, of)),
   hoursOf: async (db, of) => {

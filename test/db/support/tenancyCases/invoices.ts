@@ -12,12 +12,15 @@ import {
   lockRun,
   markRunStarted,
 } from '../../../../db/runs/runTable.js';
+import type { DraftClaim } from '../../../../domain/claims/draft.js';
 import { publicId } from '../../../../domain/ids.js';
 import type { InvoiceFields, Stored } from '../../../../domain/invoices/storedReading.js';
 import type { TiedLine } from '../../../../domain/invoices/tieOut.js';
+import { readEvidenceInvoices } from '../../../../usecases/claims/evidenceInvoices.js';
 import { removeInvoice } from '../../../../usecases/invoices/deleteInvoice.js';
 import { readPrepaidLedgers } from '../../../../usecases/invoices/prepaid.js';
 import { isComparable, publishInvoiceFindings } from '../../../../usecases/invoices/publishFindings.js';
+import { rematchInvoicesOf } from '../../../../usecases/invoices/rematchInvoices.js';
 import {
   confirmInvoice,
   correctInvoiceLine,
@@ -26,6 +29,7 @@ import {
 } from '../../../../usecases/invoices/reviewInvoice.js';
 import * as stored from '../../../../usecases/invoices/storedInvoice.js';
 import { tieOutInvoice } from '../../../../usecases/invoices/tieOut.js';
+import { testInvoicePages } from '../../../support/blobs.js';
 import { storeReadInvoice } from '../../../support/invoices.js';
 import { invoiceFinding } from './explanations.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
@@ -152,6 +156,22 @@ export const INVOICE_CASES: Record<string, TenancyCase> = {
     comparedInvoices.listMatchInvoices(db, [
       { provider: 'openai', accountId: of.marker, model: of.marker, day: '2026-02-03' },
     ]),
+  listRematchable: (db) =>
+    comparedInvoices.listRematchable(db, {
+      ...{ provider: 'openai', fromDay: '2020-01-01', toDay: '2100-01-01', limit: 10 },
+    }),
+  rematchInvoicesOf: (db) =>
+    rematchInvoicesOf(db, { provider: 'openai', fromDay: '2020-01-01', toDay: '2100-01-01' }),
+  recordCitedInvoices: async (db, of) => {
+    const [claim] = await db.rows<{ id: string }>('select id from claims where org_id = $1 limit 1', [
+      db.orgId,
+    ]);
+    if (claim) await comparedInvoices.recordCitedInvoices(db, claim.id, [of.invoiceId]);
+  },
+  readEvidenceInvoices: async (db, of) => {
+    const dispute = { evidence: { invoiceId: of.invoiceId } };
+    return readEvidenceInvoices(db, { disputes: [dispute] } as unknown as DraftClaim, testInvoicePages());
+  },
   listPeerInvoices: (db, of) =>
     comparedInvoices.listPeerInvoices(db, {
       ...{ id: randomUUID(), provider: 'openai', providerAccountId: of.marker, currency: 'USD' },
