@@ -1,3 +1,4 @@
+/** The calls that a claim rests on, as lines of a file, added up by class, and as a sample. */
 import { countEventsOfDay, type EvidenceEvent, listEventsOfDay } from '../../db/claims/evidence.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { timesOfBillingDay } from '../../domain/billing/billingDay.js';
@@ -12,8 +13,6 @@ import { TOKEN_CLASSES, type TokenClass } from '../../domain/events/event.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
-
-/** The calls that a claim rests on, as lines of a file, added up by class, and as a sample. */
 
 /** Calls that a pack holds where the rate alone is disputed, and where the quantity is. */
 const RATE_EVENTS_MAX = 20_000;

@@ -1,3 +1,4 @@
+/** Freezes what a claim rests on, as it is known when the claim is made, and the files that go with it (docs/evidence.md). */
 import { createHash } from 'node:crypto';
 import {
   type CountedRow,
@@ -43,8 +44,6 @@ import type { InvoicePageDeps } from '../invoices/invoiceFiles.js';
 import { type ClaimedDay, EVENTS_FILE, readCalls } from './evidenceCalls.js';
 import { readEvidenceInvoices } from './evidenceInvoices.js';
 import { type LocatedRows, locateRows, type PageReaders, rowId } from './evidencePages.js';
-
-/** Freezes what a claim rests on, as it is known when the claim is made, and the files that go with it (docs/evidence.md). */
 
 export interface EvidenceDeps extends InvoicePageDeps {
   nowMicros(): bigint;

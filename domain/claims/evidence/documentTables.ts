@@ -1,3 +1,4 @@
+/** The tables of a claim's document: its lines, what is netted, and a line worked out. */
 import type { ClaimEvidence, EvidenceCell, EvidenceDispute, EvidenceRow } from './claimEvidence.js';
 import {
   type DocumentColumn,
@@ -19,8 +20,6 @@ import {
   unitOf,
   words,
 } from './documentTexts.js';
-
-/** The tables of a claim's document: its lines, what is netted, and a line worked out. */
 
 export interface LineGroup extends DocumentTable {
   title: string;

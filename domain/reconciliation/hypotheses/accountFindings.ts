@@ -1,10 +1,9 @@
+/** What findings over an account are made of: findings of its series, cut by days, and days of their residuals. */
 import { absPico, type Pico } from '../../money.js';
 import type { Finding, FindingDay, FindingLine } from '../inference/finding.js';
 import type { Visibility } from '../matching/cells.js';
 import { apportion } from '../matching/classLines.js';
 import { footed } from './accountLines.js';
-
-/** What findings over an account are made of: findings of its series, cut by days, and days of their residuals. */
 
 export const sumPico = (values: readonly Pico[]): Pico => values.reduce((total, value) => total + value, 0n);
 

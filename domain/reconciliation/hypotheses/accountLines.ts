@@ -1,9 +1,8 @@
+/** The lines of findings over an account: what of each class is too much, summing to the finding's impact. */
 import type { TokenClass } from '../../events/event.js';
 import { absPico, type Pico } from '../../money.js';
 import type { FindingLine } from '../inference/finding.js';
 import { apportion, billedRate } from '../matching/classLines.js';
-
-/** The lines of findings over an account: what of each class is too much, summing to the finding's impact. */
 
 const keyOf = ({ tokenClass, serviceTier, isBatch, longContext, region }: FindingLine): string =>
   JSON.stringify([tokenClass, serviceTier, isBatch, longContext, region]);

@@ -1,3 +1,4 @@
+/** An account's findings as a whole: what two series, or a series and a key, say together. */
 import type { SuspectKey } from '../../billing/providerKeys.js';
 import type { Provider } from '../../providers.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../inference/finding.js';
@@ -18,8 +19,6 @@ import {
 } from './movedModels.js';
 import { findSuspectUse } from './suspectUse.js';
 import { WHOSE, whoseIs } from './whoseModel.js';
-
-/** An account's findings as a whole: what two series, or a series and a key, say together. */
 
 export interface AccountInput {
   provider: Provider;

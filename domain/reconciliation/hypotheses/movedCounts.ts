@@ -1,3 +1,8 @@
+/**
+ * Calls counted on another meter of their class than the one that they belong on. What the meters hold together stays what
+ * was seen, in every class, while its division does not: the divided sum is what is tested, and the part that was moved is
+ * whatever the bill makes it. Of dollars only those are taken that stand whatever the calls were that nobody saw.
+ */
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { Pico } from '../../money.js';
 import type { Circumstances } from '../audit/dayRates.js';
@@ -5,12 +10,6 @@ import { apportion } from '../matching/classLines.js';
 import type { MeterPart } from '../matching/meters.js';
 import type { MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { amountAs, quantityVariant, sumOf } from './predict.js';
-
-/**
- * Calls counted on another meter of their class than the one that they belong on. What the meters hold together stays what
- * was seen, in every class, while its division does not: the divided sum is what is tested, and the part that was moved is
- * whatever the bill makes it. Of dollars only those are taken that stand whatever the calls were that nobody saw.
- */
 
 /** What leaves the first arrives at the second. */
 export type Move = readonly [from: MeterDay, to: MeterDay];

@@ -1,3 +1,4 @@
+/** Use of one model that was billed as another's: what one series has too much, another lacks on the same day. */
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { absPico, divideHalfEven, type Pico } from '../../money.js';
@@ -14,8 +15,6 @@ import type {
 import type { ChargePrices } from '../matching/charges.js';
 import { chargeProduct, picoFromChargeProduct } from '../matching/classLines.js';
 import { linesWithImpact } from './accountLines.js';
-
-/** Use of one model that was billed as another's: what one series has too much, another lacks on the same day. */
 
 /** Both halves of one move, on the days on which it is seen. */
 export interface MovedUse {

@@ -1,11 +1,10 @@
+/** What hypotheses predict by: amounts of a meter under other circumstances, other rates or another class. */
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { TokenClass } from '../../events/event.js';
 import { divideHalfEven, type Pico } from '../../money.js';
 import type { Circumstances, DayRates } from '../audit/dayRates.js';
 import { chargeProduct } from '../matching/classLines.js';
 import type { MeterDay, SeriesDay, Variant } from './hypothesis.js';
-
-/** What hypotheses predict by: amounts of a meter under other circumstances, other rates or another class. */
 
 const CHARGE_DIVISOR = QUANTITY_ONE * 1_000_000n;
 

@@ -1,3 +1,4 @@
+/** What keys used that nobody knows, or that were out of use: it is among what the bill has and no event tells of. */
 import type { KeyUse, SuspectKey } from '../../billing/providerKeys.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { absPico, type Pico } from '../../money.js';
@@ -16,8 +17,6 @@ import { apportion, chargeProduct, gradeAt, lowerOf, picoFromChargeProduct } fro
 import { keepDays, leastOf, placeOf, sumPico } from './accountFindings.js';
 import { addedLines, footed, shareOfImpact } from './accountLines.js';
 import type { AccountInput } from './explainAccount.js';
-
-/** What keys used that nobody knows, or that were out of use: it is among what the bill has and no event tells of. */
 
 /** Kinds that may be such use under another name. */
 const MAY_BE_USE: ReadonlySet<string> = new Set([

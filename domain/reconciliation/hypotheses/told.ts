@@ -1,9 +1,8 @@
+/** What a day's calls and reports leave open: nobody is accused of what they do not tell. */
 import type { TokenClass } from '../../events/event.js';
 import type { SeriesDayEvidence } from '../evidence/evidenceText.js';
 import { sumKnown } from '../matching/classLines.js';
 import type { MeterDay, SeriesDay } from './hypothesis.js';
-
-/** What a day's calls and reports leave open: nobody is accused of what they do not tell. */
 
 /**
  * Neither an answer nor the provider's usage report says which tier served the day's calls. What a cost line says of its tier

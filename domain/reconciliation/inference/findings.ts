@@ -1,3 +1,4 @@
+/** Findings from runs of days: dollars, probability, gates, grade and the words for them. */
 import { absPico, PICO_PER_USD, type Pico } from '../../money.js';
 import type { Provider } from '../../providers.js';
 import { lowerOf } from '../matching/classLines.js';
@@ -38,8 +39,6 @@ import {
   UNKNOWN_RATE,
   UNKNOWN_REPEATS,
 } from './words.js';
-
-/** Findings from runs of days: dollars, probability, gates, grade and the words for them. */
 
 export interface SeriesIdentity {
   provider: Provider;

@@ -1,3 +1,4 @@
+/** What must hold for HIGH beside the probability, and the grade that follows. */
 import { absPico } from '../../money.js';
 import type { EvidenceNeed } from '../hypotheses/hypothesis.js';
 import { areRefusalsTold } from '../hypotheses/told.js';
@@ -9,8 +10,6 @@ import { type RunHistory, touchedOf } from './history.js';
 import { givesCounts } from './missedCounts.js';
 import { isMixAssumed, type MeterReading } from './reading.js';
 import type { JudgedDay, RunOfDays } from './runs.js';
-
-/** What must hold for HIGH beside the probability, and the grade that follows. */
 
 /** Below this share of calls seen, nobody is told that quantities are wrong for sure. */
 const COVERAGE_MIN = 0.99;

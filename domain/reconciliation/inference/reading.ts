@@ -1,14 +1,13 @@
+/**
+ * A series-day in the numbers that explanations are weighed by. Floats serve scores alone: no amount that anybody sees is
+ * made of them.
+ */
 import { PICO_PER_USD, type Pico } from '../../money.js';
 import { isTokenClass } from '../audit/dayRates.js';
 import { judgeMeter, type Verdict } from '../audit/judgeMeter.js';
 import type { MeterDay, SeriesDay, Variant } from '../hypotheses/hypothesis.js';
 import { amountAs } from '../hypotheses/predict.js';
 import type { WeightSet } from '../weights/weightSet.js';
-
-/**
- * A series-day in the numbers that explanations are weighed by. Floats serve scores alone: no amount that anybody sees is
- * made of them.
- */
 
 /** How far the bill lets one look: quantities, amounts by class, or one amount for all. */
 export type Depth = 'quantities' | 'classes' | 'total';

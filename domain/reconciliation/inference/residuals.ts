@@ -1,3 +1,4 @@
+/** What a day of a series has too many or too few of, for whoever compares series with each other. */
 import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
 import type { MeterDay, SeriesDay } from '../hypotheses/hypothesis.js';
@@ -7,8 +8,6 @@ import { sumKnown } from '../matching/classLines.js';
 import type { Excess, FindingLine, ResidualDay } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import { billedPicoOf, CENT, type DayReading, type MeterReading } from './reading.js';
-
-/** What a day of a series has too many or too few of, for whoever compares series with each other. */
 
 /** Deviations of this many standard deviations are passed on to who compares series. */
 const RESIDUAL_SIGMAS = 4;

@@ -1,3 +1,4 @@
+/** What the days of a run come to: dollars, shares, the next best explanation, and lines that a reader recomputes. */
 import { absPico, type Pico } from '../../money.js';
 import { billedRate } from '../matching/classLines.js';
 import type { InvoiceTie } from '../matching/linkModels.js';
@@ -7,8 +8,6 @@ import type { MeterImpact } from './decompose.js';
 import type { Finding, FindingDay, FindingLine } from './finding.js';
 import { type Match, matchOf } from './match.js';
 import type { JudgedDay, RunOfDays } from './runs.js';
-
-/** What the days of a run come to: dollars, shares, the next best explanation, and lines that a reader recomputes. */
 
 interface MatchInput {
   readonly weights: WeightSet;

@@ -1,3 +1,4 @@
+/** Days with the same explanation that follow each other: what becomes a finding. */
 import { absPico, type Pico } from '../../money.js';
 import type { SeriesContext } from '../hypotheses/hypothesis.js';
 import { tolerancePico } from '../matching/classLines.js';
@@ -10,8 +11,6 @@ import { isRuledOutByHistory } from './ourPrice.js';
 import { poolDays } from './pooling.js';
 import { FEWER_SEEN, fewerSeen } from './seenLess.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
-
-/** Days with the same explanation that follow each other: what becomes a finding. */
 
 /** A day under the explanation that was chosen for it. */
 export interface JudgedDay {

@@ -1,3 +1,4 @@
+/** A series' days as hypotheses see them: meters of the bill, each with what was observed of it. */
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { microsOfDay, shiftDay } from '../../period.js';
@@ -8,8 +9,6 @@ import type { MeterDay, SeriesContext, SeriesDay } from '../hypotheses/hypothesi
 import type { ChargePrices } from '../matching/charges.js';
 import { apportion, expectedOfMeter } from '../matching/classLines.js';
 import { buildMeters, type Meter, type MeterPart, takesCalls } from '../matching/meters.js';
-
-/** A series' days as hypotheses see them: meters of the bill, each with what was observed of it. */
 
 /** A day of the series that can still be filled in with its neighbours. */
 type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };

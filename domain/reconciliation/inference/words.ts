@@ -1,8 +1,7 @@
+/** What a finding says of itself, in whole sentences. */
 import { claimDollars } from '../../claims/financialSummary.js';
 import { absPico, type Pico } from '../../money.js';
 import type { Blame, Finding, FindingDay, Gate } from './finding.js';
-
-/** What a finding says of itself, in whole sentences. */
 
 /**
  * The reason for some days of a finding: its cause, and the dollars of exactly these days, rounded as claims round them. A

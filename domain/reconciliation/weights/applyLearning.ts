@@ -1,3 +1,4 @@
+/** What was learned from claims, applied where findings get their grade: the one place in which it changes what a run says. */
 import type { DisputeTier } from '../../claims/financialSummary.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
 import type { Direction, Finding } from '../inference/finding.js';
@@ -8,8 +9,6 @@ import { claimProbability, type LearnedWeights } from './learn.js';
 import { LEARNED_SIGNAL, rawProbabilityOf } from './levels.js';
 import { bandOf, type Thresholds } from './thresholds.js';
 import type { WeightSet } from './weightSet.js';
-
-/** What was learned from claims, applied where findings get their grade: the one place in which it changes what a run says. */
 
 /**
  * Findings with the probability that they are worth as claims, and the grade of that. Only what could be claimed is changed: a

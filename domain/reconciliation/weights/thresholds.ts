@@ -1,8 +1,7 @@
+/** From which probability on a claim is HIGH or MEDIUM, by how much of such claims was credited. */
 import type { Grade } from '../matching/cells.js';
 import { BANDS } from '../matching/classLines.js';
 import type { Judged } from './calibration.js';
-
-/** From which probability on a claim is HIGH or MEDIUM, by how much of such claims was credited. */
 
 export interface Thresholds {
   readonly high: number;
