@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Renderer } from '../../adapters/typst/renderer.js';
 import { DAY_COUNT } from '../../lab/demo/calendar.js';
 import type { Demo, DemoContractRate } from '../../lab/demo/generateDemo.js';
+import { renderDemoInvoice } from '../../lab/demo/renderInvoice.js';
 import { StartError } from '../../platform/startError.js';
 import type { Screen } from '../terminal/terminal.js';
 
@@ -32,6 +34,7 @@ export async function loadDemo(client: ServiceClient, demo: Demo, screen: Screen
     screen.step(`${count} calls`, addEvents(client, demo, screen)),
     screen.step(`${demo.files.length} bills of 2 providers`, addBills(client, demo)),
   ]);
+  await screen.step(`${demo.invoices.length} invoices`, addInvoices(client, demo));
   const [run, savings] = await Promise.all([
     screen.step('90 days compared', runGaps(client)),
     screen.step(`${demo.rules.length} rules modeled`, modelRules(client, demo)),
@@ -104,6 +107,25 @@ async function addBills(client: ServiceClient, { files }: Demo): Promise<void> {
     imports.push(read);
   }
   await Promise.all(imports);
+}
+
+const READ: ReadonlySet<string> = new Set(['reconciled', 'needs_review', 'failed']);
+
+/** Invoices as PDFs; what contradicts a bill waits for a person. */
+async function addInvoices(client: ServiceClient, { invoices, files }: Demo): Promise<void> {
+  const path = '/api/v1/reconciliation/invoice';
+  const renderer = new Renderer();
+  for (const invoice of invoices) {
+    const { provider, name } = invoice;
+    const account = files.find((file) => file.provider === provider)?.account ?? '';
+    const form = new FormData();
+    form.append('provider', provider);
+    form.append('account', account);
+    form.append('file', new Blob([new Uint8Array(await renderDemoInvoice(renderer, invoice))]), name);
+    const { status_url } = bodyOf(await ask(client, 'POST', path, form), `the invoice ${name}`, [200, 202]);
+    for (let status = ''; !READ.has(status); await sleep(POLL_MS))
+      status = bodyOf(await ask(client, 'GET', status_url), `GET ${status_url}`, [200]).status;
+  }
 }
 
 /** Enforcement rules, and what they would have saved over all days. An existing rule is not made again. */

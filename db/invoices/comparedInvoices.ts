@@ -11,7 +11,13 @@ import type { StoredInvoice } from './invoices.js';
 export type PeerInvoiceRow = Pick<
   StoredInvoice,
   'id' | 'number' | 'numberNormalised' | 'filename' | 'issueDate' | 'createdAtMicros' | 'status'
-> & { periodStart: string; periodEnd: string; usage: Scaled };
+> & {
+  periodStart: string;
+  periodEnd: string;
+  usage: Scaled;
+  /** Of it: lines that say the same as an earlier line. */
+  repeated: Scaled;
+};
 
 /** SQL: whether an invoice counts: no receipt, no copy, not replaced, and read without a contradiction or confirmed. */
 const COUNTS = (i: string) =>
@@ -34,7 +40,10 @@ export async function listPeerInvoices(
   return orgDb.rows<PeerInvoiceRow>(
     `select i.id, i.number, i.number_normalised as "numberNormalised", i.filename, i.issue_date as "issueDate", i.created_at as "createdAtMicros",
        i.status, i.period_start as "periodStart", i.period_end as "periodEnd",
-       coalesce((select sum(amount) from invoice_lines l where l.org_id = $1 and l.invoice_id = i.id and l.kind = 'usage'), 0) as usage
+       coalesce((select sum(amount) from invoice_lines l where l.org_id = $1 and l.invoice_id = i.id and l.kind = 'usage'), 0) as usage,
+       coalesce((select sum(amount * (times - 1)) from (
+         select amount, count(*) as times from invoice_lines l where l.org_id = $1 and l.invoice_id = i.id and l.kind = 'usage' and l.amount > 0
+         group by lower(l.description), l.quantity, l.unit_price, l.amount, l.period_start, l.period_end) same), 0) as repeated
      from invoices i
      where i.org_id = $1 and i.id <> $2 and i.provider = $3 and i.provider_account_id = $4 and i.period_start <= $6 and i.period_end >= $5
        and i.currency is not distinct from $7 and ${COUNTS('i')}

@@ -10,8 +10,8 @@ alter table findings add column invoice_id uuid;
 alter table findings add column invoice_run_id uuid;
 alter table findings add foreign key (org_id, invoice_id) references invoices (org_id, id);
 alter table findings add foreign key (org_id, invoice_run_id) references invoice_runs (org_id, id);
-alter table findings add constraint findings_of_one_run
-  check (num_nonnulls(run_id, invoice_run_id) = 1 and (invoice_id is null) = (invoice_run_id is null));
+alter table findings add constraint findings_of_a_run
+  check (num_nonnulls(run_id, invoice_run_id) >= 1 and (invoice_id is null) = (invoice_run_id is null));
 create index findings_of_invoice on findings (org_id, invoice_id) where invoice_id is not null;
 -- which line of an invoice charges for a day
 create index invoice_line_matches_by_day on invoice_line_matches (org_id, day, provider_account_id, model);

@@ -46,6 +46,8 @@ export interface PeerInvoice {
   fromDay: string;
   toDay: string;
   usage: Scaled;
+  /** Of it: lines that say the same as an earlier line of that invoice. */
+  repeated: Scaled;
   /** Whether it came before this one, by issue date, then number. */
   isEarlier: boolean;
 }
@@ -267,13 +269,22 @@ function judge(input: TieOutInput, gross: Scaled, billed: Scaled, tied: readonly
   const others = sumOfPeers(peers);
   const earlier = peers.filter(({ isEarlier }) => isEarlier);
   const [first] = earlier;
+  const before = sumOfPeers(earlier);
+  const beforeOnce = before - sumOf(earlier.map(({ repeated }) => repeated));
   if (others !== 0n && ties(invoiced + others, billed))
     return { ...verdict, tie: 'exact', billed: invoiced, difference: 0n, contradictions: [], isShared: true };
-  if (first && ties(sumOfPeers(earlier), billed)) {
+  if (first && (ties(before, billed) || ties(beforeOnce, billed))) {
     const contradictions = [billedTwice(input, first, invoiced)];
     return { ...verdict, tie: 'contradicts', billed: 0n, difference: invoiced, contradictions };
   }
   if (ties(invoiced, billed)) return { ...verdict, tie: 'exact', difference: 0n, contradictions: [] };
+  const repeated = repeatedLines(lines, tied);
+  const excess = sumOf(repeated.map(({ charged }) => charged));
+  if (excess !== 0n && ties(invoiced - excess, billed))
+    return {
+      ...{ ...verdict, tie: 'contradicts', contradictions: repeated },
+      ...{ billed: invoiced - excess, difference: excess },
+    };
   if (earlier.length < peers.length)
     return { ...verdict, tie: 'not_comparable', reason: 'shared_period', ...NO_VERDICT };
   const difference = invoiced + others - billed;

@@ -16,6 +16,7 @@ import { invoiceFolder } from '../../usecases/invoices/invoiceDeps.js';
 import { chunksOf } from '../../usecases/invoices/invoiceFiles.js';
 import type { TestAnswer, TestApi } from './api.js';
 import { testBlobs } from './blobs.js';
+import { invoicePdf } from './invoicePdf.js';
 
 export const UPLOAD = '/api/v1/reconciliation/invoice';
 export const INVOICES = '/api/v1/reconciliation/invoices';
@@ -115,14 +116,15 @@ export function aReading(marker: string): InvoiceReading {
 export async function storeReadInvoice(orgDb: OrgDb, marker: string): Promise<string> {
   const id = newUuid(BigInt(Date.now()) * 1_000n);
   const blobKey = `${invoiceFolder(orgDb.orgId, id)}document.pdf`;
-  await testBlobs().put(blobKey, chunksOf(Buffer.from('%PDF-1.7')), { bytesMax: 1_000 });
+  const bytes = await invoicePdf({ number: marker });
+  await testBlobs().put(blobKey, chunksOf(bytes), { bytesMax: bytes.length });
   await insertInvoice(orgDb, {
     id,
     provider: 'openai',
     sha256: randomBytes(32).toString('hex'),
     blobKey,
     filename: marker,
-    sizeBytes: 8,
+    sizeBytes: bytes.length,
     declaredAccount: marker,
     declaredFxRate: null,
     uploadedBy: marker,

@@ -208,6 +208,7 @@ async function peersOf(inside: OrgDb, invoice: ComparableInvoice, rate: Scaled):
   return peers.map((peer) => ({
     ...{ id: peer.id, number: numberOf(peer), fromDay: peer.periodStart, toDay: peer.periodEnd },
     usage: convert(peer.usage, rate),
+    repeated: convert(peer.repeated, rate),
     isEarlier: isBefore(peer, invoice),
   }));
 }

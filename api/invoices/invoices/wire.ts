@@ -206,7 +206,7 @@ export const pageParams = z.object({
   ...invoiceParams.shape,
   page: z
     .string()
-    .regex(/^[1-9]\d{0,3}$/, { error: 'must be the number of a page, from 1' })
+    .regex(/^[1-9][0-9]{0,3}$/, { error: 'must be the number of a page, from 1' })
     .transform(Number)
     .meta({ type: 'integer', minimum: 1, example: 1 }),
 });

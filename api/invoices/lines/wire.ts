@@ -102,7 +102,7 @@ export const lineParams = z.object({
   ...invoiceParams.shape,
   line: z
     .string()
-    .regex(/^[1-9]\d{0,5}$/, { error: 'must be the number of a line, from 1' })
+    .regex(/^[1-9][0-9]{0,5}$/, { error: 'must be the number of a line, from 1' })
     .transform(Number)
     .meta({ type: 'integer', minimum: 1, example: 1 }),
 });

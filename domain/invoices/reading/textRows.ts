@@ -25,7 +25,7 @@ const ROW_SHARE = 0.62;
 /** A wider gap, in heights of the row, ends a cell. */
 export const CELL_GAP = 0.85;
 /** A gap of this many heights or more is no space inside a number; `textOf` prints it as two spaces. */
-const WORD_GAP = 0.5;
+const WORD_GAP = 0.6;
 
 /** Every row of a document from above, page after page, without what repeats on its pages' margins. */
 export function rowsOf(pages: readonly PageWords[]): Row[] {

@@ -75,6 +75,7 @@ describe('the gap explorer', () => {
         invoice_period_start: iso(month),
         invoice_period_end: iso(next),
         invoice_aligned: false,
+        invoice_id: null,
         flagged_gap: true,
         provisional: false,
         confidence: 'MEDIUM',

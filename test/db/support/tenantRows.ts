@@ -131,6 +131,9 @@ const ALSO: Record<string, Record<string, unknown>> = {
   call_spans: { biller: 'openai', trace_id: '00000000000000000000000000000001', span_id: 1 },
 };
 
+/** Columns that may be null, of which a check wants one. */
+const ALSO_NAMED: Record<string, string[]> = { findings: ['run_id'] };
+
 const BY_TYPE: Record<string, (tenant: Tenant) => unknown> = {
   uuid: () => randomUUID(),
   text: (tenant) => tenant.marker,
@@ -154,6 +157,7 @@ export async function insertOf(
   tenant: Tenant,
 ): Promise<{ text: string; values: unknown[] }> {
   const values = new Map<string, unknown>(Object.entries(ALSO[table] ?? {}));
+  for (const name of ALSO_NAMED[table] ?? []) values.set(name, namedValue(table, name, tenant));
   for (const column of await listRequiredColumns(superuser, table)) {
     if (values.has(column.name)) continue;
     const value =

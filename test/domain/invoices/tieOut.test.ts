@@ -40,6 +40,7 @@ const aPeer = (change: Partial<PeerInvoice> = {}): PeerInvoice => ({
     fromDay: '2026-08-01',
     toDay: '2026-08-31',
     usage: usd(100),
+    repeated: 0n,
     isEarlier: true,
   },
   ...change,
@@ -169,6 +170,18 @@ describe('contradictions', () => {
   test('the earlier of the two ties', () => {
     const later = aPeer({ number: 'A-3', isEarlier: false });
     expect(tieOut(anInput({ peers: [later] })).tie).toBe('exact');
+  });
+
+  test('an invoice with a line twice and a second invoice of the same days are two mistakes', () => {
+    const lines = [aLine(), aLine({ line: 2, tokenClass: 'output', amount: usd(50) })];
+    const rows = [aRow(), aRow({ tokenClass: 'output', amount: usd(50) })];
+    const again = aLine({ line: 3, tokenClass: 'output', amount: usd(50) });
+    const first = tieOut(
+      anInput({ lines: [...lines, again], rows, peers: [aPeer({ usage: usd(150), isEarlier: false })] }),
+    );
+    expect(first.contradictions).toMatchObject([{ kind: 'duplicate_charge', charged: usd(50) }]);
+    const second = tieOut(anInput({ lines, rows, peers: [aPeer({ usage: usd(200), repeated: usd(50) })] }));
+    expect(second.contradictions).toMatchObject([{ kind: 'period_double_count', charged: usd(150) }]);
   });
 
   test('invoices that share a period tie by their sum', () => {

@@ -56,6 +56,16 @@ const ofInvoice = (
 
 /** Invoices, their files and their runs. */
 export const INVOICE_OPERATIONS: Record<string, Operation> = {
+  getPrepaidLedger: {
+    method: 'GET',
+    path: '/api/v1/reconciliation/prepaid',
+    access: READ,
+    status: 200,
+    request: async (_place, owner) => {
+      await makeInvoice(owner);
+      return {};
+    },
+  },
   uploadInvoice: {
     method: 'POST',
     path: '/api/v1/reconciliation/invoice',

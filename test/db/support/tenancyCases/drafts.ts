@@ -27,7 +27,12 @@ import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const USD = 10n ** 12n;
 const DAY = aFindingDay('2026-05-10', 5n * USD);
-const FROZEN = { evidence: {}, sha256: '0'.repeat(64), files: [] } as unknown as FrozenEvidence;
+const FROZEN = {
+  evidence: {},
+  sha256: '0'.repeat(64),
+  files: [],
+  invoiceIds: [],
+} as unknown as FrozenEvidence;
 
 const newClaim = (draft: DraftClaim): claimRows.NewClaim => ({
   ...{ draft, evidence: FROZEN, next: undefined, atMicros: microsFromDate(new Date()) },
