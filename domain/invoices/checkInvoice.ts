@@ -293,8 +293,9 @@ function checkTax(tax: TaxReading, reading: InvoiceReading): InvoiceCheck[] {
   if (base === null) return [];
   const whole = 100n * ONE;
   const isInclusive = INCLUSIVE_TAX.test(tax.name) && tax.base === null;
-  const expected = divideHalfEven(base * tax.rate, isInclusive ? whole + tax.rate : whole);
   const half = halfUnit(Math.min(decimalsOf(tax.amount), MONEY_DECIMALS));
+  const exact = divideHalfEven(base * tax.rate, isInclusive ? whole + tax.rate : whole);
+  const expected = divideHalfEven(exact, 2n * half) * 2n * half;
   const perLine = half * BigInt(reading.lines.length);
   // One unit, because some suppliers round taxes down.
   const tolerance = tax.base !== null || perLine < 2n * half ? 2n * half : perLine;
