@@ -86,7 +86,7 @@ export async function readCatalogue(client: pg.ClientBase): Promise<Catalogue> {
   };
 }
 
-/** @throws Error for a column of transactions that transactionNumbers.ts does not know. */
+/** @throws Error for a column of transactions that RENUMBERINGS lacks. */
 function refuseUnknownTransactions(tables: readonly CatalogueTable[]): void {
   for (const { name, columns } of tables)
     for (const column of columns)
