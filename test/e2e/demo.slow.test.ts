@@ -23,7 +23,7 @@ let gaps: Json[];
 let billed: BillTotals;
 
 beforeAll(async () => {
-  api = await startWorkingApi();
+  api = await startWorkingApi({ readsInvoices: true });
   demo = generateDemo({ seed: DEMO_SEED, endDay: yesterday });
   billed = sumCostPages(demo.files.filter(({ name }) => /cost/.test(name)));
   const started = performance.now();

@@ -69,7 +69,7 @@ beforeAll(async () => {
     resolve: async () => [{ address: '127.0.0.1', family: 4 }],
   });
   api = await startTestApi({ connectors, outbound });
-  engine = await startTestEngine(api.database.database, { connectors });
+  engine = await startTestEngine(api.database.database, { connectors, readsInvoices: true });
   await engine.startWorker();
   const screen = createScreen(false, createLogger({ name: 'demo', level: 'silent' }));
   const demo = generateDemo({ seed: DEMO_SEED, endDay: yesterday });
