@@ -21,11 +21,11 @@ export interface DocumentAiSettings {
   storageEndpoint?: string;
 }
 
-/** A long operation that has been started: small enough for a heartbeat, and enough to go on with after one. */
+/** A started long operation: small enough for a heartbeat, and sufficient to resume polling. */
 export interface LongExtraction {
-  /** As Document AI names it. */
+  /** Document AI's name of the operation. */
   operation: string;
-  /** Folder in the bucket: the input, and later the output. */
+  /** Folder in the bucket for input and output. */
   folder: string;
   pages: readonly SentPage[];
 }
@@ -44,7 +44,7 @@ export interface DocumentAi {
 
 export interface DocumentAiLong {
   start(pdf: Uint8Array, sent: readonly SentPage[], signal?: AbortSignal): Promise<LongExtraction>;
-  /** Undefined while it goes on. Removes what lies in the bucket once it has ended. Error ocr_unavailable. */
+  /** Undefined while the operation runs. Removes its files from the bucket at the end. Error ocr_unavailable. */
   poll(long: LongExtraction, signal?: AbortSignal): Promise<DocumentAiAnswer | undefined>;
 }
 
@@ -57,7 +57,7 @@ const PDF_TYPE = 'application/pdf';
 const FIELD_MASK = { paths: ['text', 'entities', 'pages.pageNumber', 'pages.dimension', 'pages.tokens'] };
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** gRPC codes of what passes by itself: deadline, exhausted, aborted, internal, unavailable. */
+/** gRPC codes of transient errors: deadline, exhausted, aborted, internal, unavailable. */
 const PASSING_CODES = new Set<unknown>([4, 8, 10, 13, 14]);
 
 type Client = InstanceType<typeof import('@google-cloud/documentai').v1.DocumentProcessorServiceClient>;
@@ -197,7 +197,7 @@ function createLong(
   };
 }
 
-/** Google's packages that its client brings. */
+/** Packages that Google's client depends on. */
 function packagesOfClient() {
   const require = createRequire(createRequire(import.meta.url).resolve('@google-cloud/documentai'));
   const gax = require('google-gax') as typeof import('google-gax');
@@ -234,7 +234,7 @@ async function openClient({
         }
       : {}),
   });
-  // A first call would look for credentials by itself, and end this process with an unhandled rejection.
+  // Otherwise the first call looks for credentials and ends this process with an unhandled rejection.
   try {
     await client.initialize();
     if (!isPlain) await client.auth.getClient();

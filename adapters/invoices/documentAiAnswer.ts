@@ -1,6 +1,6 @@
 import type { Box, ExtractedEntity, PageWords, Word } from '../../domain/invoices/pageWords.js';
 
-/** What is read of Document AI's `Document`, as gRPC, REST and files in a bucket carry it. */
+/** The used fields of Document AI's `Document`, over gRPC, REST and files in a bucket. */
 export interface DocumentAiDocument {
   text?: string | null;
   pages?: readonly DocumentAiPage[] | null;
@@ -51,7 +51,7 @@ export interface SentPage {
   height: number;
 }
 
-/** The answer is not what Document AI documents, or lacks pages. */
+/** The answer deviates from Document AI's documentation, or lacks pages. */
 export class UnreadableAnswer extends Error {}
 
 /**

@@ -27,7 +27,7 @@ export type ExtractJob =
       pages: readonly number[] | null;
       /** Whether to take the text layer where it is usable. */
       useText: boolean;
-      /** What reads the other pages; null leaves them unread. */
+      /** Engine for the other pages; null leaves them unread. */
       ocr: OcrProgram | null;
       /** No other engine follows: a page without text may be blank. */
       isLast: boolean;
@@ -45,20 +45,20 @@ export type ExtractMessage =
   | { is: 'image'; png: Uint8Array }
   | { is: 'failed'; code: ErrorCode; sentence: string; detail: string };
 
-// The parent has gone: its signals will not come. Ends this process's group, so what it has started too.
+// The parent has ended and sends no signals any more. Ends this process's group, with all its children.
 process.once('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
 
 process.once('message', async (job: ExtractJob) => {
   try {
-    // An allocation that fails must not pass for an empty page, so errors count at first. Small faults of a writer,
-    // such as an unknown operator, are overlooked by a second reading.
+    // A failed allocation must not look like an empty page, so the first reading is strict. The second one tolerates
+    // small faults of the file, such as an unknown operator.
     await work(job, true).catch((error: unknown) => {
       if (asPdfFailure(error)?.code !== 'invalid_pdf') throw error;
       return work(job, false);
     });
   } catch (error) {
     const failure = asPdfFailure(error);
-    // Without a last message the parent takes it for a limit.
+    // Without a last message the parent reports resource_limit.
     if (failure) {
       const detail = String((error as Error).stack);
       await say({ is: 'failed', code: failure.code, sentence: failure.message, detail });
@@ -119,10 +119,10 @@ async function readText(document: PDFDocumentProxy, { pages, useText, isLast }: 
   return unread;
 }
 
-/** Another process, with a fresh allowance of CPU time, goes on after this much of it. */
+/** After this CPU time another process continues, with a CPU limit of its own. */
 const OCR_CPU_MICROSECONDS = 8_000_000;
 
-/** Recognizes at least one page. Returns the numbers of those that are left to another process. */
+/** Recognises at least one page. Returns the numbers of the pages for another process. */
 async function readImages(
   document: PDFDocumentProxy,
   unread: readonly number[],

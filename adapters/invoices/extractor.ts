@@ -27,9 +27,9 @@ import type { OcrProgram } from './localOcr.js';
 import type { PdfSource } from './pdf.js';
 
 export interface InvoiceExtractorSettings {
-  /** What reads a page, in this order: each page by the first that can. */
+  /** Engines in order: the first that can read a page reads it. */
   engines: readonly InvoiceEngine[];
-  /** What stands behind `tesseract`. */
+  /** The program of the engine `tesseract`. */
   ocr?: OcrProgram;
   documentAi?: DocumentAiSettings;
   limits?: Partial<ChildLimits>;
@@ -77,7 +77,7 @@ const POLL_MS = 5_000;
 const IMAGE_DPI = 110;
 const IMAGE_DPI_MAX = 300;
 
-/** What the settings of the service ask for. */
+/** The extractor's settings from the service's configuration. */
 export function extractorSettings({
   invoices,
   cacheDir,
@@ -110,9 +110,9 @@ export function createInvoiceExtractor(settings: InvoiceExtractorSettings): Invo
       },
     });
 
-  /** What has been read of one document so far. */
+  /** The pages of one document that were read so far. */
   interface Progress {
-    /** Of every page; undefined until a process has opened the PDF. */
+    /** Size of every page; undefined until a process has opened the PDF. */
     sizes?: readonly { width: number; height: number }[];
     pages: Map<number, PageWords>;
     entities: ExtractedEntity[];
@@ -151,7 +151,7 @@ export function createInvoiceExtractor(settings: InvoiceExtractorSettings): Invo
     } while (engines.ocr !== null && left.length > 0);
   }
 
-  /** The pages as a PDF of their own; the PDF itself where they are all of it. */
+  /** A PDF of these pages; the PDF itself if these are all its pages. */
   async function partOf(
     pdf: PdfSource,
     pages: readonly SentPage[],
@@ -206,7 +206,7 @@ export function createInvoiceExtractor(settings: InvoiceExtractorSettings): Invo
       try {
         if (engine === 'document_ai') await readRemotely(pdf, progress, options);
         else {
-          // One process serves both: what it finds without text it recognizes.
+          // One process serves both engines: it recognises the pages without text.
           const recognizes = engine === 'tesseract' || engines[0] === 'tesseract';
           if (engine === 'text' && recognizes) engines.shift();
           await readLocally(pdf, progress, options, {
@@ -216,7 +216,7 @@ export function createInvoiceExtractor(settings: InvoiceExtractorSettings): Invo
           });
         }
       } catch (error) {
-        // An engine that is not there leaves its pages to the next one.
+        // The next engine reads the pages of a missing one.
         const isMissing =
           error instanceof DomainError &&
           error.code === 'ocr_unavailable' &&

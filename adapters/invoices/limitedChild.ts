@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { DomainError } from '../../domain/errors.js';
 import { processEnvironment } from '../../platform/config.js';
 
-/** What one child may use. */
+/** Resource limits of one child. */
 export interface ChildLimits {
   /** Writable memory, by prlimit. An address-space limit would break WebAssembly, which reserves far more than it uses. */
   dataMegabytesMax: number;
   /** JavaScript heap. */
   heapMegabytesMax: number;
   cpuSecondsMax: number;
-  /** Longest time without a message: a child at the lowest priority may wait long for its turn. */
+  /** Longest time without a message; generous, because a child runs at the lowest priority. */
   silenceMsMax: number;
   /** Whether to use prlimit where the system has it. */
   usePrlimit: boolean;
@@ -24,13 +24,13 @@ export const CHILD_LIMITS: ChildLimits = {
   usePrlimit: true,
 };
 
-/** Where prlimit is missing: resident memory, and the longest time without a message, which also bounds CPU time. */
+/** Without prlimit: resident memory, and the longest time without a message, which also bounds CPU time. */
 const UNLIMITED_RSS_MEGABYTES_MAX = 600;
 const UNLIMITED_SILENCE_MS_MAX = 30_000;
 const WATCH_MS = 100;
 const STDERR_CHARACTERS_MAX = 2_000;
 
-/** First message of a child: whatever ends it from then on is the document's doing. */
+/** First message of a child: the document causes every later failure. */
 export interface ReadyMessage {
   is: 'ready';
 }
@@ -57,7 +57,7 @@ export function runLimited<J extends object, M extends { is: string }>(
   return new Promise((resolve, reject) => {
     const { command, isLimited } = limitedCommand(program, limits);
     const [file = '', ...args] = command;
-    // A process group of its own, so that its children are ended with it.
+    // The child leads a process group, so that its own children end with it.
     const child = spawn(file, args, {
       detached: true,
       env: { PATH: searchPath() },
@@ -120,7 +120,7 @@ export const resourceLimit = () =>
     'the PDF needs more memory or time than an invoice may: print it to a new PDF and upload that one',
   );
 
-/** The child and what it has started. */
+/** Ends the child and its own children. */
 function endGroup(child: ChildProcess): void {
   if (child.pid === undefined) return;
   try {
@@ -130,7 +130,7 @@ function endGroup(child: ChildProcess): void {
   }
 }
 
-/** Where nothing is built the sources themselves run. */
+/** Without a build the sources themselves run. */
 const IS_BUILT = !import.meta.url.endsWith('.ts');
 
 function limitedCommand(program: string, limits: ChildLimits): { command: string[]; isLimited: boolean } {
@@ -140,7 +140,7 @@ function limitedCommand(program: string, limits: ChildLimits): { command: string
     `--cpu=${limits.cpuSecondsMax}`,
   ];
   const isLimited = limits.usePrlimit && works(prlimit);
-  // The child would see our end by itself, but not while a loop keeps it busy.
+  // A busy child does not notice the end of this process by itself.
   const leash = ['setpriv', '--no-new-privs', '--pdeathsig=KILL'];
   const lowest = ['nice', '-n', '19'];
   return {
@@ -157,7 +157,7 @@ function limitedCommand(program: string, limits: ChildLimits): { command: string
   };
 }
 
-/** Keeps tsx from translating pdf.js, which is JavaScript already and takes it a second. */
+/** Prevents tsx from transpiling pdf.js, which is JavaScript and takes a second. */
 const UNCHANGED_PDFJS = moduleAddress(`
   import { register } from 'node:module';
   register(${JSON.stringify(

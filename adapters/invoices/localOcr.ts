@@ -23,7 +23,7 @@ export type OcrProgram =
   | 'bundled'
   | {
       path: string;
-      /** Folder for the unpacked language data: made where it is missing. */
+      /** Folder for the unpacked language data; created if missing. */
       dataDir: string;
     };
 
@@ -55,7 +55,7 @@ export async function openLocalOcr(program: OcrProgram, dpi: number): Promise<Lo
           ocr = system;
           return words;
         } catch {
-          // Too old, or not whole.
+          // The program is too old or incomplete.
           ocr = await openBundled(dpi);
         }
       }
@@ -128,7 +128,7 @@ export function wordsOfTsv(tsv: string): OcrWord[] {
 /** In this process's group, so that it ends with it. */
 function run(program: string, args: readonly string[], input: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
-    // Its own threads gain nothing on a page and starve what runs beside it.
+    // Threads do not speed up a page, and they starve other processes.
     const env = { OMP_THREAD_LIMIT: '1' };
     const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
     const out: Buffer[] = [];
@@ -150,7 +150,7 @@ function run(program: string, args: readonly string[], input: Buffer): Promise<s
 /** Mean confidence of a page that is upright and legible; upside down it is below 0.5. */
 const UPRIGHT_CONFIDENCE_MIN = 0.7;
 const UPRIGHT_WORDS_MIN = 10;
-/** Part of the page that is read to compare two orientations. */
+/** Share of the page that is recognised to compare two orientations. */
 const TRIAL_SHARE = 0.35;
 
 export interface UprightWords {
@@ -158,7 +158,7 @@ export interface UprightWords {
   words: OcrWord[];
 }
 
-/** Reads a page that may lie turned by right angles, and skewed. Words are where they are in the turned page. */
+/** Recognises a page that may be turned by right angles and skewed. Words have their places on the turned page. */
 export async function recognizeUpright(ocr: LocalOcr, image: GreyImage): Promise<UprightWords> {
   const likely = isSideways(image) ? ([90, 270] as const) : ([0, 180] as const);
   const turned = turnImage(image, likely[0]);
@@ -177,7 +177,7 @@ export async function recognizeUpright(ocr: LocalOcr, image: GreyImage): Promise
   return { turn, words: words.map((word) => skewedWord(word, skew, level)) };
 }
 
-/** A word of a levelled image where it is on the page. A page that is upended as well is skewed the same way. */
+/** Converts a word's place from the levelled image to the page. An upside-down page has the same skew. */
 function skewedWord(word: OcrWord, skew: number, { width, height }: GreyImage): OcrWord {
   if (skew === 0) return word;
   const sin = Math.sin((skew * Math.PI) / 180);
@@ -197,7 +197,7 @@ function isLegible(words: readonly OcrWord[]): boolean {
   return real.length >= UPRIGHT_WORDS_MIN && mean >= UPRIGHT_CONFIDENCE_MIN;
 }
 
-/** Characters in words that are surely read. */
+/** Number of characters in words with a high confidence. */
 function legibility(words: readonly OcrWord[]): number {
   return words
     .filter((word) => isRealWord(word) && word.confidence >= UPRIGHT_CONFIDENCE_MIN)

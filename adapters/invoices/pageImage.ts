@@ -9,7 +9,7 @@ export interface GreyImage {
 const INK_GREY_MAX = 140;
 /** A page with a smaller share of ink is blank: dust, the shadow of a fold. */
 const BLANK_INK_MAX = 0.0003;
-/** Every so many rows or columns are enough to see how a page lies. */
+/** Sampling step of rows and columns for detecting the orientation. */
 const SAMPLE_STEP = 3;
 /** Gaps inside and between the letters of a word, in pixels at 200 dpi: two points. */
 const LETTER_GAP_MAX = 6;
@@ -21,7 +21,7 @@ const SIDEWAYS_RATIO = 1.3;
 /** Steps of the search for the slope of lines: 0.1 degrees up to 6. */
 const SKEW_STEP = 0.1;
 const SKEW_MAX = 6;
-/** Recognition bears a smaller slope; at five degrees it lost 5 % of the amounts. */
+/** Recognition tolerates a smaller slope; at five degrees it lost 5 % of the amounts. */
 const SKEW_MIN = 1.5;
 
 export function greyOf(rgba: Uint8Array | Uint8ClampedArray, width: number, height: number): GreyImage {
@@ -60,7 +60,7 @@ function shortGaps(grey: Uint8Array, start: number, step: number, length: number
   return count;
 }
 
-/** Degrees by which lines of text fall to the right; 0 where it is too little to matter. */
+/** Slope of the text lines in degrees, falling to the right; 0 below `SKEW_MIN`. */
 export function skewOf({ width, height, grey }: GreyImage): number {
   const xs: number[] = [];
   const ys: number[] = [];
@@ -127,7 +127,7 @@ export function turnImage(image: GreyImage, turn: 0 | 90 | 180 | 270): GreyImage
   return { width: height, height: width, grey: turned };
 }
 
-/** The rows, a share of all, that hold the most ink. */
+/** The band of rows, a share of the page, with the most ink. */
 export function fullestBand({ width, height, grey }: GreyImage, share: number): GreyImage {
   const rows = Math.ceil(height * share);
   const ink = Array.from({ length: height }, (_, y) => {
@@ -145,7 +145,7 @@ export function fullestBand({ width, height, grey }: GreyImage, share: number): 
   return { width, height: rows, grey: grey.slice(best.top * width, (best.top + rows) * width) };
 }
 
-/** Portable grey map: what every OCR program reads, without the time that PNG takes. */
+/** Portable grey map: every OCR program reads it, and it needs no compression. */
 export function asPgm({ width, height, grey }: GreyImage): Buffer {
   return Buffer.concat([Buffer.from(`P5\n${width} ${height}\n255\n`, 'latin1'), grey]);
 }

@@ -38,8 +38,8 @@ function load<T>(name: string): Promise<T> {
  * XFA forms, no links. Errors invoice_encrypted, invalid_pdf, too_many_pages.
  */
 export async function openPdf(source: PdfSource, isStrict: boolean): Promise<PDFDocumentProxy> {
-  // pdf.js takes the bytes away from whoever gives them.
-  const data = typeof source === 'string' ? new Uint8Array(readFileSync(source)) : source.slice();
+  // pdf.js transfers the bytes to its worker and refuses a Buffer, so it gets a copy as a Uint8Array.
+  const data = typeof source === 'string' ? new Uint8Array(readFileSync(source)) : new Uint8Array(source);
   const document = await getDocument({
     data,
     isEvalSupported: false,
@@ -63,7 +63,7 @@ export async function openPdf(source: PdfSource, isStrict: boolean): Promise<PDF
   return document;
 }
 
-/** What is thrown while a PDF is opened or a page is read, as a failure with a code. */
+/** Converts an error of pdf.js to a failure with a code; undefined if memory ran out. */
 export function asPdfFailure(error: unknown): DomainError | undefined {
   if (error instanceof DomainError) return error;
   if (isOutOfMemory(error)) return undefined;
@@ -83,13 +83,13 @@ function invalidPdf(): DomainError {
   );
 }
 
-/** pdf.js keeps the class of a foreign error only in front of `details`. */
+/** pdf.js keeps the class of a foreign error only as a prefix of `details`. */
 export function isOutOfMemory(error: unknown): boolean {
   const { name, details } = error as { name?: unknown; details?: unknown };
   return name === 'RangeError' || (typeof details === 'string' && details.startsWith('RangeError:'));
 }
 
-/** The page's words from its text layer; undefined where it has no usable one. */
+/** The words of the page's text layer; undefined if it has no usable one. */
 export async function readTextLayer(page: PDFPageProxy): Promise<PageWords | undefined> {
   const { items } = await page.getTextContent();
   const texts = items.filter((item): item is TextItem & typeof item => 'str' in item);
@@ -110,13 +110,13 @@ export async function readTextLayer(page: PDFPageProxy): Promise<PageWords | und
   };
 }
 
-/** A page without anything to read. */
+/** A page without words. */
 export function blankPage(page: PDFPageProxy): PageWords {
   const { width, height } = page.getViewport({ scale: 1 });
   return { page: page.pageNumber, width, height, engine: 'text', words: [] };
 }
 
-/** Whether text may be in images or outlines of a page. */
+/** Whether images or outlines of a page may contain text. */
 export async function hasPictures(page: PDFPageProxy): Promise<boolean> {
   const { fnArray } = await page.getOperatorList();
   const images = new Set([
@@ -171,7 +171,7 @@ export async function drawPage(
   return { canvas, scale };
 }
 
-/** Reads the words in a page's picture. Tells nothing of lines: the boxes do. */
+/** Recognises the words in a page's picture. Lines follow from the boxes. */
 export async function recognizePage(page: PDFPageProxy, ocr: LocalOcr): Promise<PageWords> {
   const { canvas, scale } = await drawPage(page, { dpi: OCR_DPI });
   const { width, height } = canvas;

@@ -8,14 +8,14 @@ export interface TextItem {
   transform: readonly number[];
 }
 
-/** Where the page's coordinates come to lie: points from the upper left corner of the upright page. */
+/** Transforms the page's coordinates to points from the upper left corner of the upright page. */
 export interface UprightPage {
   transform: readonly number[];
   /** Points for one unit of the page. */
   scale: number;
 }
 
-/** A page of more words is no invoice's. */
+/** No page of an invoice has more words. */
 export const PAGE_WORDS_MAX = 20_000;
 
 /** Letters reach this far above and below the baseline, as shares of the font's size. */
@@ -27,13 +27,13 @@ const JOIN_GAP_MAX = 0.1;
 const JOIN_OVERLAP_MAX = 0.3;
 const BASELINE_SLACK = 0.15;
 
-/** A word that lies level, with what decides whether it belongs to its neighbour. */
+/** A level word, with the measures for joining it to its neighbour. */
 interface Piece extends Word {
   baseline: number;
   size: number;
 }
 
-/** Words of one page, joined where a writer set them letter by letter. Error where there are too many. */
+/** Words of one page. Joins words that a program wrote letter by letter. Error if there are too many. */
 export function wordsOf(items: readonly TextItem[], page: UprightPage): Word[] {
   const level: Piece[] = [];
   const turned: Word[] = [];
@@ -50,8 +50,8 @@ export function wordsOf(items: readonly TextItem[], page: UprightPage): Word[] {
 }
 
 /**
- * How the text lies when most of it is turned: the angle by which the page has to be turned clockwise to make it
- * upright, beside its own rotation.
+ * The clockwise angle, in addition to the page's own rotation, that makes the text upright. Other than 0 only if most of
+ * the text is turned.
  */
 export function turnOfText(items: readonly TextItem[], page: UprightPage): 0 | 90 | 180 | 270 {
   const characters = { 0: 0, 90: 0, 180: 0, 270: 0 };
@@ -101,7 +101,7 @@ function splitItem({ str, width, transform }: TextItem, page: UprightPage): (Wor
   });
 }
 
-/** Joins pieces that touch, and drops those that repeat one at the same place (bold made by setting twice). */
+/** Joins touching pieces and drops repeated ones at the same place (bold text written twice). */
 function joinPieces(pieces: readonly Piece[]): Word[] {
   const joined: Piece[] = [];
   for (const line of linesOf(pieces)) {
@@ -146,7 +146,7 @@ function linesOf(pieces: readonly Piece[]): Piece[][] {
 
 /**
  * Widths of the printable ASCII characters from the space on, in thousandths of the font's size, as Helvetica has them.
- * They only share out the known width of a piece among its characters.
+ * They only distribute the known width of a piece among its characters.
  */
 const ADVANCES = (
   '278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 278 ' +
@@ -175,12 +175,12 @@ function multiply(one: readonly number[], other: readonly number[]): Matrix {
 const TEXT_CHARACTERS_MIN = 50;
 /** Share of characters that no invoice consists of: private use, replacement, control, symbols. */
 const ODD_SHARE_MAX = 0.15;
-/** Fewer letters say nothing about their distribution. */
+/** Fewer letters show no reliable distribution. */
 const LATIN_LETTERS_MIN = 80;
 /** English has 0.38, German 0.39; a font map that is off by some places has below 0.15. */
 const VOWEL_SHARE_MIN = 0.2;
 
-/** Whether a text layer is enough to read a page by, and is not what a font without a right map leaves of it. */
+/** Whether a text layer has enough text and a correct font map. */
 export function isUsableText(words: readonly Pick<Word, 'text'>[]): boolean {
   const text = words.map((word) => word.text).join('');
   return text.length >= TEXT_CHARACTERS_MIN && !isGarbled(text);

@@ -22,16 +22,16 @@ import {
 } from './reading/printedNumber.js';
 import { totalEvidence } from './totalEvidence.js';
 
-/** One cent: by so much sums of rounded amounts may differ (interface: a larger difference needs review). */
+/** Tolerance of sums of rounded amounts; a larger difference needs review. */
 export const CENT: Scaled = ONE / 100n;
 export const MONEY_DECIMALS = 2;
-/** Days of the earliest and the latest document that is believed. */
+/** Range of plausible dates. */
 const EARLIEST_DAY = '2015-01-01';
 const LATEST_DAY = '2099-12-31';
-/** Days that a service period has at most: a year of a subscription and its leap day, with some rest. */
+/** Longest service period: a year's subscription, with some margin. */
 const PERIOD_DAYS_MAX = 400;
 
-/** Every sum and product of a document, and whether it has what an invoice must have. */
+/** Checks every sum and product of a document, and its required fields. */
 export function checkInvoice(reading: InvoiceReading): InvoiceCheck[] {
   const checks = [
     checkRequired(reading),
@@ -49,7 +49,7 @@ export function checkInvoice(reading: InvoiceReading): InvoiceCheck[] {
   return [...checks, totalEvidence(reading, checks)];
 }
 
-/** Whether a reading may be used without a person's eye. A single failed check forbids it. */
+/** Whether a reading may be used without a review. A single failed check forbids it. */
 export function isAccepted(checks: readonly InvoiceCheck[]): boolean {
   return checks.length > 0 && checks.every((check) => check.ok);
 }
@@ -64,7 +64,7 @@ interface Comparison {
   expected: Scaled;
   found: Scaled;
   tolerance: Scaled;
-  /** What is compared, as the beginning of a sentence. */
+  /** The compared value, as the beginning of a sentence. */
   what: string;
 }
 
@@ -148,11 +148,11 @@ function isPeriod(start: string, end: string): boolean {
   return days >= 0 && days <= PERIOD_DAYS_MAX;
 }
 
-/** Lines whose amount is not the plain product: each tier or flat fee has a price of its own. */
+/** Lines whose amount is not the plain product: each tier or flat fee has its own price. */
 const GRADUATED =
   /\b(?:graduated|tier(?:ed|s)?|volume pric|blended|stufen|minimum|flat fee|prorat|remaining time|unused time)/i;
 
-/** Quantity × unit price = amount, where the line shows all three. */
+/** Quantity × unit price = amount, if the line has all three. */
 function checkLine(line: InvoiceLineReading): InvoiceCheck[] {
   const { quantity, unitPrice, amount } = line;
   if (!quantity || !unitPrice) return [];
@@ -204,7 +204,7 @@ function factor(field: ReadField<Scaled>): { value: Scaled; decimals: number } {
   return { value: field.value, decimals: decimalsOf(field) };
 }
 
-/** Digits after the decimal mark; of a value that was concluded or corrected, as many as it needs. */
+/** Digits after the decimal mark; a concluded or corrected value has as many as it needs. */
 function decimalsOf(field: ReadField<Scaled>): number {
   const needed = absPico(field.value).toString().padStart(13, '0').slice(-12).replace(/0+$/, '').length;
   return Math.max(printedDecimals(field.text, MONEY_DECIMALS), needed);
@@ -214,7 +214,7 @@ export function sumOf(fields: readonly { value: Scaled }[]): Scaled {
   return fields.reduce((sum, field) => sum + field.value, 0n);
 }
 
-/** Taxes that are added to the amounts: not those that prices contain or that the customer owes itself. */
+/** Taxes added to the amounts: neither inclusive taxes nor reverse charge. */
 export function addedTaxes(reading: InvoiceReading): Scaled {
   return sumOf(
     reading.taxes
@@ -223,12 +223,12 @@ export function addedTaxes(reading: InvoiceReading): Scaled {
   );
 }
 
-/** Recognition reads single digits wrong, so its sums have to agree exactly. */
+/** Recognition misreads single digits, so sums of recognised figures have to agree exactly. */
 function sumTolerance(reading: InvoiceReading): Scaled {
   return moneyFields(reading).some((field) => field.engine !== 'text') ? 0n : CENT;
 }
 
-/** The lines make the subtotal; without one, with taxes and discounts, the total. */
+/** The lines sum to the subtotal; without one, lines, discounts and taxes sum to the total. */
 function checkLinesSum(reading: InvoiceReading): InvoiceCheck | undefined {
   const { lines, subtotal, total } = reading;
   const printed = subtotal ?? total;
@@ -252,7 +252,7 @@ function checkLinesSum(reading: InvoiceReading): InvoiceCheck | undefined {
   });
 }
 
-/** Subtotal, discounts and taxes make the total; credits count before it or after it. */
+/** Subtotal, discounts and taxes sum to the total; credits count before or after it. */
 function checkTotal(reading: InvoiceReading): InvoiceCheck | undefined {
   const { subtotal, total, credits } = reading;
   if (subtotal === null || total === null) return undefined;
@@ -268,7 +268,7 @@ function checkTotal(reading: InvoiceReading): InvoiceCheck | undefined {
   });
 }
 
-/** Total, less credits and payments, is due. */
+/** Total minus credits and payments is the amount due. */
 function checkDue(reading: InvoiceReading): InvoiceCheck | undefined {
   const { total, amountDue, amountPaid, credits } = reading;
   if (total === null || amountDue === null) return undefined;
@@ -285,7 +285,10 @@ function checkDue(reading: InvoiceReading): InvoiceCheck | undefined {
   });
 }
 
-/** Base × rate = tax, within half a printed unit for each line, as a line's tax may be rounded by itself. A base that is not printed is the lines of this rate, or everything that is taxed. */
+/**
+ * Base × rate = tax, within half a printed unit for each line, because each line's tax may be rounded. Without a printed
+ * base, the base is the sum of the lines with this rate, or the taxed sum.
+ */
 function checkTax(tax: TaxReading, reading: InvoiceReading): InvoiceCheck[] {
   if (tax.rate === null) return [];
   if (tax.isReverseCharge && tax.amount.value === 0n) return [];
@@ -310,16 +313,16 @@ function baseOf(tax: TaxReading, { lines, taxes, subtotal, discounts }: InvoiceR
     const own = rated.filter((line) => line.taxRate?.value === tax.rate);
     return own.length > 0 && discounts.length === 0 ? sumOf(own.map((line) => line.amount)) : null;
   }
-  // Of several taxes without a base it is unknown which lines each was taken from.
+  // Without printed bases the lines of each of several taxes are unknown.
   const rates = new Set(taxes.map((one) => one.rate));
   if (rates.size > 1) return null;
   return (subtotal?.value ?? sumOf(lines.map((line) => line.amount))) + sumOf(discounts);
 }
 
-/** A dot or comma before three digits may end thousands or the whole: some other number has to tell which. */
+/** A point or comma before three digits is ambiguous: another number has to show its meaning. */
 function checkNotation(reading: InvoiceReading): InvoiceCheck | undefined {
   const texts = moneyFields(reading).map((field) => field.text);
-  // Without cents a comma can only end thousands.
+  // In a currency without cents a comma only separates thousands.
   const mark = WHOLE_CURRENCIES.has(reading.currency?.value ?? '') ? '[.]' : '[.,]';
   const ambiguous = new RegExp(`(?<![\\d.,])[1-9]\\d{0,2}${mark}\\d{3}(?![\\d.,])`);
   const isAmbiguous = (text: string) => ambiguous.test(text);
@@ -333,8 +336,8 @@ function checkNotation(reading: InvoiceReading): InvoiceCheck | undefined {
 }
 
 /**
- * Recognition confuses digits, and documents have wrong ones: where the sums need other digits than were read, only a
- * person can see which of the two it is.
+ * If the sums need other digits than recognition read, either recognition or the document is wrong. Only a person can
+ * decide which.
  */
 function checkDigits(reading: InvoiceReading): InvoiceCheck | undefined {
   const haveSigns = moneyFields(reading).some((field) => currenciesIn(field.text).length > 0);
@@ -361,8 +364,8 @@ function checkDigits(reading: InvoiceReading): InvoiceCheck | undefined {
 const DASH = /[-\u2010-\u2015\u2212]/;
 
 /**
- * Some files have lost every dash. Where nothing in such a document shows one, the positive amounts of a credit may have
- * been negative, and all sums agree either way.
+ * Some files have lost every dash. Without any dash in the document, the positive amounts of a credit may have been
+ * negative, and all sums agree either way.
  */
 function checkSigns(reading: InvoiceReading): InvoiceCheck | undefined {
   const { kind, lines, total } = reading;

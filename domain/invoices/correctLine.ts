@@ -3,7 +3,7 @@ import type { Provider } from '../providers.js';
 import type { InvoiceLineReading, LineKind, ReadField, Scaled } from './invoiceReading.js';
 import { classifyLine } from './lineClass.js';
 
-/** What a person wrote in place of what was read, by field. A quantity, price or tax of null: the line has none. */
+/** A person's values by field. A quantity, price or tax of null: the line has none. */
 export interface LineCorrection {
   description?: string;
   quantity?: Scaled | null;
@@ -12,7 +12,7 @@ export interface LineCorrection {
   tax?: Scaled | null;
 }
 
-/** What counts of a line: as it was read, or as a person corrected it. */
+/** The effective values of a line: as read, or as a person corrected them. */
 export interface EffectiveLine {
   /** From 1. */
   line: number;
@@ -20,7 +20,7 @@ export interface EffectiveLine {
   quantity: Scaled | null;
   unitPrice: Scaled | null;
   amount: Scaled;
-  /** As a person wrote it. */
+  /** From a person's correction. */
   tax: Scaled | null;
   periodStart: string | null;
   /** Inclusive. */
@@ -30,7 +30,7 @@ export interface EffectiveLine {
   tokenClass: string | null;
 }
 
-/** The reading with what a person wrote instead; another description or sign may charge for something else. */
+/** Applies a person's correction. A new description or sign classifies the line again. */
 export function correctLine(
   line: InvoiceLineReading,
   correction: LineCorrection,
@@ -62,7 +62,7 @@ function correctedField(
   return value === null ? null : written(value, read ?? { ...like, box: null });
 }
 
-/** A person wrote it; the place on the page stays. */
+/** A person's value keeps the place on the page. */
 function written(value: Scaled, read: ReadField<Scaled>): ReadField<Scaled> {
   return { ...read, value, text: decimalFromPico(value), confidence: 1 };
 }

@@ -1,6 +1,6 @@
 import { TIE_REASONS } from './tieOut.js';
 
-/** `reconciled`: nothing is left to look at. `needs_review`: a person has to correct or confirm something. */
+/** `reconciled`: no open question. `needs_review`: a person has to correct or confirm something. */
 export const INVOICE_STATUSES = [
   'received',
   'extracting',
@@ -11,14 +11,14 @@ export const INVOICE_STATUSES = [
 ] as const;
 export type InvoiceStatus = (typeof INVOICE_STATUSES)[number];
 
-/** In one of these a run is at work or waits. */
+/** In these states a run is active or waiting. */
 export const INVOICE_OPEN_STATUSES: ReadonlySet<InvoiceStatus> = new Set([
   'received',
   'extracting',
   'matching',
 ]);
 
-/** Why an invoice could not be read. */
+/** Reasons why reading failed. */
 export const INVOICE_FAILURES = [
   'invalid_pdf',
   'invoice_encrypted',
@@ -30,16 +30,16 @@ export const INVOICE_FAILURES = [
 ] as const;
 export type InvoiceFailure = (typeof INVOICE_FAILURES)[number];
 
-/** A failure of a run as the invoice states it. */
+/** Converts a run's failure code to an invoice's. */
 export function invoiceFailureOf(code: string | null): InvoiceFailure {
   return INVOICE_FAILURES.find((known) => known === code) ?? 'internal_error';
 }
 
-/** What a run of an invoice does: an upload and a retry read the file, a rematch compares what was read before. */
+/** An upload and a retry read the file; a rematch compares the stored reading. */
 export const INVOICE_RUN_CAUSES = ['upload', 'retry', 'rematch'] as const;
 export type InvoiceRunCause = (typeof INVOICE_RUN_CAUSES)[number];
 
-/** Why an invoice is compared with nothing: what the bill lacks, or what the document is. */
+/** Reasons why an invoice has no comparison. */
 export const INVOICE_TIE_REASONS = [
   ...TIE_REASONS,
   'receipt',
@@ -50,7 +50,7 @@ export const INVOICE_TIE_REASONS = [
 ] as const;
 export type InvoiceTieReason = (typeof INVOICE_TIE_REASONS)[number];
 
-/** What a person has to look at. */
+/** Reasons for a person's review. */
 export const REVIEW_REASONS = [
   'arithmetic',
   'account_unknown',
@@ -64,7 +64,7 @@ export type ReviewReason = (typeof REVIEW_REASONS)[number];
 
 const NUMBER_CHARS_MAX = 200;
 
-/** An invoice's number as numbers are compared: `INV-0012 /a` and `inv0012a` are one. Null for one without a letter or digit. */
+/** Normal form for comparing numbers: `INV-0012 /a` equals `inv0012a`. Null without a letter or digit. */
 export function normaliseNumber(number: string): string | null {
   const plain = number
     .normalize('NFKC')

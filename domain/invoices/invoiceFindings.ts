@@ -8,23 +8,23 @@ export interface ConfirmedInvoice {
   provider: string;
   accountId: string;
   number: string;
-  /** Last day that it charges for; its dollars are of this day. */
+  /** Last charged day, and the day of the dollar amounts. */
   day: string;
   tieOut: TieOut;
   checks: readonly InvoiceCheck[];
-  /** Dollars for one unit of the currency in which invoice and bill were compared, and of the invoice's own. */
+  /** Dollars for one unit of the compared currency, and of the invoice's own. */
   comparedRate: Scaled;
   ownRate: Scaled;
-  /** The provider may still restate the bill of some of the days. */
+  /** The bill of some days is still provisional. */
   isProvisional: boolean;
-  /** Version of the weights in force; no figure here depends on them. */
+  /** Version of the current weights; no figure here depends on them. */
   weightSet: string;
 }
 
-/** What is wrong, before it has the form of a finding. */
+/** A fault before its conversion to a finding. */
 interface Mistake {
   kind: FindingKind;
-  /** Names the place in the document, so that two mistakes of one invoice are two. */
+  /** Place in the document, so that two mistakes of one invoice stay separate. */
   variant: string;
   model: string;
   chargedPico: Scaled;
@@ -44,13 +44,13 @@ const ADVICE: Record<Contradiction['kind'] | 'tax_or_fx_error' | 'arithmetic', s
   arithmetic: 'Ask the provider for a corrected invoice: its own amounts do not add up.',
 };
 
-/** Kinds of checks whose difference is money that the document asks for beyond its own lines. */
+/** Checks whose difference is money that the document charges beyond its own lines. */
 const SUMS: ReadonlySet<string> = new Set(['lines_sum', 'total', 'amount_due']);
 
 /**
- * The findings of an invoice that a person has confirmed as the provider's mistake: what contradicts the bill, wrong tax,
- * and sums that its own amounts do not give. A wrong product of one line counts only where no bill was there to compare
- * the line with: else it is a part of what contradicts the bill.
+ * The findings of an invoice that a person has confirmed as the provider's mistake: contradictions of the bill, wrong
+ * taxes and wrong sums. A wrong product of one line counts only without a bill for the line: otherwise the contradiction
+ * of the bill includes it.
  */
 export function findingsOfInvoice(invoice: ConfirmedInvoice): Finding[] {
   const { tieOut, checks } = invoice;
@@ -102,7 +102,7 @@ function fromCheck({ number, ownRate }: ConfirmedInvoice, one: InvoiceCheck): Mi
   ];
 }
 
-/** How sure the arithmetic of a document is that a person has read and confirmed. */
+/** Probability of an arithmetic fault that a person has confirmed. */
 const PROBABILITY: Partial<Record<Grade, number>> = { HIGH: 0.99, MEDIUM: 0.8 };
 
 function toFinding(invoice: ConfirmedInvoice, mistake: Mistake): Finding {

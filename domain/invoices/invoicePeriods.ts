@@ -1,6 +1,6 @@
 import type { Tie } from './tieOut.js';
 
-/** What a day's charge needs to know of the invoice that it is on. */
+/** Facts about the invoice that contains a day's charge. */
 export interface InvoicePeriod {
   id: string;
   provider: string;
@@ -11,12 +11,12 @@ export interface InvoicePeriod {
   tie: Tie;
 }
 
-/** Whether an invoice says what the bill of its days says. */
+/** Whether an invoice agrees with the bill of its days. */
 export const isAligned = ({ tie }: Pick<InvoicePeriod, 'tie'>): boolean => tie === 'exact' || tie === 'close';
 
 /**
- * The invoice that charges for a day of an account: one that ties before one that does not, then the one over the fewest
- * days. Undefined where none does.
+ * The invoice that charges for a day of an account. An invoice that ties has precedence, then the one with the fewest
+ * days. Undefined without one.
  */
 export function invoiceOfDay<I extends InvoicePeriod>(
   invoices: readonly I[],

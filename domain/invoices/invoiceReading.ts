@@ -6,12 +6,12 @@ import type { Box, InvoiceEngine } from './pageWords.js';
  */
 export type Scaled = bigint;
 
-/** A value with the place that it was read from. */
+/** A value with its place on the page. */
 export interface ReadField<T> {
   value: T;
   /** As printed. */
   text: string;
-  /** Null where it was concluded from other fields. */
+  /** Null if the value was concluded from other fields. */
   box: Box | null;
   /** 0 to 1. */
   confidence: number;
@@ -20,11 +20,11 @@ export interface ReadField<T> {
 
 export type Maybe<T> = ReadField<T> | null;
 
-/** Only an invoice or a credit note is compared with bills; a receipt says that one was paid. */
+/** Invoices and credit notes are compared with bills; a receipt only confirms a payment. */
 export const INVOICE_KINDS = ['invoice', 'credit_note', 'receipt'] as const;
 export type InvoiceKind = (typeof INVOICE_KINDS)[number];
 
-/** What a line charges for. Only `usage` is compared with billed usage; `prepaid_purchase` fills the prepaid ledger. */
+/** Only `usage` is compared with billed usage; `prepaid_purchase` fills the prepaid ledger. */
 export const LINE_KINDS = [
   'usage',
   'prepaid_purchase',
@@ -62,17 +62,17 @@ export interface TaxReading {
   name: string;
   /** Percent. */
   rate: Scaled | null;
-  /** The amount that it is taken from. */
+  /** The taxed amount. */
   base: Scaled | null;
   amount: ReadField<Scaled>;
-  /** The customer owes the tax itself, so that the document adds none. */
+  /** The customer owes the tax, so the document adds none. */
   isReverseCharge: boolean;
 }
 
-/** What a document says. Every sum is as printed: `checkInvoice` says whether they agree. */
+/** The content of a document. Sums are as printed; `checkInvoice` compares them. */
 export interface InvoiceReading {
   kind: InvoiceKind;
-  /** Which reader understood it, such as `stripe` or `table`. */
+  /** The layout, such as `stripe` or `table`. */
   layout: string;
   number: Maybe<string>;
   issuer: Maybe<string>;
@@ -95,7 +95,7 @@ export interface InvoiceReading {
   total: Maybe<Scaled>;
   amountPaid: Maybe<Scaled>;
   amountDue: Maybe<Scaled>;
-  /** Number of the document that this one replaces or credits, where it says so. */
+  /** Number of the document that this one replaces or credits. */
   replaces: Maybe<string>;
 }
 
@@ -103,12 +103,12 @@ export interface InvoiceReading {
 export interface InvoiceCheck {
   /** What is compared, such as `quantity_times_unit_price`, `lines_sum`, `tax`, `total` or `amount_due`. */
   check: string;
-  /** The line that it speaks of; null: the document as a whole. */
+  /** The line's number; null: the document as a whole. */
   line: number | null;
   ok: boolean;
   expected: Scaled | null;
   found: Scaled | null;
-  /** `found - expected`; null where one of them is missing. */
+  /** `found - expected`; null if one of them is missing. */
   difference: Scaled | null;
   /** One sentence for people. */
   message: string;

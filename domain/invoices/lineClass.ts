@@ -12,13 +12,13 @@ export interface LineClass {
   tokenClass: BilledClass | null;
 }
 
-/** What a line charges for, by its words and its sign. */
+/** Classifies a line by its words and its sign. */
 export function classifyLine(
   description: string,
   { amount, provider, hasQuantity }: { amount: Scaled; provider: Provider; hasQuantity: boolean },
 ): LineClass {
   const model = modelOf(description, provider);
-  // The words of a model's name are none of a class: `grok-4-fast-reasoning`.
+  // A model's name may contain words of a class: `grok-4-fast-reasoning`.
   const tokenClass = model?.tokenClass ?? classOf(description.replace(MODEL_ID, ''));
   const kind = kindOf(description, amount, model !== undefined || tokenClass !== null, hasQuantity);
   const isUsage = kind === 'usage' || kind === 'credit' || kind === 'discount';
@@ -47,7 +47,7 @@ function kindOf(text: string, amount: Scaled, namesUsage: boolean, hasQuantity: 
   if (PURCHASE.test(text)) return 'prepaid_purchase';
   if (namesUsage) return 'usage';
   if (SUBSCRIPTION.test(text)) return 'subscription';
-  // Credits that cost something are bought; what a supplier grants takes away.
+  // A credit with a positive amount is a purchase; a granted credit is negative.
   if (/\bcredits\b/i.test(text) && hasQuantity) return 'prepaid_purchase';
   if (CREDIT.test(text)) return 'credit';
   return USAGE.test(text) ? 'usage' : 'other';
@@ -58,7 +58,7 @@ interface NamedModel {
   tokenClass: BilledClass | null;
 }
 
-/** The model that a description names: as the provider's own grammar of bills reads it, or by the words of its family. */
+/** The model of a description, by the provider's grammar of bills or by the words of its family. */
 function modelOf(description: string, provider: Provider): NamedModel | undefined {
   const grammar = provider in GRAMMARS ? GRAMMARS[provider as keyof typeof GRAMMARS] : undefined;
   for (const text of wordings(description)) {
@@ -85,7 +85,7 @@ const GRAMMARS = {
     parseGoogleSku(text.replace(/^(?:vertex ai|gemini api|generative language api)\s*[-–:|]\s*/i, '')),
 };
 
-/** A description as it is, and without what stands around the label in it: a service, a period, a quantity. */
+/** A description as printed, and without the service, period or quantity around the label. */
 function* wordings(description: string): Generator<string> {
   const text = description.replace(/\s+/g, ' ').trim();
   yield text;
@@ -104,7 +104,7 @@ function* wordings(description: string): Generator<string> {
   for (const part of bare.split(/\s+[-–—|·:]\s+/)) yield part;
 }
 
-/** Ids that makers write with dashes; what follows the family must hold a digit or be a known word. */
+/** Model ids with dashes: a family, then parts with a digit or known words. */
 const MODEL_ID =
   /\b((?:gpt|chatgpt|o[1-9]|text-embedding|codex|computer-use|claude|gemini|gemma|grok|mistral|ministral|magistral|codestral|devstral|pixtral|voxtral|open-mi[sx]tral|labs|command|c4ai-aya|embed|rerank|glm|deepseek|nova|titan)(?:-[a-z0-9][a-z0-9.]*)+|o[1-9](?:-[a-z0-9.]+)*|command|glm-[\w.]+)\b(?![-.]\w)/i;
 
@@ -158,7 +158,7 @@ function geminiIn(description: string): string | undefined {
       ]);
 }
 
-/** Words by which a description names a class of tokens, the narrower first. */
+/** Words of each class of tokens, the narrower first. */
 const CLASSES: readonly [RegExp, BilledClass][] = [
   [
     /\bcach\w*[\s-]*(?:writes?|creation)\b.*\b(?:1 ?h(?:our|r)?|60 ?min)|\b1 ?h(?:our|r)?\b.*\bcach\w*[\s-]*(?:writes?|creation)\b/i,

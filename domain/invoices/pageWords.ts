@@ -1,4 +1,4 @@
-/** What read a page: the PDF's own text, local character recognition, or Google Document AI. */
+/** Engines that read a page: the PDF's text layer, local character recognition, Google Document AI. */
 export const INVOICE_ENGINES = ['text', 'tesseract', 'document_ai'] as const;
 export type InvoiceEngine = (typeof INVOICE_ENGINES)[number];
 
@@ -23,14 +23,14 @@ export interface Word {
   confidence: number;
 }
 
-/** Degrees by which a page is turned clockwise, beside its own rotation, so that its text is upright. */
+/** Degrees of clockwise rotation, in addition to the page's own, that make the text upright. */
 export type PageTurn = 90 | 180 | 270;
 
 /** The words of one page in no particular order. */
 export interface PageWords {
   /** From 1. */
   page: number;
-  /** Absent where the page is upright; words and size are those of the turned page. */
+  /** Absent if the page is upright. Words and size refer to the turned page. */
   turn?: PageTurn;
   /** Points. */
   width: number;
@@ -39,20 +39,20 @@ export interface PageWords {
   words: readonly Word[];
 }
 
-/** A field as Document AI names it, with its own fields: `line_item` has `line_item/amount` and others. */
+/** A field of Document AI with its nested fields: `line_item` has `line_item/amount` and others. */
 export interface ExtractedEntity {
   type: string;
   /** As printed. */
   text: string;
-  /** A decimal, a date (`2026-08-01`) or a currency code, where the engine states one. */
+  /** A decimal, a date (`2026-08-01`) or a currency code, if the engine returns one. */
   normalized: string | null;
-  /** 0 to 1; says little about correctness (a study found right totals at 0.27 and wrong lines at 1.0). */
+  /** 0 to 1; a weak sign of correctness: a study found right totals at 0.27 and wrong lines at 1.0. */
   confidence: number;
   box: Box | null;
   properties: readonly ExtractedEntity[];
 }
 
-/** Everything that the engines found in one file, before anything is understood. */
+/** The engines' output for one file, before it is interpreted. */
 export interface InvoiceExtraction {
   pages: readonly PageWords[];
   /** Empty unless Document AI read the file. */

@@ -2,7 +2,7 @@ import { compare } from '../compare.js';
 import { shiftDay } from '../period.js';
 import type { Scaled } from './invoiceReading.js';
 
-/** Credit that was bought ahead. */
+/** A purchase of prepaid credit. */
 export interface PrepaidPurchase {
   invoiceId: string;
   line: number;
@@ -15,12 +15,12 @@ export interface PrepaidUse {
   amount: Scaled;
 }
 
-/** What became of one purchase. `bought = used + expired + left`. */
+/** The state of one purchase: `bought = used + expired + left`. */
 export interface PrepaidEntry extends PrepaidPurchase {
   used: Scaled;
   expired: Scaled;
   left: Scaled;
-  /** First day on which it is worth nothing; null where the provider's credits last. */
+  /** First day without value; null if the credit does not expire. */
   expiresOn: string | null;
 }
 
@@ -30,19 +30,19 @@ export interface PrepaidLedger {
   used: Scaled;
   expired: Scaled;
   left: Scaled;
-  /** Usage that no credit was left for: paid in another way, or credit bought before the first invoice that we have. */
+  /** Usage without remaining credit: paid in another way, or by a purchase before the first known invoice. */
   uncovered: Scaled;
 }
 
 /**
- * Days after which bought credit is worth nothing: a year with OpenAI and Anthropic (their help pages on prepaid
- * billing); the others state none.
+ * Days until bought credit expires: a year with OpenAI and Anthropic (their help pages on prepaid billing); the other
+ * providers state no expiry.
  */
 export const CREDIT_DAYS: Readonly<Record<string, number>> = { openai: 365, anthropic: 365 };
 
 /**
  * Pays usage from purchases, the oldest first, day by day; a purchase pays from its own day on. Usage before the first
- * purchase is none of the ledger's.
+ * purchase is not part of the ledger.
  */
 export function prepaidLedger(
   purchases: readonly PrepaidPurchase[],

@@ -2,12 +2,12 @@ import { absPico, divideHalfEven } from '../money.js';
 import type { Scaled } from './invoiceReading.js';
 import { halfUnit, isWithin, ONE, SCALE } from './reading/printedNumber.js';
 
-/** Units that one unit price may be of, besides one: thousands and millions of tokens, hundreds. */
+/** Units of a unit price: one, or thousands and millions of tokens, hundreds. */
 const PRICE_UNITS: readonly bigint[] = [1n, 1_000n, 1_000_000n, 100n, 10_000n];
 
-/** An unit price may have been rounded when it was printed with more decimals than money has. */
+/** A unit price with at least this many decimals may be rounded. */
 const FINE_DECIMALS = 3;
-/** Largest share of an amount that rounded prices and quantities may explain: one hundredth. */
+/** Rounded prices and quantities explain at most one hundredth of an amount. */
 const ROUNDED_SHARE = 100n;
 
 export interface Factor {
@@ -16,11 +16,11 @@ export interface Factor {
 }
 
 export interface Product {
-  /** Units that the price is of: 1, 1 000, 1 000 000 … */
+  /** Units of the price: 1, 1 000, 1 000 000 … */
   per: bigint;
   /** The exact product. */
   value: Scaled;
-  /** Packages that were begun are charged whole. */
+  /** A started package is charged in full. */
   isPackage: boolean;
 }
 
@@ -30,8 +30,8 @@ export function productOf(quantity: Scaled, unitPrice: Scaled, per = 1n): Scaled
 }
 
 /**
- * How an amount comes from its quantity and unit price: the price may be of a thousand or a million units, or of a
- * package that is charged whole. Undefined where it does not.
+ * Explains an amount as quantity × unit price. The price may refer to a thousand or a million units, or to a package that
+ * is charged in full. Undefined if no product fits.
  */
 export function findProduct(
   quantity: Factor,
@@ -43,7 +43,7 @@ export function findProduct(
   for (const per of units) {
     const value = productOf(quantity.value, unitPrice.value, per);
     const tolerance = toleranceOf(quantity, unitPrice, amount, per);
-    // A price of many units for a few of them is a coincidence, unless the document states it.
+    // A few units at a price for many of them are a coincidence, unless the document states the unit.
     if (per > 1n && statedPer === null && absPico(quantity.value) < (per * ONE) / 10n) continue;
     if (isWithin(amount.value - value, tolerance)) return { per, value, isPackage: false };
   }
@@ -57,7 +57,7 @@ export function findProduct(
   return undefined;
 }
 
-/** What the printed decimals of the three leave open. */
+/** Tolerance from the printed decimals of quantity, price and amount. */
 function toleranceOf(quantity: Factor, unitPrice: Factor, amount: Factor, per: bigint): Scaled {
   const own = halfUnit(Math.max(amount.decimals, 0));
   const ofPrice =
@@ -87,7 +87,7 @@ const SIZE_WORDS: Readonly<Record<string, bigint>> = {
   mtok: 1_000_000n,
 };
 
-/** Units that a price is of, where a text such as `$2.50 / 1M tokens` or `per 1,000 units` states them; null elsewhere. */
+/** Units of a price in a text such as `$2.50 / 1M tokens` or `per 1,000 units`; null without them. */
 export function statedUnitsOf(text: string): bigint | null {
   const match = PER.exec(text);
   if (!match) return null;

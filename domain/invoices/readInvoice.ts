@@ -23,14 +23,14 @@ import {
 import { repairReading } from './reading/repairReading.js';
 import { fieldFrom, type Row, rowsOf, tokensAt } from './reading/textRows.js';
 
-/** Combinations of tables and sums that are compared; more tables than this are read as one. */
+/** A document with more tables is read as one table: the combinations double with each. */
 const TABLES_MAX = 5;
-/** Readings that are repaired: the work grows with the lines. */
+/** Limits the readings to repair: the work grows with the lines. */
 const REPAIRED_MAX = 6;
 const CHOICES: readonly AmountChoice[] = ['header', 0, 1, 2];
 
 /**
- * What a document says, as the reading among several whose sums agree best. Undefined where nothing on it is a line.
+ * Reads a document in several ways and returns the reading whose sums agree best; undefined if no line is found.
  */
 export function readInvoice(
   extraction: InvoiceExtraction,
@@ -55,7 +55,7 @@ function scoreOf(reading: InvoiceReading): number {
   return sums.reduce((sum, check) => sum + (check.ok ? 1 : -weight(check.check)), 0);
 }
 
-/** The reading whose sums agree best; where none agrees, after the best of them were repaired. */
+/** Returns the reading whose sums agree best. If no reading is accepted, repairs the best ones first. */
 function best(candidates: readonly Candidate[]): InvoiceReading | undefined {
   const scored = candidates.map((candidate, at) => ({ ...candidate, at, score: scoreOf(candidate.reading) }));
   scored.sort((a, b) => b.score - a.score || compare(a.at, b.at));
@@ -68,7 +68,7 @@ function best(candidates: readonly Candidate[]): InvoiceReading | undefined {
   return repaired.sort((a, b) => b.score - a.score || compare(a.at, b.at))[0]?.reading;
 }
 
-/** Every way to read the rows: which amounts are the lines', which tables count, which sums are meant. */
+/** Every way to read the rows: the column of the amounts, the tables that count, the sums. */
 function readingsOf(
   rows: readonly Row[],
   entities: InvoiceExtraction['entities'],
@@ -118,7 +118,7 @@ const SUM_CHECKS: ReadonlySet<string> = new Set([
   'total_evidence',
 ]);
 
-/** What the words do not show is taken from the engine's own fields. */
+/** Fills missing fields from the engine's own fields. */
 function withStated(fields: DocumentFields, stated: EntityReading | undefined): DocumentFields {
   return {
     ...fields,
@@ -128,7 +128,7 @@ function withStated(fields: DocumentFields, stated: EntityReading | undefined): 
   };
 }
 
-/** The engine's own lines and sums, with what only the words show. */
+/** The engine's own lines and sums, completed from the words. */
 function fromEntities(
   { fields, issuer, provider, codes, found }: Draft,
   stated: EntityReading,
@@ -159,7 +159,7 @@ function isProduct({ quantity, unitPrice, amount, description }: DraftLine): boo
   return findProduct(factor(quantity), factor(unitPrice), factor(amount), per) !== undefined;
 }
 
-/** The lines of all tables, and of some of them: others may repeat in detail what one sums up. */
+/** The lines of all tables, then of each subset: one table may repeat another in detail. */
 function* lineSets(tables: readonly TableRegion[], choice: AmountChoice): Generator<DraftLine[]> {
   // Beside unit prices that make the amounts other columns are none: of single units their sum would be the same.
   const isPriced = tables.some((table) => linesOf(table, 'header').some(isProduct));
@@ -178,11 +178,11 @@ interface Draft {
   provider: Provider;
   fields: DocumentFields;
   issuer: Maybe<string>;
-  /** Currency codes and where they are printed. */
+  /** Currency codes with their rows. */
   codes: readonly { code: string; row: Row }[];
 }
 
-/** A reading for each subtotal, total and amount due that may be meant. */
+/** A reading for each printed subtotal, total and amount due. */
 function withSums(draft: Draft & { lines: readonly DraftLine[] }): InvoiceReading[] {
   const { found, fields, issuer } = draft;
   const lines = draft.lines.map((line, at) => classified(line, at + 1, draft.provider));
@@ -195,7 +195,7 @@ function withSums(draft: Draft & { lines: readonly DraftLine[] }): InvoiceReadin
   const period = periodOf(fields, lines);
   return totals.flatMap((total) =>
     subtotals.flatMap((subtotal) => {
-      // What is taken off above the subtotal is in it; above the total it counts before the tax.
+      // A reduction above the subtotal is part of it; one above the total counts before the tax.
       const from = subtotal && (total === null || subtotal.at < total.at) ? subtotal.at : -1;
       const to = total?.at ?? Number.POSITIVE_INFINITY;
       const taken = (after: number, before: number) =>
@@ -216,7 +216,7 @@ function withSums(draft: Draft & { lines: readonly DraftLine[] }): InvoiceReadin
         taxes: found.taxes,
         credits: taken(to, Number.POSITIVE_INFINITY),
         total: total?.field ?? null,
-        // A figure that stands for the total confirms nothing once more.
+        // A figure that replaces a missing total does not confirm it.
         amountPaid: paid === total ? null : (paid?.field ?? null),
         amountDue: amountDue === total ? null : (amountDue?.field ?? null),
       }));
@@ -224,7 +224,7 @@ function withSums(draft: Draft & { lines: readonly DraftLine[] }): InvoiceReadin
   );
 }
 
-/** `Amazon Bedrock` for its charges; what else is printed below it is named with it. */
+/** `Amazon Bedrock` for its charges; other parts below it have its name as a prefix. */
 function groupedText(group: string, text: string): string {
   return /^charges?$/i.test(text) ? group : `${group} – ${text}`;
 }
@@ -255,7 +255,7 @@ function periodOf(
   return { periodStart: concluded(starts[0]), periodEnd: concluded(ends[0]) };
 }
 
-/** The currency beside the amounts; a sign of several currencies means the code that the document names. */
+/** The currency beside the amounts. A sign of several currencies is resolved by the printed codes. */
 function currencyOf(codes: Draft['codes'], fields: readonly Maybe<Scaled>[]): Maybe<string> {
   const printed = fields.find((field) => field !== null && currenciesIn(field.text).length > 0);
   const own = printed ? currenciesIn(printed.text)[0] : undefined;

@@ -19,7 +19,7 @@ export type Stored<T> = T extends bigint
       ? { [K in keyof T]: Stored<T[K]> }
       : T;
 
-/** What is stored of an invoice beside its lines. */
+/** The stored fields of an invoice, without its lines. */
 export type InvoiceFields = Omit<InvoiceReading, 'lines'>;
 
 export function toStored<T>(value: T): Stored<T> {

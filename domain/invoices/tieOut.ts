@@ -2,23 +2,23 @@ import type { BilledClass, ChargeCategory } from '../billing/billedRow.js';
 import { absPico, divideHalfEven } from '../money.js';
 import type { LineKind, Scaled } from './invoiceReading.js';
 
-/** One charge of an invoice, as it counts: corrected where a person corrected it. */
+/** One charge of an invoice, with a person's corrections. */
 export interface TieOutLine {
   line: number;
   kind: LineKind;
   description: string;
-  /** As the bill's rows name it. */
+  /** In the terms of the bill's rows. */
   model: string | null;
   tokenClass: BilledClass | null;
   quantity: Scaled | null;
   unitPrice: Scaled | null;
   amount: Scaled;
-  /** Days that it charges for, both inclusive. */
+  /** Charged days, both inclusive. */
   fromDay: string;
   toDay: string;
 }
 
-/** What counts of the provider's bill: rows of one account, day, category, model and class, added up. */
+/** Sum of the provider's bill rows of one account, day, category, model and class. */
 export interface BilledSum {
   accountId: string;
   day: string;
@@ -26,7 +26,7 @@ export interface BilledSum {
   model: string | null;
   tokenClass: BilledClass;
   amount: Scaled;
-  /** Tokens or units, twelve decimals; null where the bill gives none. */
+  /** Tokens or units, twelve decimals; null if the bill has none. */
   quantity: Scaled | null;
 }
 
@@ -39,16 +39,16 @@ export interface ObservedSum {
   tokens: Scaled;
 }
 
-/** Another invoice of the same account with days in common; no copy and no receipt. */
+/** Another invoice of the same account with common days; neither a copy nor a receipt. */
 export interface PeerInvoice {
   id: string;
   number: string;
   fromDay: string;
   toDay: string;
   usage: Scaled;
-  /** Of it: lines that say the same as an earlier line of that invoice. */
+  /** The part of lines that repeat an earlier line of that invoice. */
   repeated: Scaled;
-  /** Whether it came before this one, by issue date, then number. */
+  /** Whether it precedes this one, by issue date, then number. */
   isEarlier: boolean;
 }
 
@@ -74,13 +74,13 @@ export type LineMatch = (typeof LINE_MATCHES)[number];
 export interface TiedLine {
   line: number;
   status: LineMatch;
-  /** What of the bill belongs to the line; null where there is nothing to compare it with. */
+  /** The bill's share of the line; null if no comparison is possible. */
   billed: Scaled | null;
   /** `amount - billed`. */
   difference: Scaled | null;
-  /** Tokens of our calls of the same model, class and days; null where the line names no model. */
+  /** Tokens of our calls of the same model, class and days; null without a model. */
   observedTokens: Scaled | null;
-  /** Rows of the bill that were compared with it. */
+  /** Compared rows of the bill. */
   rows: readonly BilledSum[];
 }
 
@@ -88,14 +88,14 @@ export interface TiedLine {
 export const TIES = ['exact', 'close', 'contradicts', 'not_comparable'] as const;
 export type Tie = (typeof TIES)[number];
 
-/** Why there is nothing to compare; `shared_period`: a later invoice of the same days carries the difference. */
+/** Reasons for no comparison; `shared_period`: a later invoice of the same days carries the difference. */
 export const TIE_REASONS = ['no_bill', 'incomplete_bill', 'no_usage', 'no_rate', 'shared_period'] as const;
 export type TieReason = (typeof TIE_REASONS)[number];
 
-/** What a person may confirm as the provider's mistake. */
+/** A difference that a person may confirm as the provider's mistake. */
 export interface Contradiction {
   kind: 'duplicate_charge' | 'period_double_count' | 'invoice_total_mismatch';
-  /** Lines that it speaks of; empty: the document as a whole. */
+  /** Affected lines; empty: the document as a whole. */
   lines: readonly number[];
   model: string | null;
   charged: Scaled;
@@ -107,7 +107,7 @@ export interface Contradiction {
 export interface TieOut {
   tie: Tie;
   reason: TieReason | null;
-  /** Of the charges that a bill can show. */
+  /** Sum of the charges that a bill can contain. */
   invoiced: Scaled;
   billed: Scaled | null;
   difference: Scaled | null;
@@ -115,12 +115,12 @@ export interface TieOut {
   contradictions: readonly Contradiction[];
 }
 
-/** Half a printed cent: how far one printed amount may be from what was billed (billing-facts A, "invoice PDF"). */
+/** Half a cent: the rounding of one printed amount. */
 const HALF_CENT: Scaled = 5_000_000_000n;
-/** A difference below this share of the bill is close: D.3 of the reconciliation design. */
+/** A difference below this share of the bill is close. */
 const CLOSE_DIVISOR = 1000n;
 
-/** Categories of a bill in which the lines of a kind are found; none: no provider's API bills them. */
+/** Categories of a bill for each kind of line; empty: no provider's API bills them. */
 const CATEGORIES: Readonly<Record<LineKind, readonly ChargeCategory[]>> = {
   usage: ['usage'],
   credit: ['credit', 'refund', 'adjustment'],
@@ -133,9 +133,9 @@ const CATEGORIES: Readonly<Record<LineKind, readonly ChargeCategory[]>> = {
 };
 
 /**
- * Compares an invoice with the provider's own bill of the same days and with our calls: usage line by line, the other
- * kinds where the bill has a category for them. Several lines for the same rows share them in the order of the document,
- * so that a line that stands twice finds nothing the second time. All amounts in one currency.
+ * Compares an invoice with the provider's own bill of the same days and with our calls: usage line by line, other kinds if
+ * the bill has a category for them. Lines with the same rows share them in the order of the document, so a repeated line
+ * has no rows left. All amounts are in one currency.
  */
 export function tieOut(input: TieOutInput): TieOut {
   const { lines, bill } = input;
@@ -150,7 +150,7 @@ export function tieOut(input: TieOutInput): TieOut {
   const results = lines.map((line) => tied.get(line.line) ?? notBilled(line, input));
   const billed = sumOf(bill.rows.filter(isUsage).map(({ amount }) => amount));
   const { isShared, ...verdict } = judge(input, invoiced, billed, results);
-  // What ties is complete, whichever days have no bill: nothing was used on them.
+  // A bill that ties is complete: there was no usage on its missing days.
   if (verdict.tie !== 'exact' && bill.missingDays.length > 0)
     return {
       ...{ tie: 'not_comparable', reason: 'incomplete_bill', invoiced, billed, ...NO_VERDICT },
@@ -191,11 +191,11 @@ function observedOf(line: TieOutLine, { observed }: TieOutInput): Scaled | null 
 const isWithin = (day: string, { fromDay, toDay }: { fromDay: string; toDay: string }) =>
   day >= fromDay && day <= toDay;
 
-/** Lines that say equally much about what they charge for share the rows of the bill that they describe. */
+/** Equally specific lines share the rows of the bill that they describe. */
 function tieLines(lines: readonly TieOutLine[], input: TieOutInput): Map<number, TiedLine> {
   const tied = new Map<number, TiedLine>();
   const taken = new Set<BilledSum>();
-  // A line that names more takes its rows before one that names less: "input tokens of a model" before "usage".
+  // A more specific line takes its rows first: "input tokens of a model" before "usage".
   const groups = [...groupBy(lines, subjectOf).values()].sort(([a], [b]) => detailOf(b) - detailOf(a));
   for (const group of groups) {
     const [first] = group;
@@ -221,7 +221,7 @@ function isOf(row: BilledSum, line: TieOutLine): boolean {
   );
 }
 
-/** Gives the rows' sum to the lines in their order; the last one also gets what is left over. */
+/** Distributes the rows' sum over the lines in their order; the last line also takes the remainder. */
 function shareRows(
   group: readonly TieOutLine[],
   rows: readonly BilledSum[],
@@ -254,15 +254,15 @@ type Verdict = Pick<TieOut, 'tie' | 'reason' | 'invoiced' | 'billed' | 'differen
 };
 
 /**
- * What the usage of this invoice and its peers comes to beside the bill of the same days. Several invoices may share the
- * days: then their sum is compared, and the last one carries the difference.
+ * Compares the usage of this invoice and its peers with the bill of the same days. If several invoices share the days,
+ * their sum is compared, and the last one carries the difference.
  */
 function judge(input: TieOutInput, gross: Scaled, billed: Scaled, tied: readonly TiedLine[]): Verdict {
   const { peers, lines } = input;
   const tolerance = HALF_CENT * BigInt(lines.length + 1 + peers.length);
   const ties = (amount: Scaled, other: Scaled) => absPico(amount - other) <= tolerance;
   const net = gross + input.discounts + sumOf(lines.filter(isDeduction).map(({ amount }) => amount));
-  // Some bills give usage before discounts, some after them.
+  // Some bills state usage before discounts, some after them.
   const invoiced = !ties(gross, billed) && ties(net, billed) ? net : gross;
   const verdict = { reason: null, invoiced, billed, difference: invoiced - billed, isShared: false };
   const sumOfPeers = (some: readonly PeerInvoice[]) => sumOf(some.map(({ usage }) => usage));
@@ -303,7 +303,7 @@ function billedTwice({ number, lines }: TieOutInput, first: PeerInvoice, invoice
   };
 }
 
-/** Repeated lines as far as they make up the difference, and what is left of it. */
+/** Repeated lines that explain the difference, and the remainder. */
 function explain(
   { number, lines }: TieOutInput,
   tied: readonly TiedLine[],
@@ -330,7 +330,7 @@ function explain(
   return found;
 }
 
-/** Of an invoice that shares its days, a line that is within its rows is matched: the rest is other invoices'. */
+/** On shared days a line below its rows is matched: the rest belongs to other invoices. */
 function asShared(lines: readonly TieOutLine[]): (tied: TiedLine) => TiedLine {
   const amounts = new Map(lines.map(({ line, amount }) => [line, amount]));
   return (tied) => {
@@ -340,7 +340,7 @@ function asShared(lines: readonly TieOutLine[]): (tied: TiedLine) => TiedLine {
   };
 }
 
-/** Lines that say the same as an earlier line and find nothing on the bill. */
+/** Lines that repeat an earlier line and have no rows on the bill. */
 function repeatedLines(lines: readonly TieOutLine[], tied: readonly TiedLine[]): Contradiction[] {
   const statusOfLine = new Map(tied.map((one) => [one.line, one]));
   const seen = new Map<string, TieOutLine>();

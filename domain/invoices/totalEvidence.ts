@@ -1,20 +1,20 @@
 import type { InvoiceCheck, InvoiceReading, ReadField, Scaled } from './invoiceReading.js';
 import { ONE } from './reading/printedNumber.js';
 
-/** Agreements that a total needs: the PDF's own text is exact, recognition has to be confirmed twice. */
+/** Agreements that a total needs: the text layer is exact, recognised figures need two confirmations. */
 const AGREEMENTS_OF_TEXT = 1;
 const AGREEMENTS_OF_RECOGNITION = 2;
 /**
- * Recognition mistakes the same digit of the same print in the same way everywhere. Where all figures repeat one
- * amount, so that no sum mixes digits, each has to be read with at least this confidence.
+ * Recognition misreads the same digit in the same way wherever it is printed. If all figures repeat one amount, no sum
+ * mixes digits, so each figure needs at least this confidence.
  */
 const REPEATED_CONFIDENCE_MIN = 0.85;
-/** A sum that recognition doubts more than this confirms nothing. */
+/** A sum with a lower confidence confirms nothing. */
 const CONFIDENCE_MIN = 0.3;
 
 /**
- * On how many independent agreements the total rests: the lines, the subtotal, the amount due or paid, and lines that
- * their quantity and unit price confirm.
+ * Counts the independent agreements that confirm the total: the lines, the subtotal, the amount due or paid, and the
+ * products of quantity and unit price.
  */
 export function totalEvidence(reading: InvoiceReading, checks: readonly InvoiceCheck[]): InvoiceCheck {
   const { total, subtotal, amountDue, amountPaid, lines } = reading;
@@ -48,7 +48,7 @@ export function totalEvidence(reading: InvoiceReading, checks: readonly InvoiceC
   };
 }
 
-/** Why recognised figures are no proof, where they are none. */
+/** The reason why recognised figures prove nothing; undefined if they do. */
 function doubtOf(figures: readonly ReadField<Scaled>[], reading: InvoiceReading): string | undefined {
   const read = figures.filter((field) => field.box !== null && field.engine !== 'text');
   const { total, subtotal, amountDue } = reading;
@@ -66,7 +66,7 @@ function doubtOf(figures: readonly ReadField<Scaled>[], reading: InvoiceReading)
   return undefined;
 }
 
-/** Every line has a quantity other than one whose product with the price is the amount. */
+/** Every product of a line is right, and at least one quantity is not one. */
 function confirmedByProducts({ lines }: InvoiceReading, checks: readonly InvoiceCheck[]): boolean {
   const confirmed = new Set(
     checks

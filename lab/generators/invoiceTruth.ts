@@ -1,6 +1,6 @@
 /**
- * What a generated invoice says. Generators write it beside the PDF and share nothing else with each other or with what
- * is judged by them: every number is a decimal as text, every day is `2026-08-31`.
+ * The known content of a generated invoice. Generators write it beside the PDF and share nothing else with each other or
+ * with the judged reader. Every number is a decimal as text, every day is `2026-08-31`.
  */
 
 export type TruthLineKind =
@@ -37,7 +37,7 @@ export interface TruthTax {
   isReverseCharge: boolean;
 }
 
-/** A sum or product of the document that is false as printed. */
+/** A sum or product of the document that is printed wrong. */
 export interface Contradiction {
   kind: 'line' | 'lines_sum' | 'tax' | 'total' | 'amount_due';
   /** From 1; null: no single line. */
@@ -58,7 +58,7 @@ export interface TruthBox {
 
 export interface InvoiceTruth {
   supplier: string;
-  /** What is special about the document, such as `reverse_charge` or `lost_glyphs`. */
+  /** Special features of the document, such as `reverse_charge` or `lost_glyphs`. */
   features: string[];
   pages: number;
   kind: 'invoice' | 'credit_note' | 'receipt';
@@ -67,12 +67,12 @@ export interface InvoiceTruth {
   account: string | null;
   issueDate: string;
   dueDate: string | null;
-  /** Service period of the whole document, where it is printed once for all lines. */
+  /** Service period of the whole document, if it is printed once for all lines. */
   periodStart: string | null;
   periodEnd: string | null;
   currency: string;
   lines: TruthLine[];
-  /** Null where none is printed. */
+  /** Null if none is printed. */
   subtotal: string | null;
   /** Taken off before tax; negative. */
   discounts: string[];
@@ -84,7 +84,7 @@ export interface InvoiceTruth {
   amountDue: string | null;
   replaces: string | null;
   contradictions: Contradiction[];
-  /** Where fields are printed, by their path, such as `total` or `lines.3.amount` (lines from 1). */
+  /** Places of printed fields, by path, such as `total` or `lines.3.amount` (lines from 1). */
   boxes: Record<string, TruthBox>;
 }
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const POLL_MS = 25;
 
-/** Watches the processes that this one starts; `stop` returns the most resident memory that one of them had, in bytes. */
+/** Watches the children of this process; `stop` returns the peak resident memory of one child, in bytes. */
 export function watchChildMemory(): { stop: () => number } {
   let peak = 0;
   const look = () => {
@@ -21,7 +21,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // It has ended.
+    // The process has ended.
     return '';
   }
 }
@@ -40,7 +40,7 @@ function descendants(pid: number): number[] {
     .flatMap((child) => [child, ...descendants(child)]);
 }
 
-/** A process that has only been forked still shows the memory of this one: it counts from its own program on. */
+/** A forked process has the memory of this one until it starts its own program. */
 function peakOf(pid: number): number {
   if (read(`/proc/${pid}/cmdline`) === read(`/proc/${process.pid}/cmdline`)) return 0;
   return Number(/VmHWM:\s+(\d+)/.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * 1_024;

@@ -8,7 +8,7 @@ import type {
 } from '../../domain/invoices/invoiceReading.js';
 import type { Contradiction, InvoiceTruth, TruthLine } from '../generators/invoiceTruth.js';
 
-/** How many of some values were read as they are printed. */
+/** Number of values that were read as printed. */
 export interface Score {
   right: number;
   all: number;
@@ -23,14 +23,14 @@ export interface Verdict {
   /** Number, currency, dates and account. */
   facts: Score;
   isAccepted: boolean;
-  /** Accepted although the total or what is due is not the printed one, or the document contradicts itself. */
+  /** Accepted with a wrong total, currency or amount due, or although the document contradicts itself. */
   isWronglyAccepted: boolean;
-  /** Accepted although some amount is not the printed one. */
+  /** Accepted although some amount differs from the print. */
   isAcceptedWithError: boolean;
   hasContradiction: boolean;
   /** A failed check names the planted contradiction. */
   isContradictionNamed: boolean;
-  /** What is not as printed, one sentence each. */
+  /** Values that differ from the print, one sentence each. */
   faults: string[];
 }
 
@@ -43,14 +43,14 @@ const CHECK_OF: Record<Contradiction['kind'], string> = {
 };
 const DECIMALS = 12;
 
-/** A decimal as the product's readers hold it. */
+/** A decimal in the product's representation. */
 export function scaled(text: string): Scaled {
   const [whole = '0', part = ''] = text.replace('-', '').split('.');
   const value = BigInt(whole + part.padEnd(DECIMALS, '0'));
   return text.startsWith('-') ? -value : value;
 }
 
-/** Judges one reading; undefined where nothing was read. */
+/** Judges one reading; `undefined` means that reading failed. */
 export function compareReading(
   truth: InvoiceTruth,
   reading: InvoiceReading | undefined,
@@ -101,7 +101,7 @@ class Tally {
   }
 
   amount(name: string, printed: string | null, read: Maybe<Scaled> | undefined): void {
-    // A value that the reader concluded has no box; one with a box was read where nothing is printed.
+    // A concluded value has no box; a value with a box was read without being printed.
     if (printed === null) {
       if (read?.box) this.add('amounts', false, () => `${name}: none is printed, read ${read.text}`);
       return;
@@ -114,7 +114,7 @@ class Tally {
     );
   }
 
-  /** Amounts whose order says nothing. */
+  /** Amounts in any order. */
   amounts(name: string, printed: readonly string[], read: readonly Scaled[]): void {
     const left = [...read];
     for (const text of printed) {
@@ -144,7 +144,7 @@ interface LinePair {
   read: InvoiceLineReading | undefined;
 }
 
-/** Pairs lines in order so that as much as possible agrees. */
+/** Pairs lines in order and maximises their agreement. */
 function alignLines(truth: readonly TruthLine[], read: readonly InvoiceLineReading[]): LinePair[] {
   const likeness = (line: TruthLine, other: InvoiceLineReading) =>
     (other.amount.value === scaled(line.amount) ? 3 : 0) +
@@ -256,7 +256,7 @@ function compareFacts(tally: Tally, truth: InvoiceTruth, reading: InvoiceReading
   );
 }
 
-/** Letters and digits alone: where hyphens are lost they cannot be read; a heading may stand before the text. */
+/** Compares letters and digits only, because hyphens may be lost. A heading may precede the text. */
 function isSameText(read: string, printed: string): boolean {
   const plain = (text: string) =>
     text

@@ -24,9 +24,9 @@ export interface JudgedInvoice {
   features: readonly string[];
   pages: number;
   verdict: Verdict;
-  /** Extraction and reading; the making of the document is not in it. */
+  /** Time of extraction and reading, without generating the document. */
   ms: number;
-  /** Why nothing was read: a code of the extractor. */
+  /** The extractor's error code; null if the document was read. */
   failure: string | null;
 }
 
@@ -34,7 +34,7 @@ export interface JudgedSet {
   generator: InvoiceGenerator;
   kind: InvoiceKindName;
   invoices: JudgedInvoice[];
-  /** Most resident memory of one child, bytes. */
+  /** Peak resident memory of one child, bytes. */
   childPeakBytes: number;
 }
 
@@ -47,7 +47,7 @@ export interface JudgeOptions {
   onInvoice?: (invoice: JudgedInvoice) => void;
 }
 
-/** Reads generated documents one after the other as the product does, each in a child, and compares them with the truth. */
+/** Reads generated documents one after the other, each in a child like the product, and compares them with the truth. */
 export async function judgeInvoices(options: JudgeOptions): Promise<JudgedSet> {
   const { generator, kind, seeds, count } = options;
   const extractor = createInvoiceExtractor({ engines: ['text', 'tesseract'], extractionsAtOnce: 1 });

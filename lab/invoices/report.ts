@@ -2,7 +2,7 @@ import { formatMebibytes, median, quantile } from '../bench/support/statistics.j
 import type { Score, Verdict } from './compareReading.js';
 import { INVOICE_KINDS, type JudgedInvoice, type JudgedSet } from './judge.js';
 
-/** Least share of amounts that are read as printed. */
+/** Least share of amounts that have to be read as printed. */
 export const TARGETS = { digital: 0.99, scan: 0.97, childPeakBytes: 400 * 1_048_576 };
 /** Scans that are coarser have no target. */
 const SCAN_DPI_MIN = 200;
@@ -22,7 +22,7 @@ function share({ right, all }: Score): number {
   return all === 0 ? 1 : right / all;
 }
 
-/** Cut off, not rounded, so that 100.00 % means all. */
+/** Truncated, so that 100.00 % means all. */
 function percent(value: number): string {
   return `${(Math.floor(value * 10_000) / 100).toFixed(2)} %`;
 }
@@ -90,7 +90,7 @@ export function supplierTable(sets: readonly JudgedSet[]): string {
   return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** What an acceptance criterion misses, one sentence each. */
+/** Missed targets, one sentence each. */
 export function missedTargets(sets: readonly JudgedSet[]): string[] {
   return sets.flatMap(({ generator, kind, invoices, childPeakBytes }) => {
     const name = `${generator} ${kind}`;
@@ -112,7 +112,7 @@ export function missedTargets(sets: readonly JudgedSet[]): string[] {
   });
 }
 
-/** The faults of one document, or nothing. */
+/** The faults of one document; empty without any. */
 export function failureText({ name, supplier, features, failure, verdict }: JudgedInvoice): string {
   const { isAccepted, isWronglyAccepted, hasContradiction, faults } = verdict;
   if (faults.length === 0 && isAccepted !== hasContradiction) return '';

@@ -7,7 +7,7 @@ export interface ScanOptions {
   seed: number;
 }
 
-/** How one sheet lay in the scanner. */
+/** Distortions of one scanned sheet. */
 interface Sheet {
   /** Degrees, clockwise. */
   turn: number;
@@ -15,7 +15,7 @@ interface Sheet {
   noise: number;
   /** Pixels. */
   blur: number;
-  /** Share of light that is missing at the darkest corner. */
+  /** Share of missing light at the darkest corner. */
   shade: number;
   /** Direction to that corner, radians. */
   shadeAngle: number;
@@ -28,7 +28,7 @@ interface Sheet {
 const TURN_DEGREES_MAX = 2;
 const NOISE_TABLE = 1 << 16;
 
-/** Image-only PDF of the same pages, as from a scanner: turned a little, noisy, blurred, unevenly lit, as JPEG. */
+/** Image-only PDF of the same pages with a scanner's distortions: slight rotation, noise, blur, uneven light, JPEG. */
 export async function scanInvoice(pdf: Uint8Array, { dpi, seed }: ScanOptions): Promise<Buffer> {
   const random = makeRandom(seed * 7919 + dpi);
   const scanned = await PDFDocument.create({ updateMetadata: false });
@@ -89,13 +89,13 @@ function withSpoiltPixels(canvas: Canvas, sheet: Sheet, random: () => number): C
       let green = data[at + 1] as number;
       let blue = data[at + 2] as number;
       if (sheet.isGrey) red = green = blue = 0.299 * red + 0.587 * green + 0.114 * blue;
-      // Uint8ClampedArray keeps to 0…255 by itself.
+      // Uint8ClampedArray clamps to 0…255.
       data[at] = red * light + grain;
       data[at + 1] = green * light + grain;
       data[at + 2] = blue * light + grain;
     }
   }
-  // A canvas of its own: the other one would turn the pixels again.
+  // A new canvas, because the other one is rotated.
   const spoilt = createCanvas(width, height);
   spoilt.getContext('2d').putImageData(image, 0, 0);
   return spoilt;

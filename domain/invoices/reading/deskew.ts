@@ -1,6 +1,6 @@
 import type { Box, InvoiceEngine, PageWords } from '../pageWords.js';
 
-/** One word in the page turned upright; `box` is where it lies in the page as it was read. Points. */
+/** One word of the levelled page; `box` is its place on the page as read. Points. */
 export interface Token {
   text: string;
   left: number;
@@ -18,9 +18,9 @@ const SLOPE_STEPS_COARSE = 40;
 const SLOPE_STEPS_FINE = 10;
 /** Share of the median height of a word that one bin of the row histogram covers. */
 const BIN_SHARE = 0.25;
-/** A page with fewer words has no slope that could be told. */
+/** The slope of a page with fewer words cannot be measured. */
 const WORDS_MIN = 6;
-/** How much sharper than the level page rows must be before the page is turned. */
+/** A page is turned only if its rows become sharper by this factor. */
 const GAIN_MIN = 1.02;
 
 /** The words of a page, split at spaces and turned so that rows are level. */
@@ -38,7 +38,7 @@ export function straighten(page: PageWords): Token[] {
   });
 }
 
-/** Recognition boxes the ink; letters without descenders reach about this share of what a font's line takes. */
+/** Recognition boxes the ink: letters without descenders have about this share of the font's line height. */
 const INK_SHARE = 0.8;
 
 /** Recognised words with the height of their line: a dash has none of its own, and a word of small letters too little. */
@@ -52,7 +52,7 @@ function withLineHeights(tokens: readonly Token[]): Token[] {
 
 type RawWord = PageWords['words'][number];
 
-/** An engine may return several words as one; each part then gets its share of the width. */
+/** Splits a word that contains spaces; each part has its share of the width. */
 function split(page: PageWords, word: RawWord): Token[] {
   const length = word.text.length;
   const parts = [...word.text.matchAll(/[^\s\u00a0\u202f]+/g)];

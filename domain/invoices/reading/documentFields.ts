@@ -39,7 +39,7 @@ const ANY_LABEL = new RegExp(
   'i',
 );
 
-/** Letters and digits with at least one digit: what a document's number looks like. */
+/** A document's number: letters and digits, at least one digit. */
 const NUMBER_VALUE =
   /^[#:\s]*([A-Z0-9](?:[A-Z0-9._/\0\u2010-\u2015\u2212-]*[A-Z0-9])?)(\s*[\0\u2010-\u2015\u2212-]\s*\d{3,5}|\s+\d{4}(?!\d))?(?=\s|$)/i;
 
@@ -86,7 +86,7 @@ function kindOf(rows: readonly Row[]): InvoiceKind {
 /** Rows of the first page that may hold a title. */
 const HEAD_ROWS = 14;
 
-/** Where the value of a label may stand: behind it in its cell, in the next cell, or in the row below. */
+/** Candidates for a label's value: the rest of its cell, the next cell, the row below. */
 function* valuesOf(rows: readonly Row[], label: Label): Generator<Cell> {
   const pattern = new RegExp(`^[^\\p{L}\\d]{0,2}(?:${LABELS[label].source})`, 'iu');
   for (const [at, row] of rows.entries())
@@ -127,7 +127,7 @@ function findValue(rows: readonly Row[], label: Label, pattern: RegExp): Maybe<s
   return null;
 }
 
-/** Account ids hold a digit; names of accounts are no keys. */
+/** Account ids contain a digit; account names are not keys. */
 const ACCOUNT_VALUE = /^[#:\s]*((?=[\w.:-]*\d)[A-Za-z0-9][\w.:-]{2,})/;
 
 function findNumber(rows: readonly Row[], label: Label): Maybe<string> {
@@ -153,7 +153,7 @@ function numberOf(cell: Cell): Maybe<string> {
     : { ...field, confidence: Math.min(field.confidence, CONCLUDED_CONFIDENCE) };
 }
 
-/** Confidence of a value that was not printed as it is. */
+/** Confidence of a value that differs from its print. */
 export const CONCLUDED_CONFIDENCE = 0.5;
 
 /** `Invoice INV-0042` as a title. */

@@ -6,13 +6,13 @@ import type { NumberedRow, TableRegion } from './lineTable.js';
 import type { NumberSpan } from './printedNumber.js';
 import { fieldFrom } from './textRows.js';
 
-/** A line before it is known what it charges for. */
+/** A line before its classification. */
 export type DraftLine = Omit<InvoiceLineReading, 'line' | 'kind' | 'model' | 'tokenClass'> & {
-  /** What its amount is a part of, where lines are printed below one. */
+  /** Label of the row whose amount includes the line. */
   group: string | null;
 };
 
-/** Which of several amounts of a row is the line's: as its header says, or counted from the right end. */
+/** The column of the lines' amounts: chosen by the header, or counted from the right end. */
 export type AmountChoice = 'header' | 0 | 1 | 2;
 
 interface Parts {
@@ -22,9 +22,9 @@ interface Parts {
   amount: NumberSpan;
 }
 
-/** A row further from a line than this many heights is not part of its description. */
+/** A row at a greater distance from its line, in heights, is not part of the description. */
 const WRAP_REACH = 2.6;
-/** Gaps that differ by less than this share count as equal: the row then belongs to the line above. */
+/** Gaps within this share of each other are equal: the row then belongs to the line above. */
 const WRAP_TIE = 0.2;
 
 /** The lines of a table. */
@@ -42,7 +42,7 @@ export function linesOf(table: TableRegion, choice: AmountChoice): DraftLine[] {
   return lines;
 }
 
-/** Whether an amount without words carries the sum of the lines above it over to another page. */
+/** Whether an amount without a label carries the sum of the lines above it to the next page. */
 function isCarried(at: number, rows: readonly NumberedRow[], lines: readonly DraftLine[]): boolean {
   const row = rows[at] as NumberedRow;
   const amount = row.trailing.at(-1);
@@ -75,7 +75,7 @@ function partsOf(row: NumberedRow, table: TableRegion, choice: AmountChoice): Pa
     const better = productAmong(plain, per, amount);
     return better ? { ...parts, ...better } : parts;
   }
-  // A row that reaches no amount column holds a number of its description.
+  // A row without a number in the amount column ends with a number of its description.
   if (choice === 'header' && table.columns.length > 0) return undefined;
   const amount = plain.at(-1 - (choice === 'header' ? 0 : choice));
   if (!amount || !isMoney(amount)) return undefined;
@@ -110,7 +110,7 @@ function productAmong(
   return undefined;
 }
 
-/** Each number under the header that it lies below; where two lie below one, the closer. */
+/** Assigns each number to the column of its header; of two numbers in one column the closer one. */
 function assign(spans: readonly NumberSpan[], table: TableRegion): Partial<Parts> {
   const found = new Map<ColumnRole, { span: NumberSpan; distance: number }>();
   const amounts = table.columns.filter((column) => column.role === 'amount');
@@ -139,8 +139,8 @@ function assign(spans: readonly NumberSpan[], table: TableRegion): Partial<Parts
 }
 
 /**
- * Points between the edges or the middles that a column may be aligned by, whichever are the closest. A number beside a
- * header and not below it is further away than any below it.
+ * Distance in points between a number and a header: of their left edges, right edges or middles, the closest pair. A
+ * number below the header is always closer than one beside it.
  */
 function distanceOf(span: { left: number; right: number }, column: { left: number; right: number }): number {
   const isBeside = span.right < column.left || span.left > column.right;
@@ -157,7 +157,7 @@ function distanceOf(span: { left: number; right: number }, column: { left: numbe
 /** More than any page is wide. */
 const PAGE_POINTS = 20_000;
 
-/** For each row the row of the line that it belongs to: itself, the nearest one, or none. */
+/** For each row the index of its line's row: its own, the nearest, or undefined. */
 function ownersOf(
   rows: readonly NumberedRow[],
   parts: readonly (Parts | undefined)[],
@@ -197,7 +197,7 @@ function lineFrom(
     one !== row &&
     one.dates.some((date) => date.isRange) &&
     one.row.text.replace(/[^\p{L}\d]/gu, '').length <= datesLength(one) + 8;
-  // A row of its own before a column, and both before words of the description.
+  // A row with only a period has precedence over a column, and a column over the description.
   const period =
     [...all.filter(isPeriodRow), row, ...others].flatMap((one) => one.dates).find((date) => date.isRange) ??
     dayColumn(row, table);
@@ -240,7 +240,7 @@ function cleaned(words: readonly Token[]): string {
     .trim();
 }
 
-/** Confidence of digits that were spelled with letters. */
+/** Confidence of a number with letters in place of digits. */
 const MENDED_CONFIDENCE = 0.4;
 
 function numberField(span: NumberSpan | undefined): Maybe<Scaled> {
@@ -248,7 +248,7 @@ function numberField(span: NumberSpan | undefined): Maybe<Scaled> {
 }
 
 export function amountField(span: NumberSpan): ReadField<Scaled> {
-  // How sure recognition is of a currency's sign says nothing of the digits.
+  // The confidence of a currency sign does not apply to the digits.
   const digits = span.tokens.filter((token) => /\d/.test(token.text));
   const confidence = Math.min(1, ...digits.map((token) => token.confidence));
   const field = { ...fieldFrom(span.value, span.tokens, span.text), confidence };

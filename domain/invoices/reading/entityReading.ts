@@ -5,7 +5,7 @@ import type { ExtractedEntity } from '../pageWords.js';
 import type { DraftLine } from './draftLines.js';
 import { currenciesIn, type DecimalMark, ONE, parseNumber } from './printedNumber.js';
 
-/** What Document AI's own fields say of an invoice; its words are read like those of any page besides. */
+/** An invoice as read from Document AI's own fields. Its words are read like those of any other engine. */
 export interface EntityReading {
   lines: DraftLine[];
   fields: Pick<InvoiceReading, 'number' | 'issuer' | 'issueDate' | 'dueDate' | 'currency'>;
@@ -61,7 +61,7 @@ function lineOf(item: ExtractedEntity, mark: DecimalMark | undefined): DraftLine
   ];
 }
 
-/** Each tax with its parts, or their sum where only that is named. */
+/** Each tax with its parts, or the total tax amount if no parts are stated. */
 function taxesOf(entities: readonly ExtractedEntity[], mark: DecimalMark | undefined): TaxReading[] {
   const taxes = entities
     .filter((entity) => entity.type === 'vat')
@@ -91,7 +91,7 @@ function fieldOf<T>(entity: ExtractedEntity, value: T): ReadField<T> {
   };
 }
 
-/** As printed; the engine's own decimal only where the print is no number alone. */
+/** The printed number; the engine's own decimal if the print is ambiguous or no number. */
 function amountOf(entity: ExtractedEntity | undefined, mark: DecimalMark | undefined): Maybe<Scaled> {
   if (!entity) return null;
   const printed = parseNumber(entity.text.trim(), mark);
@@ -100,7 +100,7 @@ function amountOf(entity: ExtractedEntity | undefined, mark: DecimalMark | undef
   return value === undefined || value > MOST ? null : fieldOf(entity, value);
 }
 
-/** More than any invoice: a number of an account that was taken for an amount. */
+/** No invoice has a larger amount: the number is an account's. */
 const MOST: Scaled = 10n ** 15n * ONE;
 
 function textOf(entity: ExtractedEntity | undefined): Maybe<string> {

@@ -6,20 +6,20 @@ import type { DecimalMark, NumberSpan } from './printedNumber.js';
 import { numbersIn } from './printedNumber.js';
 import type { Row } from './textRows.js';
 
-/** A sum and its place among the rows of sums, from above. */
+/** A sum and its index among the rows of sums, from top to bottom. */
 export interface PlacedSum {
   field: ReadField<Scaled>;
   at: number;
 }
 
-/** The sums of a document: of subtotal, total and the like every different one that is printed. */
+/** The printed sums of a document: every distinct subtotal, total and so on. */
 export interface InvoiceSums {
   subtotals: readonly PlacedSum[];
   nets: readonly PlacedSum[];
   totals: readonly PlacedSum[];
   paid: readonly PlacedSum[];
   dues: readonly PlacedSum[];
-  /** What takes away: discounts, credits, balances. Negative. */
+  /** Discounts, credits and balances; negative. */
   reductions: readonly PlacedSum[];
   taxes: readonly TaxReading[];
 }
@@ -52,14 +52,14 @@ export function readSums(
   };
 }
 
-/** The number of a card or a register, where amounts have cents. */
+/** A number of a card or a register, if amounts have cents. */
 function isPlainInteger(span: NumberSpan): boolean {
   return (
     span.currency === null && span.decimals === 0 && span.value !== 0n && !/\d[.,' ]\d{3}/.test(span.text)
   );
 }
 
-/** A number of an article, a year or a day without its dashes stands alone; an amount has a currency, decimals or groups of digits, or is zero. */
+/** False for a plain integer that may be a year, a day without dashes or a legal article. */
 function isMoneyLike(span: NumberSpan): boolean {
   return (
     span.currency !== null ||
@@ -70,12 +70,12 @@ function isMoneyLike(span: NumberSpan): boolean {
   );
 }
 
-/** A discount or credit takes away, whether or not its minus sign was printed. */
+/** A discount or credit is negative, with or without a printed minus sign. */
 function negative(field: ReadField<Scaled>): ReadField<Scaled> {
   return field.value > 0n ? { ...field, value: -field.value } : field;
 }
 
-/** The last of equal values, as sums stand behind headlines. */
+/** The last of equal values: sums follow headlines. */
 function distinct(sums: readonly PlacedSum[]): PlacedSum[] {
   return [...new Map(sums.map((sum) => [sum.field.value, sum])).values()].sort((a, b) => a.at - b.at);
 }
@@ -85,7 +85,7 @@ function taxFrom(row: NumberedRow): TaxReading {
   const amount = money.at(-1) as (typeof money)[number];
   const rate = numbersIn(row.row.tokens, undefined).find((span) => span.isPercent);
   const words = row.row.text.slice(0, row.row.text.lastIndexOf(amount.text));
-  // The base stands inside the words: `VAT - Sweden (25% on $10.00)`.
+  // The label contains the base: `VAT - Sweden (25% on $10.00)`.
   const base =
     money.length > 1 && /\b(?:on|of|von|auf|sur|sobre)\b|\(/i.test(words) ? money.at(-2) : undefined;
   const cells = words.trim().split(/ {2,}/);
@@ -101,7 +101,7 @@ function taxFrom(row: NumberedRow): TaxReading {
 
 const NAME_CHARS_MAX = 120;
 
-/** The sentence that the customer owes the tax, where no row of sums says it. */
+/** A sentence about reverse charge, if no row of sums states it. */
 function reverseCharge(taxes: readonly TaxReading[], rows: readonly Row[]): TaxReading[] {
   if (taxes.some((tax) => tax.isReverseCharge)) return [];
   const row = rows.find((one) => REVERSE_CHARGE.test(one.text));

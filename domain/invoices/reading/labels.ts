@@ -7,11 +7,11 @@
 export const SUM_ROLES = ['subtotal', 'net', 'discount', 'tax', 'total', 'credit', 'paid', 'due'] as const;
 export type SumRole = (typeof SUM_ROLES)[number];
 
-/** Begins a label: nothing but an ordinal, a bullet or an adjective may stand before the word. */
+/** Names of taxes at the start of a label, after at most a few other words. */
 const TAX_WORDS =
   '(?:sales tax|use tax|consumption tax|tax(?:es)?|vat|gst(?:/hst)?|hst|pst|qst|ct|mwst\\.?|ust\\.?|umsatzsteuer|mehrwertsteuer|tva|iva|igic|btw|moms|mva|jct)';
 
-/** The narrower label before the wider one: "Total excluding tax" is no total. */
+/** Narrower labels precede wider ones: "Total excluding tax" is not a total. */
 const SUM_LABELS: readonly [SumRole, RegExp][] = [
   [
     'net',
@@ -53,11 +53,11 @@ const SUM_LABELS: readonly [SumRole, RegExp][] = [
   ],
 ];
 
-/** Words of a registration, which is no sum. */
+/** A registration number is not a sum. */
 const IDENTIFIER =
   /\b(?:registration|identification|abn|siren|siret|reg\.? no|(?:vat|tax|gst|tva|ust)[\s-]*(?:id(?:nr)?|number|no\.?|nr\.?|reg)\b)/i;
 
-/** Which sum a label names; undefined for any other text. */
+/** The role of a sum's label; undefined for other texts. */
 export function sumRoleOf(label: string): SumRole | undefined {
   const text = label
     .replace(/\s+/g, ' ')
@@ -68,11 +68,11 @@ export function sumRoleOf(label: string): SumRole | undefined {
   return SUM_LABELS.find(([, pattern]) => pattern.test(text))?.[0];
 }
 
-/** Rows that only carry a sum over a page break or close a group. */
+/** Labels of rows that carry a sum over a page break or close a group. */
 export const CARRIED =
   /^(?:carried|brought|balance) forward|^(?:amount )?carried over|^übertrag|^(?:page|sheet) (?:sub)?total|^report(?: à nouveau)?$|^subtotal (?:of |for )?(?:this )?page|^continued/i;
 
-/** Anywhere in words beside an amount that has none of its own. */
+/** The same words anywhere in a label. */
 export const CARRIED_WORDS =
   /(?:carried|brought) forward|carried over|übertrag|à reporter|report(?:é)?\b|page (?:sub)?total/i;
 
@@ -94,7 +94,7 @@ export const COLUMN_ROLES = [
 ] as const;
 export type ColumnRole = (typeof COLUMN_ROLES)[number];
 
-/** Searched in this order; a word once taken belongs to its first column. Two spaces part columns. */
+/** Searched in this order; the first match takes its words. Two spaces separate columns. */
 export const COLUMN_LABELS: readonly [ColumnRole, RegExp][] = [
   [
     'gross',

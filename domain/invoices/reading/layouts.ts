@@ -3,12 +3,12 @@ import type { Maybe } from '../invoiceReading.js';
 import type { DateOrder } from './printedDate.js';
 import { fieldFrom, type Row, tokensAt } from './textRows.js';
 
-/** What is known of a supplier's documents beside what they show: everything else is read as from any table. */
+/** Facts about a supplier's documents that are not printed on them. */
 export interface Layout {
   name: string;
-  /** Rows by which its documents are recognised; all have to occur. */
+  /** Patterns that identify its documents; each has to match a row. */
   anchors: readonly RegExp[];
-  /** How dates with strokes are written where none of them tells. */
+  /** Order of day and month in dates with slashes if no date is unambiguous. */
   dateOrder: DateOrder;
 }
 
@@ -46,7 +46,7 @@ const GOOGLE: Layout = {
   dateOrder: 'month_first',
 };
 
-/** Reads any document; also tried for those that a layout recognises. */
+/** Layout of all other documents. */
 export const TABLE: Layout = { name: 'table', anchors: [], dateOrder: 'month_first' };
 
 const LAYOUTS: Readonly<Record<Provider, readonly Layout[]>> = {
@@ -69,7 +69,7 @@ export function layoutOf(rows: readonly Row[], provider: Provider): Layout {
   return found ?? { ...TABLE, dateOrder: order };
 }
 
-/** Names of those who issue the invoices of a provider. */
+/** Issuers of each provider's invoices. */
 const ISSUERS: Readonly<Record<Provider, RegExp>> = {
   openai: /\bopenai\b[\w ,.]*/i,
   anthropic: /\banthropic\b[\w ,.]*/i,
@@ -83,7 +83,7 @@ const ISSUERS: Readonly<Record<Provider, RegExp>> = {
 const COMPANY =
   /\b(?:inc|llc|pbc|ltd|limited|gmbh|sas|sarl|s\.a\.s|corporation|corp|b\.?v|ag|opco|plc|emea)\b\.?/i;
 
-/** The name of who issues a document: the provider's company before any other word of it. */
+/** The issuer's name; a company name has precedence. */
 export function findIssuer(rows: readonly Row[], provider: Provider): Maybe<string> {
   const names = rows.flatMap((row) =>
     row.cells.flatMap((cell) => {

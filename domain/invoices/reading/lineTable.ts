@@ -5,31 +5,31 @@ import { type DateOrder, findDate, type PrintedDate } from './printedDate.js';
 import { type DecimalMark, halfUnit, isWithin, type NumberSpan, numbersIn } from './printedNumber.js';
 import { CELL_GAP, type Row, textOf, tokensAt } from './textRows.js';
 
-/** A header cell: what its column holds, and where it stands. */
+/** A header cell: role and horizontal extent of its column. */
 interface Column {
   role: ColumnRole;
   left: number;
   right: number;
 }
 
-/** How numbers and dates of a document are written. */
+/** Notation of a document's numbers and dates. */
 export interface Notation {
   mark: DecimalMark | undefined;
   order: DateOrder;
-  /** Of dates without one. */
+  /** Year of dates that are printed without one. */
   year: number | undefined;
 }
 
 /** A row with its numbers at the right end and the words before them. */
 export interface NumberedRow {
   row: Row;
-  /** The numbers that end the row, from left to right; none where words end it. */
+  /** The numbers at the right end of the row, from left to right; empty if the row ends with words. */
   trailing: readonly NumberSpan[];
   /** The words before these numbers. */
   label: string;
   labelTokens: Row['tokens'];
   dates: readonly (PrintedDate & { tokens: Row['tokens'] })[];
-  /** The row whose amount this one is a part of. */
+  /** The row whose amount includes this one. */
   group?: NumberedRow;
 }
 
@@ -80,7 +80,7 @@ function datesIn(row: Row, order: DateOrder, year: number | undefined): Numbered
   return found;
 }
 
-/** The columns that a row names; undefined for a row that is no header. */
+/** The columns of a header row; undefined for other rows. */
 export function columnsOf(row: Row): readonly Column[] | undefined {
   if (row.text.length > HEADER_CHARS_MAX) return undefined;
   const taken: { role: ColumnRole; start: number; end: number }[] = [];
@@ -89,7 +89,7 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
       const start = match.index;
       const end = start + match[0].length;
       if (taken.some((one) => start < one.end && end > one.start)) continue;
-      // Only the longest of a role names its column, but several amounts may stand side by side.
+      // The longest match names a role's column. Only amounts may have several columns.
       const other = role === 'amount' ? undefined : taken.find((one) => one.role === role);
       if (other && end - start <= other.end - other.start) continue;
       if (other) taken.splice(taken.indexOf(other), 1);
@@ -99,9 +99,9 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
   const isMoney = roles.has('amount') || roles.has('gross');
   if (!isMoney || roles.size < (roles.has('description') || roles.has('unitPrice') ? 2 : 3)) return undefined;
   const named = taken.reduce((sum, one) => sum + one.end - one.start, 0);
-  // Words that name no column are few in a header; a sentence has many.
+  // A header has few words that name no column; a sentence has many.
   if (named < row.text.replace(/\s/g, '').length * HEADER_SHARE) return undefined;
-  // Only the unit of a price is a number.
+  // The only numbers in a header are units of prices.
   if (/\d/.test(row.text.replace(/\(.*?\)|(?:\/|per) ?[\d.,]+\w*|\b1[km]\b/gi, ''))) return undefined;
   const columns = taken
     .map(({ role, start, end }) => {
@@ -113,7 +113,7 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
     })
     .sort((a, b) => a.left - b.left);
   return columns.map((column, at) => {
-    // An amount behind the tax of another contains it.
+    // An amount to the right of an amount and its tax includes the tax.
     const isGross =
       column.role === 'amount' &&
       columns
@@ -126,7 +126,7 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
   });
 }
 
-/** From where to where a column's name reaches, with the words beside it that name no other column. */
+/** Extent of a column's name, with adjacent words that name no other column. */
 function reachOf(named: Row['tokens'], row: Row, others: Row['tokens']): { left: number; right: number } {
   let from = row.tokens.indexOf(named[0] as Token);
   let to = row.tokens.indexOf(named.at(-1) as Token);
@@ -143,7 +143,7 @@ function reachOf(named: Row['tokens'], row: Row, others: Row['tokens']): { left:
 const HEADER_CHARS_MAX = 160;
 const HEADER_SHARE = 0.5;
 
-/** A row of sums and what it adds up. */
+/** A row of sums and its role. */
 export interface SumRow {
   row: NumberedRow;
   role: SumRole;
@@ -177,7 +177,7 @@ export function tablesOf(
     else {
       const implied = one.group === undefined ? impliedRole(numbered, at, sums) : undefined;
       if (implied) sums.push({ row: one, role: implied });
-      // A table without a header goes on behind a sum of its first part.
+      // A table without a header continues below a sum of its first part.
       else if (one.trailing.length > 0 && (!hasHeader || one.group !== undefined)) {
         open = openTable([]);
         open.rows.push(one);
@@ -191,10 +191,10 @@ function roleOf(one: NumberedRow): SumRole | undefined {
   return one.trailing.length === 0 ? undefined : sumRoleOf(sumLabel(one));
 }
 
-/** Rows of sums that may lie between an unknown one and the total. */
+/** Rows between an unknown row of sums and the total, at most. */
 const IMPLIED_ROWS_MAX = 6;
 
-/** What a row of unknown words among the sums must be: taxes name a rate, and what takes away is negative. */
+/** Role of a row with unknown words among the sums: a row with a rate is a tax, a negative one is a reduction. */
 function impliedRole(rows: readonly NumberedRow[], at: number, sums: readonly SumRow[]): SumRole | undefined {
   const one = rows[at] as NumberedRow;
   const before = rows.slice(0, at).findLast((other) => other.trailing.length > 0);
@@ -210,15 +210,15 @@ function impliedRole(rows: readonly NumberedRow[], at: number, sums: readonly Su
   return /%/.test(one.row.text) ? 'tax' : undefined;
 }
 
-/** Words of rows that only part the amount above them. */
+/** Labels of rows that break down the amount above them. */
 const PART =
   /^(?:charges?|usage(?: charges?)?|(?:.{0,40}\s)?credits?|(?:.{0,40}\s)?discounts?|(?:estimated )?(?:us )?(?:sales )?tax(?:es)?|vat|gst|ct|(?:.{0,40}\b)?(?:vat|gst|hst|jct|tax)\b.{0,40}|adjustments?)$/i;
 const TAX_PART = /\b(?:vat|gst|hst|jct|ct|tax(?:es)?)\b/i;
 const PARTS_MAX = 8;
 
 /**
- * Marks the rows that part the amount of the row above them, as Amazon prints each service: their charges are the line,
- * their tax is that of the document. The same below the name of the document's own total are its sums.
+ * Marks rows that break down the amount of the row above them, as on Amazon's invoices: their charges are the line, their
+ * tax belongs to the document. Rows that break down the document's own total are its sums.
  */
 function withGroups(rows: readonly NumberedRow[]): NumberedRow[] {
   const marked = [...rows];
@@ -263,8 +263,8 @@ function withGroups(rows: readonly NumberedRow[]): NumberedRow[] {
 }
 
 /**
- * The words beside a sum: the last cell before its number, which may stand beside other print. A label whose dash has no
- * glyph falls into two cells.
+ * The label of a sum: the last cell before its number, because the row may start with other text. A label with a lost
+ * dash has two cells.
  */
 export function sumLabel(one: NumberedRow): string {
   const first = one.trailing[0]?.tokens[0];
@@ -279,17 +279,17 @@ export function sumLabel(one: NumberedRow): string {
 }
 
 const LABEL_CELLS_MAX = 2;
-/** Heights of the row that a dash without its glyph leaves free at most. */
+/** Largest gap of a lost dash, in heights of the row. */
 const LABEL_GAP = 2;
 
-/** Where the cell that ends before `end` begins. */
+/** First token of the cell that ends before `end`. */
 function cellStart(tokens: Row['tokens'], end: number, gap: number): number {
   let from = end - 1;
   while (from > 0 && (tokens[from] as Token).left - (tokens[from - 1] as Token).right < gap) from -= 1;
   return Math.max(from, 0);
 }
 
-/** Taxes, discounts and credits among the lines are lines, unless only sums follow. */
+/** A tax, discount or credit among the lines is a line, unless only sums follow it. */
 function endsTable(one: NumberedRow, sum: SumRole, rows: readonly NumberedRow[], at: number): boolean {
   if (hasProduct(one)) return false;
   if (sum === 'subtotal' || sum === 'net' || sum === 'total' || sum === 'due') return true;
@@ -303,7 +303,7 @@ function endsTable(one: NumberedRow, sum: SumRole, rows: readonly NumberedRow[],
   return false;
 }
 
-/** A quantity and a price beside the amount: only lines have them. */
+/** Only lines have a quantity and a price beside the amount. */
 function hasProduct({ trailing }: NumberedRow): boolean {
   return trailing.filter((span) => !span.isPercent).length >= 3;
 }

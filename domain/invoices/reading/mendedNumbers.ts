@@ -8,7 +8,7 @@ import {
   parseNumber,
 } from './printedNumber.js';
 
-/** Letters that character recognition takes for digits, and the digits that they stand for. */
+/** Digit for each letter that character recognition confuses with it. */
 const LETTERS: Readonly<Record<string, string>> = {
   O: '0',
   o: '0',
@@ -33,7 +33,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   T: '7',
   A: '4',
 };
-/** Digits that recognition takes for one another. */
+/** Digits that recognition confuses. */
 const DIGITS: Readonly<Record<string, string>> = {
   '0': '86',
   '1': '74',
@@ -46,13 +46,13 @@ const DIGITS: Readonly<Record<string, string>> = {
   '8': '3056',
   '9': '48',
 };
-/** Above it recognition is taken at its word as to digits. */
+/** Digits with a higher confidence are not doubted. */
 const CERTAIN = 0.9;
 const CANDIDATES_MAX = 60;
 
 const MENDABLE = /^[($€£+-]{0,3}(?:kr|CHF|[A-Z]{1,2}\$)?[\dOoQDlIi|![\]SsBZzgqbGTA.,:;'$€£)-]{3,}[)%]?$/;
 
-/** Numbers that recognition spelled with letters: only whole words that end as an amount does. */
+/** Numbers with letters in place of digits: only whole words that end like an amount. */
 export function mendedNumbersIn(tokens: readonly Token[], mark: DecimalMark | undefined): NumberSpan[] {
   const spans: NumberSpan[] = [];
   for (const [place, token] of tokens.entries()) {
@@ -92,13 +92,13 @@ function loneOne(token: Token): NumberSpan {
   return { ...number, ...place, text: token.text, isMended: true };
 }
 
-/** About where a token begins in the text of its row: enough to put numbers in order. */
+/** Approximate offset of a token in its row's text, for sorting. */
 function startOf(tokens: readonly Token[], place: number): number {
   return tokens.slice(0, place).reduce((sum, one) => sum + one.text.length + 1, 0);
 }
 
 function mendLetters(text: string): string {
-  // Only the letters of a currency.
+  // The only letters are those of a currency.
   if (parseNumber(text.trim())) return text;
   // A leading S before digits is a dollar sign.
   const dollar = /^([(-]?)S(?=\d|[OolI])/.exec(text);
@@ -115,13 +115,13 @@ function mendLetters(text: string): string {
 
 /** Another reading of a printed number. */
 export interface Alternative extends PrintedNumber {
-  /** How unlikely the confusion is; 1 for one sign or digit. */
+  /** Cost of the confusion; 1 for one sign or digit. */
   cost: number;
 }
 
 /**
- * What a number may have been before a glyph was lost or confused, the likelier first. Digits are only doubted where
- * recognition was not certain of them; a lost sign or mark leaves no trace, so it is possible everywhere.
+ * Other readings of a printed number after a lost or confused glyph, the likeliest first. Digits are doubted only below
+ * `CERTAIN`; a lost sign or mark leaves no trace, so it is possible in every number.
  */
 export function alternativesOf(
   text: string,
@@ -156,8 +156,8 @@ export function alternativesOf(
 }
 
 /**
- * Whether a value has other digits than its print, letters read as digits aside. Where amounts have signs, one that begins
- * with a digit in place of its sign does not count.
+ * Whether a value's digits differ from its print. Letters that were converted to digits do not count, nor does a digit in
+ * place of a currency sign if the document's amounts have signs.
  */
 export function hasOtherDigits(text: string, value: bigint, amountsHaveSigns: boolean): boolean {
   const plain = (digits: string) => digits.replace(/\D/g, '').replace(/^0+|0+$/g, '');

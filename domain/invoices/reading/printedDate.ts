@@ -32,7 +32,7 @@ const MONTH =
 const YEAR = '(?:20\\d\\d)';
 const DAY = '(?:0?[1-9]|[12]\\d|3[01])';
 const DASH = '(?:\\s*(?:[-\u2010-\u2015\u2212~\\0]|to|through|until|thru|bis|au|al|a|t/m)\\s*)';
-/** Between a range's dates only spaces may be left, where a dash has no glyph. */
+/** A lost dash leaves only spaces between the dates of a range. */
 const LOST_DASH =
   '(?:\\s*[-\u2010-\u2015\u2212~\\0]\\s*|\\s+(?:to|through|until|thru|bis|au|al|t/m)\\s+|\\s+)';
 
@@ -102,9 +102,9 @@ function form(source: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\d])${source}(?![\\p{L}\\d])`, 'iu');
 }
 
-/** The first date or range of a text; the longer form where several begin in it. `year`: of ranges without one. */
+/** The first date or range of a text; longer forms have precedence. `year` applies to ranges without a year. */
 export function findDate(text: string, order: DateOrder, year?: number): PrintedDate | undefined {
-  // Recognition takes a lone 1 for a letter.
+  // Recognition confuses a lone 1 with a letter.
   const mended = text.replace(/(?<=\p{L}{3}\.?\s+)[Il|](?=[\s,-])/gu, '1');
   for (const [pattern, daysOf] of FORMS) {
     const match = pattern.exec(mended);
@@ -151,7 +151,7 @@ function dayOfParts(year: string, month: number, day: string): string | undefine
   return parseInstant(text)?.dateOnly ? text : undefined;
 }
 
-/** Whether a document's dates with strokes name the day first: a first part above 12 tells; undefined where none does. */
+/** Order of day and month in a document's dates with slashes: a part above 12 is a day. Undefined without one. */
 export function dateOrderOf(texts: readonly string[]): DateOrder | undefined {
   for (const text of texts)
     for (const [, first, second] of text.matchAll(/(?<!\d)(\d{1,2})\/(\d{1,2})\/(?:20)?\d\d(?!\d)/g)) {

@@ -10,15 +10,15 @@ export const ONE: Scaled = 10n ** BigInt(SCALE);
 /** The mark before a document's decimals. */
 export type DecimalMark = '.' | ',';
 
-/** A number as it is printed. */
+/** A printed number. */
 export interface PrintedNumber {
   value: Scaled;
   /** Digits after the decimal mark. */
   decimals: number;
-  /** ISO 4217, where a code or symbol stands beside it. */
+  /** ISO 4217, if a code or symbol is printed beside the number. */
   currency: string | null;
   isPercent: boolean;
-  /** One mark before three digits, and nothing says whether it ends the thousands or the whole. */
+  /** One mark before three digits: either a thousands separator or a decimal mark. */
   isAmbiguous: boolean;
 }
 
@@ -31,11 +31,11 @@ export interface NumberSpan extends PrintedNumber {
   /** Characters in the text of the tokens that were searched. */
   start: number;
   end: number;
-  /** Letters that recognition took for digits were read as digits. */
+  /** Letters in place of digits were converted. */
   isMended: boolean;
 }
 
-/** Symbols before codes that contain them; `$` alone is the dollar of the United States. */
+/** Longer symbols precede their parts; `$` alone is the US dollar. */
 const SYMBOLS: Readonly<Record<string, string>> = {
   US$: 'USD',
   A$: 'AUD',
@@ -97,7 +97,7 @@ const NUMBER = new RegExp(
   'gu',
 );
 
-/** Every number in the words, from left to right. `mark` decides where a number alone does not. */
+/** Every number in the words, from left to right. `mark` resolves ambiguous numbers. */
 export function numbersIn(tokens: readonly Token[], mark: DecimalMark | undefined): NumberSpan[] {
   const text = textOf(tokens);
   return [...text.matchAll(NUMBER)].flatMap((match) => {
@@ -114,7 +114,7 @@ function placeOf(tokens: readonly Token[]): Pick<NumberSpan, 'tokens' | 'left' |
   return { tokens, left: tokens[0]?.left ?? 0, right: tokens.at(-1)?.right ?? 0 };
 }
 
-/** The number that a text as a whole is; undefined for any other text. */
+/** The number if the whole text is one; otherwise undefined. */
 export function parseNumber(text: string, mark?: DecimalMark): PrintedNumber | undefined {
   const matches = [...text.trim().matchAll(NUMBER)];
   const match = matches[0];
@@ -150,7 +150,7 @@ function currencyOf(text: string | undefined): string | null {
   return code ?? SYMBOLS[text.trim()] ?? null;
 }
 
-/** A number with a decimal point and nothing else. `grouping`: what can only end thousands. */
+/** The number with a decimal point and without separators. `grouping`: a mark that only separates thousands. */
 function plainOf(
   core: string,
   grouping: string | undefined,
@@ -176,7 +176,7 @@ function plainOf(
   return last === ',' ? { ...whole(), isAmbiguous: true } : broken(true);
 }
 
-/** The decimal mark that most unambiguous numbers use; undefined where none tells. */
+/** The decimal mark of most unambiguous numbers; undefined without any. */
 export function decimalMarkOf(texts: readonly string[]): DecimalMark | undefined {
   let points = 0;
   for (const text of texts)
@@ -194,14 +194,14 @@ export function decimalMarkOf(texts: readonly string[]): DecimalMark | undefined
   return points > 0 ? '.' : points < 0 ? ',' : undefined;
 }
 
-/** Digits after the decimal mark of a printed number; `fallback` for a text that holds none. */
+/** Digits after the decimal mark of a printed number; `fallback` for other texts. */
 export function printedDecimals(text: string, fallback: number): number {
   const mark = decimalMarkOf([text]);
   const number = parseNumber(text.replaceAll('\0', '-'), mark);
   return number?.decimals ?? fallback;
 }
 
-/** Currencies that stand beside the numbers of a text. */
+/** Currencies beside the numbers of a text. */
 export function currenciesIn(text: string): string[] {
   return [...text.matchAll(NUMBER)].flatMap((match) => {
     const found = currencyOf(match.groups?.before) ?? currencyOf(match.groups?.after);
@@ -209,12 +209,12 @@ export function currenciesIn(text: string): string[] {
   });
 }
 
-/** Currency codes that a text names, beside a number or alone. */
+/** Currency codes in a text, beside a number or alone. */
 export function currencyCodesIn(text: string): string[] {
   return CODES.filter((code) => new RegExp(`(?<![A-Za-z])${code}(?![A-Za-z])`).test(text));
 }
 
-/** Currencies that one sign stands for, where no code is beside it: the dollar's or the crown's. */
+/** Matches the currencies of a shared sign (`$`, `kr`) without a code beside it. */
 export function sharedSignOf(text: string): RegExp | undefined {
   if (currencyCodesIn(text).length > 0) return undefined;
   if (/(?<![A-Z])\$/.test(text)) return /^(?:US|CA|AU|NZ|HK|SG)D$/;

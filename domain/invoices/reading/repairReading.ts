@@ -6,16 +6,16 @@ import { CONCLUDED_CONFIDENCE } from './documentFields.js';
 import { type Alternative, alternativesOf } from './mendedNumbers.js';
 import { type DecimalMark, ONE, printedDecimals, SCALE } from './printedNumber.js';
 
-/** Words of lines that take away, so that an amount without a sign has lost it. */
+/** Lines with these words are negative, so a missing minus sign was lost. */
 const TAKES_AWAY =
   /\b(?:unused time|credits?|discount|refund|goodwill|adjustment|rebate|reversal|correction|gutschrift|rabatt|avoir|remise|true-?down|return)\b/i;
-/** Lines whose signs are tried together. */
+/** Limits the lines whose signs are tried together. */
 const SIGNS_MAX = 12;
 const ROUNDS_MAX = 3;
 
 /**
- * Restores signs and digits that were lost or confused, where another figure of the document proves each of them. What
- * nothing proves stays as it was read, and its check fails.
+ * Restores lost or confused signs and digits that another figure of the document proves. Every other value stays as read,
+ * and its check fails.
  */
 export function repairReading(reading: InvoiceReading, mark: DecimalMark | undefined): InvoiceReading {
   let repaired = reading;
@@ -48,9 +48,9 @@ function hasProduct(line: InvoiceLineReading): boolean {
   return findProduct(factor(quantity), factor(unitPrice), factor(amount), per) !== undefined;
 }
 
-/** Quantity, price or amount of a line whose product is wrong, where one other reading of one of them makes it right. */
+/** Replaces a quantity, price or amount if exactly one alternative makes the line's product right. */
 function repairProducts(reading: InvoiceReading, mark: DecimalMark | undefined): InvoiceReading {
-  // Lines that make the subtotal are right, so only a quantity or a price may be wrong.
+  // If the lines sum to the subtotal, their amounts are right: only a quantity or a price may be wrong.
   const areAmountsProven = isOk(reading, 'lines_sum');
   return withLines(reading, (line) => {
     const { quantity, unitPrice, amount } = line;
@@ -87,7 +87,7 @@ function withLines(
   return lines.some((line, at) => line !== reading.lines[at]) ? { ...reading, lines } : reading;
 }
 
-/** A subtotal, tax or total that one other reading makes agree with two sums at once. */
+/** Replaces a subtotal, tax or total if the alternative agrees with two sums. */
 function repairSums(reading: InvoiceReading, mark: DecimalMark | undefined): InvoiceReading {
   const { subtotal, total, taxes, amountDue, lines } = reading;
   if (!total || !subtotal) return reading;
@@ -116,7 +116,7 @@ function repairSums(reading: InvoiceReading, mark: DecimalMark | undefined): Inv
   return reading;
 }
 
-/** How much more the lines come to than the printed sum; undefined where no printed sum may be relied on. */
+/** Sum of the lines minus the printed sum; undefined without a printed sum. */
 function surplusOf(reading: InvoiceReading): Scaled | undefined {
   const { subtotal, total, lines } = reading;
   const sum = sumOf(lines.map((line) => line.amount));
@@ -126,8 +126,8 @@ function surplusOf(reading: InvoiceReading): Scaled | undefined {
 }
 
 /**
- * Lines whose minus sign was lost: their amounts make half of what the lines exceed the printed sum by. Only words that
- * take away or a gap in the print tell of a lost sign; the sum alone may be wrong by as much.
+ * Restores lost minus signs: the affected amounts sum to half of the surplus. A line qualifies by its words or by a gap
+ * in the print, because the printed sum alone may be wrong.
  */
 function repairSigns(reading: InvoiceReading): InvoiceReading {
   const surplus = surplusOf(reading);
@@ -145,12 +145,12 @@ function repairSigns(reading: InvoiceReading): InvoiceReading {
   });
 }
 
-/** A sign without its glyph leaves a gap between the currency and the digits. */
+/** A lost minus glyph leaves a gap between the currency and the digits. */
 function hasGap(field: Field): boolean {
   return /^[^\d\s]+ {2,}\d|\0/.test(field.text);
 }
 
-/** The only smallest set of lines whose amounts make half of the surplus. */
+/** The smallest set of lines whose amounts sum to half of the surplus; undefined if several sets are as small. */
 function subsetFor(lines: readonly InvoiceLineReading[], surplus: Scaled): InvoiceLineReading[] | undefined {
   const found: InvoiceLineReading[][] = [];
   for (let mask = 1; mask < 1 << lines.length; mask += 1) {
@@ -162,7 +162,7 @@ function subsetFor(lines: readonly InvoiceLineReading[], surplus: Scaled): Invoi
   return best.length === 1 ? best[0] : undefined;
 }
 
-/** The one amount that, read otherwise, makes the lines the subtotal, which itself makes the total. */
+/** Replaces one amount if the lines then sum to the subtotal, which itself agrees with the total. */
 function repairAmounts(reading: InvoiceReading, mark: DecimalMark | undefined): InvoiceReading {
   const surplus = surplusOf(reading);
   if (surplus === undefined || surplus === 0n || !reading.subtotal || !isOk(reading, 'total')) return reading;
@@ -178,7 +178,7 @@ function repairAmounts(reading: InvoiceReading, mark: DecimalMark | undefined): 
   return fix ? withLines(reading, (line) => (line === fix.line ? fix.fixed : line)) : reading;
 }
 
-/** Recognised amounts that lost a digit: the products of their lines, where with all of these the lines make the sum. */
+/** Replaces recognised amounts by their products if then all sums agree: such amounts lost a digit. */
 function takeProducts(reading: InvoiceReading): InvoiceReading {
   const taken = withLines(reading, (line) => {
     const { quantity, unitPrice, amount } = line;

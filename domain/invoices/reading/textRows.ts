@@ -2,7 +2,7 @@ import type { ReadField } from '../invoiceReading.js';
 import type { Box, PageWords } from '../pageWords.js';
 import { straighten, type Token } from './deskew.js';
 
-/** Words that stand together, such as a label or a number with its currency. */
+/** Adjacent words, such as a label or a number with its currency. */
 export interface Cell {
   tokens: readonly Token[];
   text: string;
@@ -24,10 +24,10 @@ export interface Row {
 const ROW_SHARE = 0.62;
 /** A wider gap, in heights of the row, ends a cell. */
 export const CELL_GAP = 0.85;
-/** A gap of this many heights or more is no space inside a number; `textOf` prints it as two spaces. */
+/** A gap of at least this many heights separates numbers; `textOf` prints it as two spaces. */
 const WORD_GAP = 0.6;
 
-/** Every row of a document from above, page after page, without what repeats on its pages' margins. */
+/** All rows of a document from top to bottom, without running titles and page numbers. */
 export function rowsOf(pages: readonly PageWords[]): Row[] {
   const byPage = pages.toSorted((a, b) => a.page - b.page).map((page) => ({ page, rows: pageRows(page) }));
   const repeated = repeatedMargins(byPage);
@@ -96,7 +96,7 @@ export function textOf(tokens: readonly Token[]): string {
   return text;
 }
 
-/** The tokens that the characters `start` to `end` of `textOf(tokens)` come from. */
+/** The tokens of the characters `start` to `end` of `textOf(tokens)`. */
 export function tokensAt(tokens: readonly Token[], start: number, end: number): Token[] {
   let at = 0;
   return tokens.filter((token, index) => {
@@ -108,7 +108,7 @@ export function tokensAt(tokens: readonly Token[], start: number, end: number): 
   });
 }
 
-/** A value with the place of the words that it was read from. */
+/** A value with the place of its words. */
 export function fieldFrom<T>(value: T, tokens: readonly Token[], text = textOf(tokens)): ReadField<T> {
   const first = tokens[0];
   return {
@@ -135,7 +135,7 @@ function boxAround(tokens: readonly Token[]): Box | null {
   };
 }
 
-/** Share of a page's height above and below in which a repeated row is a running title. */
+/** Margin at the top and bottom of a page, as a share of its height. */
 const MARGIN_SHARE = 0.12;
 
 function isInMargin(row: Row, page: PageWords): boolean {
@@ -143,7 +143,7 @@ function isInMargin(row: Row, page: PageWords): boolean {
   return share <= MARGIN_SHARE || share >= 1 - MARGIN_SHARE;
 }
 
-/** Rows that stand in the margin of several pages at the same height: running titles and footers. */
+/** Rows in the margin of several pages at the same height: running titles and footers. */
 function repeatedMargins(pages: readonly { page: PageWords; rows: readonly Row[] }[]): ReadonlySet<string> {
   const seen = new Map<string, number>();
   for (const { page, rows } of pages)
@@ -154,7 +154,7 @@ function repeatedMargins(pages: readonly { page: PageWords; rows: readonly Row[]
   return new Set([...seen].filter(([, pagesSeen]) => pagesSeen > 1).map(([key]) => key));
 }
 
-/** Empty for a row that stands in no margin, or is needed wherever it stands, as a table's header is. */
+/** Empty for a row outside the margins, and for table headers and sums, which are always kept. */
 function marginKey(row: Row, page: PageWords): string {
   if (!isInMargin(row, page)) return '';
   const share = row.middle / page.height;

@@ -1,4 +1,4 @@
-/** Suppliers, customers and what is billed, in this generator's own words. Prices are dollars for a million tokens. */
+/** Suppliers, customers and billed items, in this generator's own words. Prices are dollars per million tokens. */
 
 export interface Model {
   name: string;
@@ -172,10 +172,10 @@ export const SUPPLIERS: Supplier[] = [
 export interface Customer {
   name: string;
   address: string[];
-  /** Names and percent of what is added in this country; empty: nothing. */
+  /** Names and percentages of this country's taxes; empty: none. */
   taxes: [name: string, percent: string][];
   country: string;
-  /** Suppliers from abroad leave the tax to the customer. */
+  /** Foreign suppliers apply reverse charge. */
   isReverseCharge: boolean;
   currency: string;
 }

@@ -36,7 +36,7 @@ function address(
   return y + (who.address.length + 1) * 12;
 }
 
-/** Amazon prints services with their charges and tax; quantities are in its reports of usage alone. */
+/** Amazon prints services with their charges and tax; only its usage reports have quantities. */
 export function prepareAws(draft: DraftInvoice, random: Random): Printed {
   const usage = draft.lines.filter((line) => line.kind === 'usage');
   const others: DraftLine[] = random.chance(0.5)
@@ -215,7 +215,7 @@ function lineRow(line: DraftLine, at: number, draft: DraftInvoice, money: (value
   };
 }
 
-/** Microsoft prints each line with its tax and the amount with tax. */
+/** Microsoft prints each line with its tax rate and the gross amount. */
 export function prepareAzure(draft: DraftInvoice): Printed {
   for (const line of draft.lines) {
     line.period = null;

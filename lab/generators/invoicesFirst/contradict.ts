@@ -35,7 +35,7 @@ function slip(text: string, random: Random): string {
   return letters.join('').replace(/^0+(?=\d)/, '');
 }
 
-/** Makes one sum or product of the document false, and says which in `contradictions`. */
+/** Falsifies one sum or product of the document and records it in `contradictions`. */
 export function plantContradiction(
   draft: DraftInvoice,
   hasSubtotal: boolean,
@@ -75,7 +75,7 @@ export function plantContradiction(
     line.amount = wrong(right, leastDifference(draft, 1), draft, random);
     record(at + 1, line.amount, right);
     if (random.chance(0.5)) return;
-    // The wrong amount is carried on into the sums.
+    // The sums include the wrong amount.
     const difference = line.amount - right;
     draft.subtotal += difference;
     for (const tax of draft.taxes) {

@@ -3,7 +3,7 @@ import type { Day } from './dates.js';
 import { type Decimal, decimalText } from './decimal.js';
 import type { Currency, NumberStyle } from './numberStyle.js';
 
-/** What is to be printed, before it is laid out. */
+/** A line before the layout. */
 export interface DraftLine {
   description: string;
   quantity: Decimal | null;
@@ -47,7 +47,7 @@ export interface DraftInvoice {
   contradictions: InvoiceTruth['contradictions'];
 }
 
-/** What a layout prints of the fields that not every layout prints. */
+/** Optional fields that a layout prints. */
 export interface Printed {
   subtotal: boolean;
   amountDue: boolean;

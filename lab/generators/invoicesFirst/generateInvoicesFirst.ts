@@ -18,7 +18,7 @@ function prepare(draft: DraftInvoice, supplier: Supplier, random: Random): Print
   return supplier.layout === 'google' ? prepareGoogle(draft) : stripePrints(draft);
 }
 
-/** Adds up again what the layout prints of the lines. */
+/** Computes the sums of the printed lines again. */
 function addUpAgain(draft: DraftInvoice): void {
   const lines = roundedMoney(sum(draft.lines.map(({ amount }) => amount)), draft.currency);
   const base = lines + sum(draft.discounts.map(({ amount }) => amount));

@@ -11,7 +11,7 @@ export interface LineWishes {
   supplier: Supplier;
   currency: Currency;
   month: { year: number; month: number };
-  /** About how many. */
+  /** Approximate number of lines. */
   count: number;
   random: Random;
 }
@@ -63,7 +63,7 @@ function slices(year: number, month: number, parts: number): Period[] {
   }));
 }
 
-/** A line's quantity may be tokens (then the unit price has many decimals), thousands or millions of them. */
+/** Units of a quantity: tokens (the unit price then has many decimals), thousands or millions of tokens. */
 const UNITS = [
   { tokens: 1n, suffix: '' },
   { tokens: 1_000n, suffix: ' (per 1K tokens)' },
@@ -103,7 +103,7 @@ export function usageLines(wishes: LineWishes): DraftLine[] {
   return lines.slice(0, Math.max(1, wishes.count));
 }
 
-/** Each line is bought once at a price with seven decimals; only the sum is rounded. */
+/** Lines of one unit at a price with seven decimals; only the sum is rounded. */
 export function unroundedLines({ supplier, month, count, random }: LineWishes): DraftLine[] {
   const period = { start: monthStart(month.year, month.month), end: monthEnd(month.year, month.month) };
   return Array.from({ length: count }, (_, at): DraftLine => {
@@ -136,7 +136,7 @@ export function prepaidLine({ supplier, currency, random }: LineWishes): DraftLi
   };
 }
 
-/** Seats of a month, and what a change in the middle of the month costs and gives back. */
+/** Seats of a month, and the charge and credit of a change during the month. */
 export function seatLines({ supplier, currency, month, random }: LineWishes): DraftLine[] {
   const day = random.whole(3, 26);
   const start = `${monthStart(month.year, month.month).slice(0, 8)}${String(day).padStart(2, '0')}`;
@@ -210,7 +210,7 @@ const TAILS = [
   'for the workspace "Customer support automation (production)" and all of its service accounts',
 ];
 
-/** A description that needs several rows. */
+/** A description of several rows. */
 export function wrapped(line: DraftLine, random: Random): DraftLine {
   return { ...line, description: `${line.description} ${random.pick(TAILS)}` };
 }

@@ -6,7 +6,7 @@ import { creditLine, prepaidLine, seatLines, unroundedLines, usageLines, wrapped
 import { CURRENCIES, type Currency, type NumberStyle, roundedMoney } from './numberStyle.js';
 import type { Random } from './random.js';
 
-/** What an invoice is about. Each supplier has one of every kind that it knows. */
+/** Subjects of invoices. Each supplier has one invoice of every subject that it supports. */
 export const SUBJECTS = [
   'usage',
   'prepaid',
@@ -100,7 +100,7 @@ function accountFor(supplier: Supplier, random: Random): string | null {
   return null;
 }
 
-/** An invoice that foots. */
+/** An invoice with correct sums. */
 export function planInvoice(supplier: Supplier, subject: Subject, random: Random): DraftInvoice {
   const customer = random.pick(CUSTOMERS);
   const isStripe = supplier.layout === 'stripe';
@@ -236,7 +236,7 @@ function addUp(
   if (draft.kind === 'receipt') draft.amountPaid = draft.total;
 }
 
-/** Names what is special in the drawn figures. */
+/** Records the special features of the figures. */
 export function noteFeatures(draft: DraftInvoice): void {
   const { features, lines } = draft;
   features.add(draft.kind).add(`currency_${draft.currency.code}`);

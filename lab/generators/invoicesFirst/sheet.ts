@@ -4,7 +4,7 @@ import PDFDocument from 'pdfkit';
 import type { TruthBox } from '../invoiceTruth.js';
 import type { Random } from './random.js';
 
-/** What becomes of hyphens and minus signs in the text layer; they are always seen on the page. */
+/** Replacement of hyphens and minus signs in the text layer; they are always visible on the page. */
 export type GlyphLoss = 'none' | 'nul' | 'space' | 'drawn';
 
 export interface TextOptions {
@@ -32,11 +32,11 @@ const FONTS = {
 };
 export type FontName = keyof typeof FONTS;
 
-// Kerning draws the digits of "1.1" over each other, and contextual forms replace hyphens.
+// Kerning makes the digits of "1.1" overlap, and contextual forms replace hyphens.
 const FEATURES = { kern: false, calt: false, liga: false } as unknown as PDFKit.Mixins.OpenTypeFeatures[];
 const LOST = ['-', '\u2212', '\u2013'];
 
-/** A document with a cursor, which keeps the boxes of named fields. */
+/** A document with a cursor that records the boxes of named fields. */
 export class Sheet {
   readonly #doc: PDFKit.PDFDocument;
   readonly #loss: GlyphLoss;
@@ -132,7 +132,7 @@ export class Sheet {
     };
   }
 
-  /** The rows that a text of this width needs. */
+  /** Wraps a text to this width. */
   rows(text: string, width: number, options: TextOptions = {}): string[] {
     const rows: string[] = [];
     let row = '';
@@ -154,7 +154,7 @@ export class Sheet {
     this.#doc.rect(x, y, width, height).fill(colour);
   }
 
-  /** Writes the footer of every page, once it is known how many there are. */
+  /** Writes the footer of every page, after the last page. */
   footers(write: (page: number, pages: number) => void): void {
     const last = this.pages;
     for (let page = 1; page <= last; page += 1) {
@@ -173,7 +173,7 @@ export class Sheet {
     return Buffer.concat(this.#chunks);
   }
 
-  /** Maps the glyphs of hyphens and minus signs to another character, as fonts of badly made subsets do. */
+  /** Maps the glyphs of hyphens and minus signs to another character, like a defective font subset. */
   #loseGlyphs(character: number): void {
     interface Embedded {
       font: { glyphForCodePoint(point: number): { id: number } };

@@ -20,7 +20,7 @@ export function stripePrints(draft: DraftInvoice): Printed {
   };
 }
 
-/** Prepares what the layout prints of the draft: the tax column, where there is one. */
+/** Draws the Stripe layout. Without a tax column it removes the lines' tax rates from the draft. */
 export function drawStripe(sheet: Sheet, draft: DraftInvoice, supplier: Supplier, random: Random): void {
   const left = 32;
   const right = sheet.width - 32;

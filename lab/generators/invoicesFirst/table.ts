@@ -5,7 +5,7 @@ export interface Column {
   /** Left edge of texts; right edge of numbers. */
   x: number;
   align: 'left' | 'right';
-  /** Of texts that wrap. */
+  /** Width of wrapped texts. */
   width?: number;
 }
 
@@ -31,14 +31,14 @@ export interface TableLook {
   ruleColour?: string;
   left: number;
   right: number;
-  /** Rows end above this. */
+  /** Lower limit of the rows. */
   bottom: number;
-  /** Where rows begin on the next page. */
+  /** Upper limit of the rows on following pages. */
   top: number;
   repeatsHead: boolean;
 }
 
-/** Writes a table from `sheet.y` on, over as many pages as it needs. */
+/** Writes a table from `sheet.y` on, with page breaks. */
 export function drawTable(
   sheet: Sheet,
   columns: readonly Column[],

@@ -8,12 +8,12 @@ export interface Item {
   count: bigint | null;
   rate: bigint | null;
   net: bigint;
-  /** Percent, where the layout prints it for each item. */
+  /** Percent, if the layout prints it for each item. */
   taxPercent: bigint | null;
   from: string | null;
   to: string | null;
   kind: TruthLineKind;
-  /** Heading of the table that it is in; one table where all are the same. */
+  /** Heading of the item's table; one table if all are equal. */
   group: string;
 }
 
@@ -40,7 +40,7 @@ export interface Bill {
   total: bigint;
   applied: { name: string; value: bigint }[];
   paid: bigint | null;
-  /** Left to pay. */
+  /** Amount due. */
   balance: bigint;
   contradictions: Contradiction[];
 }

@@ -69,12 +69,12 @@ interface Setting {
   chance: Chance;
 }
 
-/** What a dollar is in this currency, to the nearest round number. */
+/** Converts a dollar rate to this currency, with a round exchange rate. */
 function scaled(rate: bigint, money: Money): bigint {
   return money.decimals === 0 ? rate * 150n : rate;
 }
 
-/** What is billed beside models. */
+/** Billed services other than models. */
 const OTHER_SERVICES =
   /SageMaker|CloudWatch|Data Transfer|Elastic Compute|Simple Storage|Lambda|AI Search|BigQuery|Cloud Storage/;
 const REGIONS = [
@@ -293,7 +293,7 @@ export function composeBill(wish: Wish, chance: Chance): Bill {
   return bill;
 }
 
-/** Leaves of an item what this form prints. */
+/** Removes the fields that this form does not print. */
 function keepPrinted(item: Item, form: Form): void {
   if (form === 'amazon' || form === 'google') item.rate = null;
   if (form === 'amazon' || (form === 'google' && item.kind !== 'usage' && item.kind !== 'other'))

@@ -48,7 +48,7 @@ export interface Money {
 export interface Notation {
   thousands: string;
   comma: boolean;
-  /** Where sign or code are. */
+  /** Position of sign or code. */
   place: 'before' | 'before_spaced' | 'after' | 'nowhere';
   negative: 'minus_first' | 'minus_after_sign' | 'brackets' | 'minus_last';
 }

@@ -38,7 +38,7 @@ export const MICROSOFT_SHOWS: Shows = { ...WHOLE, due: true };
 export const GOOGLE_SHOWS: Shows = WHOLE;
 export const FRENCH_SHOWS: Shows = { ...WHOLE, balance: true, due: true, period: false };
 
-/** A tax invoice for services in total, each with its tax and the sum of both. */
+/** A tax invoice with a net, tax and gross amount for each service. */
 export function drawAmazon(paper: Paper, bill: Bill): void {
   const left = 44;
   const right = paper.width - 44;
@@ -126,7 +126,7 @@ export function drawAmazon(paper: Paper, bill: Bill): void {
   );
 }
 
-/** A summary, then grids of usage and of adjustments, each with a total of its own. */
+/** A summary, then tables of usage and adjustments, each with its own total. */
 export function drawMicrosoft(paper: Paper, bill: Bill, chance: Chance): void {
   const left = 40;
   const right = paper.width - 40;
@@ -276,7 +276,7 @@ export function drawGoogle(paper: Paper, bill: Bill): void {
     smallPrint(paper, ['VAT reverse charge applies (Article 196 of Directive 2006/112/EC).'], left);
 }
 
-/** A French invoice with both languages, and what is carried from page to page. */
+/** A bilingual French invoice with sums carried from page to page. */
 export function drawFrench(paper: Paper, bill: Bill): void {
   const left = 38;
   const right = paper.width - 38;

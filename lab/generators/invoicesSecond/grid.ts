@@ -27,12 +27,12 @@ export interface GridLook {
   headFill: Tint | null;
   headTint: Tint;
   striped: boolean;
-  /** Numbers stand in the middle of rows with broken texts. */
+  /** Centres numbers vertically in rows with wrapped texts. */
   middle: boolean;
   headAgain: boolean;
   top: number;
   bottom: number;
-  /** Writes what has been carried so far, before and after a change of page. */
+  /** Writes the carried sum before and after a page break. */
   carry?: (where: 'end' | 'start', rowsDone: number) => GridRow;
 }
 

@@ -32,15 +32,15 @@ export interface Manner {
   landscape: boolean;
   /** Written across a page that the viewer turns. */
   turned: boolean;
-  /** In which order a page's texts are written. */
+  /** Order of a page's texts in the file. */
   order: 'reading' | 'shuffled' | 'by_column';
   /** Texts in several pieces. */
   pieces: boolean;
-  /** What the text layer has in place of dashes. */
+  /** Replacement of dashes in the text layer. */
   dashes: 'kept' | 'nul' | 'space' | 'soft_hyphen';
   letter: boolean;
   title: string;
-  /** Day of the document's making. */
+  /** Creation date of the document. */
   made: string;
 }
 
@@ -249,7 +249,7 @@ export class Paper {
     return Buffer.from(await this.#doc.save({ useObjectStreams: this.#chance.yes(0.5) }));
   }
 
-  /** Gives the fonts a table of characters in which dashes are something else. */
+  /** Adds a character map to the fonts in which dashes are other characters. */
   #loseDashes(): void {
     const code = { nul: '0000', space: '0020', soft_hyphen: '00AD', kept: '002D' }[this.#manner.dashes];
     const rows = DASHES.map((dash) => `<${dash}> <${code}>`).join('\n');

@@ -8,7 +8,7 @@ export interface Seller {
   city: string;
   mail: string;
   tint: [number, number, number];
-  /** What is counted, with the dollars for a unit. */
+  /** Metered items with their dollars per unit. */
   meters: [name: string, rate: string][];
   /** Bought ahead of usage. */
   ahead: string | null;

@@ -4,7 +4,7 @@ import { asMoney, plain, written } from './figures.js';
 import type { Entry } from './grid.js';
 import { BLACK, GREY, type Ink, type Paper, type Tint } from './paper.js';
 
-/** Which of the fields that not every form has a form prints. */
+/** Optional fields that a form prints. */
 export interface Shows {
   subtotal: boolean;
   balance: boolean;
@@ -64,7 +64,7 @@ export function stack(
   return at;
 }
 
-/** Name at the left, value at the right, and on to the next row. */
+/** Writes a name at the left and a value at the right, and moves to the next row. */
 export function pair(
   paper: Paper,
   name: string,
@@ -89,7 +89,7 @@ export function pair(
   paper.y += size * 1.95;
 }
 
-/** Begins a page where less than this is left. */
+/** Starts a new page if less than this height is left. */
 export function keepTogether(paper: Paper, height: number, top = 56): void {
   if (paper.y + height <= paper.height - 64) return;
   paper.newPage();

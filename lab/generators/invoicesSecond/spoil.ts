@@ -2,7 +2,7 @@ import type { Bill, Item } from './bill.js';
 import type { Chance } from './chance.js';
 import { figure, plain, share, toDecimals, total } from './figures.js';
 
-/** Another amount that a careless hand could have written instead: far enough off not to be rounding. */
+/** A plausible wrong amount whose difference is larger than rounding. */
 function falsified(value: bigint, bill: Bill, parts: number, chance: Chance): bigint {
   const cent = bill.money.decimals === 0 ? figure('1') : figure('0.01');
   const sign = value < 0n ? -1n : 1n;
@@ -18,7 +18,7 @@ function falsified(value: bigint, bill: Bill, parts: number, chance: Chance): bi
   );
 }
 
-/** Taxes and all that follows from a subtotal. */
+/** Computes taxes and all later sums from the subtotal. */
 function carryOn(bill: Bill): void {
   const base = bill.subtotal + total(bill.rebates.map(({ value }) => value));
   for (const tax of bill.taxes) {
@@ -38,7 +38,7 @@ function settleTotal(bill: Bill, value: bigint): void {
 
 type Spot = 'line' | 'lines_sum' | 'tax' | 'total' | 'amount_due';
 
-/** Makes one statement of the bill false. */
+/** Falsifies one figure of the bill. */
 export function spoil(bill: Bill, shows: { subtotal: boolean; balance: boolean }, chance: Chance): void {
   const dear = figure('2');
   const multiplied = bill.items.filter(

@@ -47,6 +47,12 @@ describe('the extractor', () => {
     expect((total?.y ?? 0) + (total?.height ?? 0)).toBeCloseTo(842 - 740 + 2.1, 0);
   });
 
+  it('reads the bytes of a Buffer like those of a Uint8Array', async () => {
+    const bytes = await digitalPdf();
+    const { pages } = await extractor.extract(Buffer.from(bytes));
+    expect(pages).toEqual((await extractor.extract(bytes)).pages);
+  });
+
   it('reads a scan that lies upside down beside a page with text, and gives back how to turn it', async () => {
     const document = await PDFDocument.load(await digitalPdf());
     document.removePage(1);
