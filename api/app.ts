@@ -50,7 +50,7 @@ import { dashboardEndpoints, usageEndpoints } from './usage/usage/endpoints.js';
 import { webhookDeliveryEndpoints } from './webhooks/deliveries/endpoints.js';
 import { webhookEndpoints } from './webhooks/endpoints/endpoints.js';
 
-/** The whole HTTP surface. */
+/** All endpoints of the API. */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...ingestEndpoints,
   ...eventEndpoints,
@@ -96,8 +96,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
 ];
 
 /**
- * The application: every endpoint behind one error writer, one authentication and one log line a request. Anyone who
- * ends it settles `failures`, the refused keys that are still to be written down.
+ * Builds the application: every endpoint behind one error writer, one authentication and one log line a request. At
+ * shutdown the caller must settle `failures`, the authentication failures that are not stored yet.
  */
 export function createApp(
   deps: ApiDeps,
@@ -106,7 +106,7 @@ export function createApp(
 ): Koa {
   const app = new Koa();
   app.silent = true;
-  // Only a body that broke off under way comes here: the answer had begun, so nothing else can report it.
+  // Only a response that broke off arrives here: its answer had begun, so no other handler can report the failure.
   app.on('error', (error, ctx: Context) =>
     deps.logger.warn({ err: error, path: ctx.path.slice(0, 256) }, 'a transfer broke off'),
   );
@@ -115,13 +115,13 @@ export function createApp(
   assertNotice(endpoints);
   const { database, nowMicros, changes, settings } = deps;
   const authenticator = new Authenticator(database, nowMicros, changes, failures, settings.keyCacheMs);
-  // One address is one text: what counts requests by their path must see every spelling that leads somewhere.
+  // Each address has exactly one spelling, so that limits and metrics that count requests by path count them all.
   const router = new Router({ sensitive: true });
   const fixed: FixedRoutes = new Map();
   for (const endpoint of endpoints) mount(router, fixed, endpoint, deps, authenticator);
   healthRoutes(router, deps);
   docsRoutes(router, () => buildOpenApi(endpoints, deps.settings));
-  // A request's line holds nothing but what is written here, so it needs no search for secrets.
+  // A request's log line holds only the fields that are written here, so redaction is not needed.
   const lines = deps.logger.child({}, { redact: [] });
   app.use((ctx, next) => answer(ctx, next, deps, lines));
   let hostNames: ReadonlySet<string> | undefined;
@@ -134,7 +134,7 @@ export function createApp(
   app.use((ctx, next) => deps.limits.admit(ctx, next));
   app.use((ctx, next) => fixed.get(`${ctx.method} ${ctx.path}`)?.(ctx) ?? next());
   const routes = router.routes();
-  // An address that is written out is nobody's parameter: …/disputes/export is no dispute, whatever the method.
+  // A fixed path wins over a path with a parameter, for every method: …/disputes/export is never a dispute's id.
   app.use((ctx, next) =>
     layersNamed(router, ctx.path).length > 0 && !allowedMethods(router, ctx.path).includes(ctx.method)
       ? next()
@@ -158,7 +158,7 @@ export function createApp(
   return app;
 }
 
-/** Handlers of addresses without parameters: found at once, where the router tries one pattern after the other. */
+/** Handlers of paths without parameters, found by one lookup; the router tries its patterns one after the other. */
 type FixedRoutes = Map<string, (ctx: Context) => Promise<void>>;
 
 function mount(
@@ -177,7 +177,7 @@ function mount(
   }
 }
 
-/** A problem that the endpoint does not list is a bug: the documents would omit it. */
+/** Throws on a problem that the endpoint does not list, because the OpenAPI document would omit it. */
 function withDeclaredProblems(endpoint: Endpoint, handler: (ctx: Context) => Promise<void>): typeof handler {
   const declared = problemsOf(endpoint);
   return async (ctx) => {
@@ -192,7 +192,7 @@ function withDeclaredProblems(endpoint: Endpoint, handler: (ctx: Context) => Pro
   };
 }
 
-/** The routes whose address is exactly this one, without a parameter. */
+/** The router's layers whose path equals this one and has no parameter. */
 function layersNamed(router: Router, path: string) {
   return router.stack.filter((layer) => layer.path === path);
 }

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { csvText } from '../domain/csv.js';
 import { decimalFromPico, decimalFromScaled, divideHalfEven, type Pico } from '../domain/money.js';
 
-/** What a resource that answers CSV too is asked for. */
+/** The `format` parameter of resources that answer JSON or CSV. */
 export const formatParameter = z
   .enum(['json', 'csv'], { error: 'must be json or csv' })
   .default('json')
   .meta({ description: 'csv: exact decimals, as an attachment' });
 
-/** A cell of a CSV answer: a text, or a number that is already written out. */
+/** A cell of a CSV answer: text, or a number that is already formatted. */
 export type CsvCell = string | { number: string } | null;
 
-/** Exact dollars, as a number. */
+/** Exact dollars as a CSV number. */
 export function csvUsd(pico: Pico | null): CsvCell {
   return pico === null ? null : { number: decimalFromPico(pico) };
 }
@@ -36,8 +36,8 @@ function textOf(cell: CsvCell): string {
 }
 
 /**
- * RFC 4180: a row, ended by CRLF. A text that a spreadsheet would run as a formula gets an apostrophe in front; numbers
- * are written as they are.
+ * Writes one row by RFC 4180, ended by CRLF. Text that a spreadsheet would run as a formula gets a leading apostrophe;
+ * numbers are written unchanged.
  */
 export function writeCsvRow(row: readonly CsvCell[]): string {
   return `${row.map(textOf).join(',')}\r\n`;
@@ -47,7 +47,7 @@ export function writeCsv(header: readonly string[], rows: readonly (readonly Csv
   return [header, ...rows].map(writeCsvRow).join('');
 }
 
-/** A CSV answer that browsers save under a name. */
+/** A CSV answer with a file name for browsers. */
 export function csvAnswer(filename: string, text: string) {
   return {
     status: 200,
@@ -57,8 +57,8 @@ export function csvAnswer(filename: string, text: string) {
 }
 
 /**
- * A stream whose first item is read before the answer begins: a database that is away is an ordinary 503, not a broken
- * transfer.
+ * Reads a stream's first item before the answer begins, so that an unreachable database is an ordinary 503 and not a
+ * broken transfer.
  */
 export async function readAhead<T>(source: AsyncGenerator<T>): Promise<AsyncGenerator<T>> {
   return startingWith(await source.next(), source);

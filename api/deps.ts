@@ -17,71 +17,74 @@ import type { IngestWriter } from '../usecases/events/ingestWriter.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
 import type { RequestLimits } from './limits/requestLimits.js';
 
-/** What the handlers are given; made in bin/, where everything is wired. */
+/** Dependencies of the handlers; bin/ wires them. */
 export interface ApiDeps {
   database: Database;
-  /** What other processes have changed of that which this one remembers. */
+  /** Change notices from other processes, by which this one drops stale cache entries. */
   changes: Changes;
   /** The prices in force, refreshed in the background. */
   prices: Prices & {
-    /** Takes up a change of an organization's own prices that has just been stored. */
+    /** Reloads an organization's own prices after a change of them was stored. */
     reload(orgId: string): Promise<void>;
   };
   ingest: IngestWriter;
-  /** Reads bodies of calls. */
+  /** Decodes ingest bodies. */
   bodies: Pick<BodyReader, 'read'>;
   /** Writes answers in OTLP protobuf. */
   otlp: Pick<typeof otlp, 'encodeTraceResponse'>;
   /** Reads stored pages of bills again, for the evidence of claims. */
   pages: EvidenceDeps['pages'];
-  /** Sets the document of a claim, in a process of its own. Error document_failed. */
+  /** Renders a claim's document in a separate process. Error: document_failed. */
   renderClaim(evidence: ClaimEvidence): Promise<Buffer>;
-  /** Where uploaded files are kept. */
+  /** Storage of uploaded files. */
   blobs: BlobStore;
-  /** Draws a page of an invoice, in a process of its own. */
+  /** Renders a page of an invoice in a separate process. */
   renderInvoicePage: InvoiceExtractor['renderPage'];
   connectors: BillingConnectors;
-  /** The only way to addresses that users set. */
+  /** The only client that may request addresses that users set. */
   outbound: SafeFetch;
-  /** One attempt to deliver a webhook over it. */
+  /** Makes one attempt to deliver a webhook, through `outbound`. */
   deliverWebhook: DeliverWebhook;
-  /** Seal and open stored credentials. */
+  /** Encrypts and decrypts stored credentials. */
   secretKeys: SecretKeys;
-  /** The time now, microseconds since 1970. */
+  /** The present time, microseconds since 1970. */
   nowMicros(): bigint;
   logger: Logger;
   metrics: Metrics;
-  /** How much of what may be asked for. */
+  /** Rate and concurrency limits of requests. */
   limits: RequestLimits;
-  /** Wakes the dispatcher after a commit that left something in the outbox; best effort. */
+  /** Wakes the dispatcher after a commit that wrote outbox rows; best effort. */
   kickDispatcher(): void;
-  /** Has the workflow of a claim carry a move out. */
+  /** Requests a move from the claim's workflow. */
   moveClaim: Orchestrator['moveClaim'];
-  /** Health of what runs beside the API, for /readyz. */
+  /** Health of the services beside the API, for /readyz. */
   engineStatus(): Promise<'up' | 'degraded'>;
-  /** How the database's disk is, and what to do where it is full. */
+  /** Disk state of the database, and the remedy where the disk is full. */
   storageStatus(): Promise<{ storage: 'ok' | 'low' | 'full'; reason?: string }>;
   settings: ApiSettings;
 }
 
 export interface ApiSettings {
   ingestMaxBodyBytes: number;
-  /** Oldest event time that is accepted now, microseconds. */
+  /** Oldest event time that is accepted at present, microseconds. */
   oldestEventMicros(): bigint;
   metricsToken: string | undefined;
-  /** /metrics needs no token when the service listens on loopback only. */
+  /** True when the service listens on loopback only; /metrics then needs no token. */
   loopback: boolean;
-  /** Check each response against its schema, and each problem against the list of its endpoint: on in tests. */
+  /** Validates each response against its schema, and each problem against the endpoint's list: on in tests. */
   checkResponses: boolean;
-  /** The address of this installation for texts that leave it, without a slash at its end. */
+  /** This installation's address for texts that leave it, without a trailing slash. */
   baseUrl(): string;
   version: string;
-  /** Host names besides that of `baseUrl` under which requests are answered. */
+  /** Host names that are answered besides the one of `baseUrl`. */
   allowedHosts: readonly string[];
   /** Origins whose pages may call the API from a browser. */
   corsOrigins: ReadonlySet<string>;
-  /** How long browsers insist on TLS after an answer by TLS; 0 makes them forget it. */
+  /** `max-age` of Strict-Transport-Security, seconds; 0 makes browsers forget it. */
   hstsMaxAgeSeconds: number;
-  /** How long a key's row is trusted while no change of it is reported; the authenticator's own time when absent. */
+  /**
+   * Longest time for which a key's row is cached while no change of it is reported; absent: the authenticator's
+   * default.
+   */
   keyCacheMs?: number;
 }

@@ -29,8 +29,9 @@ const PAGE = `<!doctype html>
 `;
 
 /**
- * The page may load its own files only, and nothing inline: what starts the viewer is a file, and the viewer sets its
- * styles through the DOM, which no policy forbids. Its style sheet has its icons as data.
+ * Content-Security-Policy of /docs: the page may load files of this server only, and nothing inline. A file starts the
+ * viewer, and the viewer sets styles through the DOM, which no policy forbids. Its style sheet embeds its icons as data
+ * URLs.
  */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -43,8 +44,8 @@ function taggedText(document: object): { text: string; etag: string } {
 }
 
 /**
- * `/openapi.json` and the documentation page at `/docs`, whose every file comes from this server. The document is made
- * when somebody first asks for it: no start waits for it.
+ * Serves `/openapi.json` and the documentation page at `/docs`; every file comes from this server. The first request
+ * builds the document, so that it does not delay the start.
  */
 export function docsRoutes(router: Router, makeDocument: () => object): void {
   let made: { text: string; etag: string } | undefined;

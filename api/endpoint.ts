@@ -11,41 +11,41 @@ import type { IncomingBody } from './pipeline/body.js';
 import type { Deprecation } from './pipeline/deprecation.js';
 
 /**
- * What a key that is bound to a workspace is answered (docs/access.md): `own` the rows of its workspace's project
- * alone, `shared` what is the same for everybody in the organization, `refused` 403.
+ * Access of a key that is bound to a workspace (docs/access.md): `own` reads only rows of its workspace's project,
+ * `shared` reads data that is the same for the whole organization, `refused` answers 403.
  */
 export const WORKSPACE_RULES = ['own', 'shared', 'refused'] as const;
 export type WorkspaceRule = (typeof WORKSPACE_RULES)[number];
 
 /**
- * Who may call: everybody, or a key that holds the scope, and the role besides where others hold the scope for less. An
- * endpoint without one neither compiles nor starts.
+ * Who may call an endpoint: everybody, or a key with the scope. Some endpoints also require a role, because other roles
+ * hold the scope for lesser actions. An endpoint without access neither compiles nor starts.
  */
 export type Access = { public: true } | { scope: Scope; workspace: WorkspaceRule; role?: 'admin' };
 
 /**
- * By which limits an endpoint's requests are counted (docs/limits.md): those of its key, and of its organization where
- * it begins a run or an export.
+ * The limits that count an endpoint's requests (docs/limits.md): those of its key, and those of its organization where
+ * it starts a run or an export.
  */
 export type LimitClass = 'public' | 'read' | 'write' | 'ingest' | 'export' | RunKind;
 
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** The part of an organization that a key is bound to. */
+/** The workspace that a key is bound to. */
 export interface CallerWorkspace {
   id: string;
-  /** Its calls' `project_id`: stamped on calls that name none, and the only one whose rows it reads. */
+  /** The workspace's project: it is set on calls that name none, and the key reads no other project's rows. */
   projectId: string;
 }
 
-/** The key behind a request. */
+/** The authenticated key of a request. */
 export interface Caller {
   keyId: string;
   orgId: string;
   role: Role;
-  /** undefined: a key of the whole organization. */
+  /** undefined: the key covers the whole organization. */
   workspace: CallerWorkspace | undefined;
-  /** May read payloads: asked for by include_payload. */
+  /** Whether the key may read payloads, which include_payload requests. */
   allows(scope: Scope): boolean;
 }
 
@@ -53,28 +53,28 @@ export interface EndpointRequest<Q, P, B> {
   query: Q;
   params: P;
   body: B;
-  /** The request's unread body, for endpoints that stream it; with `body` declared it is spent. */
+  /** The request's unread body, for endpoints that stream it; already consumed when `body` is declared. */
   incoming: IncomingBody;
   header(name: string): string | undefined;
   requestId: string;
-  /** Not for public endpoints: they have no caller. */
+  /** Throws in public endpoints: they have no caller. */
   caller: Caller;
-  /** The caller's rows and no others. Not for public endpoints. */
+  /** Database handle that is restricted to the caller's rows. Throws in public endpoints. */
   orgDb: OrgDb;
-  /** Aborted when the client goes away. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
-  /** Counts the items of a batch by the key's limit, before any of them is stored. Error: rate_limited. */
+  /** Counts a batch's items against the key's limit, before any item is stored. Error: rate_limited. */
   chargeItems(count: number): Promise<void>;
-  /** Under what a new run may be begun; undefined: under no limit. */
+  /** The limit of open runs for a new run; undefined: no limit. */
   runLimit: OpenRunLimit | undefined;
   /**
-   * Work that must not begin before everything is committed (waking the dispatcher, reloading what a process holds in
-   * memory): run in order once the handler is through, and awaited before the answer goes out.
+   * Registers work that must wait for the commit, such as waking the dispatcher or reloading a cache. It runs in order
+   * after the handler, and the answer waits for it.
    */
   afterCommit(work: () => unknown): void;
   /**
-   * Runs the part that stores something in one transaction, together with what a repeat of the request is answered
-   * (docs/decisions/0032). Only for endpoints that do something else first, which no transaction may wait for.
+   * Runs the storing part in one transaction with the answer that repeats of the request get (docs/decisions/0032).
+   * Only for endpoints that first do something slow, for which a transaction must not wait.
    */
   settle: Settle;
 }
@@ -82,14 +82,16 @@ export interface EndpointRequest<Q, P, B> {
 export type Settle = SettleAnswer<EndpointResponse>;
 
 /**
- * What the header Idempotency-Key does at a POST or PATCH (docs/decisions/0032). `transaction`: the handler's statements
- * and the stored answer are one transaction, so the handler asks nobody else and streams nothing. `afterwards`: the
- * handler runs outside of a transaction, under a lease; the answer is stored with `settle`, or after the handler where
- * doing its work twice harms nothing. `ignored`: repeats are recognized by the content.
+ * How an endpoint treats the header Idempotency-Key of a POST or PATCH (docs/decisions/0032).
+ * - `transaction`: the handler's statements and the stored answer are one transaction, so the handler makes no requests
+ *   and streams nothing.
+ * - `afterwards`: the handler runs outside of a transaction, under a lease; the answer is stored by `settle`, or after
+ *   the handler where repeating its work is harmless.
+ * - `ignored`: the content identifies repeats.
  */
 export type IdempotencyMode = 'transaction' | 'afterwards' | 'ignored';
 
-/** How an endpoint takes the header; undefined where it means nothing: to do it again changes nothing there. */
+/** The endpoint's idempotency mode; undefined where the method is idempotent anyway and the header has no effect. */
 export function idempotencyOf(endpoint: Endpoint): Exclude<IdempotencyMode, 'ignored'> | undefined {
   if ((endpoint.method !== 'post' && endpoint.method !== 'patch') || 'public' in endpoint.access)
     return undefined;
@@ -98,8 +100,8 @@ export function idempotencyOf(endpoint: Endpoint): Exclude<IdempotencyMode, 'ign
 }
 
 /**
- * Refuses endpoints whose repeats could not be recognized. Throws TypeError with their names, so that the service
- * does not start.
+ * Throws TypeError with the names of endpoints whose repeats could not be recognized, so that the service does not
+ * start.
  */
 export function assertRepeatable(endpoints: readonly Endpoint[]): void {
   const wrong = endpoints.filter((endpoint) => {
@@ -119,7 +121,7 @@ export function assertRepeatable(endpoints: readonly Endpoint[]): void {
 export interface EndpointResponse {
   status: number;
   headers?: Record<string, string>;
-  /** JSON body; undefined sends none. */
+  /** JSON body; undefined: the answer has no body. */
   body?: unknown;
   /** Bytes or a stream instead of JSON, with its content type. */
   content?: { type: string; data: Readable | Buffer | string };
@@ -130,7 +132,7 @@ export interface ResponseDoc {
   description: string;
   schema?: z.ZodType;
   contentType?: string;
-  /** The media types that a parameter asks for instead, each with its schema, or `text`. */
+  /** Other media types that a parameter selects, each with its schema, or `text`. */
   otherTypes?: Readonly<Record<string, z.ZodType | 'text'>>;
   headers?: Record<string, string>;
 }
@@ -179,7 +181,7 @@ export type Endpoint = Omit<EndpointDefinition<z.ZodType, z.ZodType, z.ZodType>,
   handle(request: EndpointRequest<any, any, any>, deps: ApiDeps): Promise<EndpointResponse>;
 };
 
-/** One endpoint: access, schemas, problems and handler in one object, from which the OpenAPI document is made too. */
+/** Defines one endpoint: access, schemas, problems and handler. The OpenAPI document is built from the same object. */
 export function defineEndpoint<
   Q extends z.ZodType = z.ZodType<unknown>,
   P extends z.ZodType = z.ZodType<unknown>,
@@ -204,8 +206,8 @@ type AddEndpoint = <
 ) => Endpoint;
 
 /**
- * Collects the endpoints of a resource in the order in which they are added. `access` holds for those that name none:
- * one for all, or one for GET and one for the other methods.
+ * Collects the endpoints of a resource in the order in which they are added. `access` is the default: one for all
+ * methods, or one for GET and one for the others.
  */
 export function endpointGroup({
   tag,
@@ -235,8 +237,8 @@ export function endpointGroup({
 }
 
 /**
- * Refuses endpoints of which nobody has said who may call them: the types say so too, but an endpoint may reach us
- * past them. Throws TypeError with all of their names, so that the service does not start.
+ * Throws TypeError with the names of all endpoints without declared access, so that the service does not start. The
+ * types require access too, but a cast can bypass them.
  */
 export function assertDeclaredAccess(endpoints: readonly Endpoint[]): void {
   const undeclared = endpoints.filter(({ access }) => !isDeclared(access));
@@ -257,7 +259,7 @@ function isDeclared(access: unknown): boolean {
   );
 }
 
-/** By which limits an endpoint's requests are counted. */
+/** The class of limits that counts an endpoint's requests. */
 export function limitClassOf({ access, limit, method }: Endpoint): LimitClass {
   if (limit) return limit;
   if ('public' in access) return 'public';
@@ -268,8 +270,8 @@ export function limitClassOf({ access, limit, method }: Endpoint): LimitClass {
 const NO_FIELDS = z.strictObject({});
 
 /**
- * The JSON body that an endpoint reads. One that declares none and changes something accepts an empty object and refuses
- * fields: their sender believes that they have an effect.
+ * The JSON body that an endpoint reads. A writing endpoint without a declared body accepts an empty object and refuses
+ * fields, since their sender expects them to have an effect.
  */
 export function jsonBodyOf(endpoint: Endpoint): { schema: z.ZodType; isOptional: boolean } | undefined {
   const { body, isBodyOptional, method, streams } = endpoint;
@@ -277,7 +279,7 @@ export function jsonBodyOf(endpoint: Endpoint): { schema: z.ZodType; isOptional:
   return method === 'get' || streams ? undefined : { schema: NO_FIELDS, isOptional: true };
 }
 
-/** Every code that an endpoint may answer: those that it lists, and those of reading a request and of storing. */
+/** Every error code that an endpoint may answer: its own, and those of reading requests and of storing. */
 export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
   const codes: ErrorCode[] = [
     ...endpoint.problems,

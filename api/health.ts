@@ -16,9 +16,9 @@ const ENGINE_REASONS = {
 };
 
 /**
- * `/healthz` (the process answers), `/readyz` (Postgres and migrations) and `/metrics`. The workflow engine and a full
- * disk are reported with their reasons and do not fail `/readyz`, since the API works without the one and reads with
- * the other.
+ * Serves `/healthz` (the process answers), `/readyz` (Postgres and migrations) and `/metrics`. `/readyz` reports an
+ * unreachable Temporal and a full disk with their reasons and still succeeds: the API works without Temporal, and reads
+ * work on a full disk.
  */
 export function healthRoutes(router: Router, deps: ApiDeps): void {
   router.get('/healthz', (ctx) => {

@@ -58,8 +58,8 @@ function problemResponses(endpoint: Endpoint): Record<string, object> {
 }
 
 /**
- * The header under which a request may be sent again (docs/decisions/0032). Without an example: the page at /docs would
- * fill it in, and send every request under that one key.
+ * The header Idempotency-Key (docs/decisions/0032). It has no example, because the page at /docs would fill it in and
+ * send every request under the same key.
  */
 const idempotencyKeyHeader = z.object({
   'Idempotency-Key': z.string().optional().meta({
@@ -69,7 +69,7 @@ const idempotencyKeyHeader = z.object({
   }),
 });
 
-/** The headers of an endpoint's own answers, with what they say. */
+/** The documented headers of an endpoint's answers. */
 function headersOf(endpoint: Endpoint, doc: ResponseDoc): Record<string, object> {
   const told = {
     ...doc.headers,
@@ -157,7 +157,7 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
   } as ZodOpenApiOperationObject;
 }
 
-/** The OpenAPI 3.1 document of the endpoints: made from the same schemas that validate. */
+/** Builds the OpenAPI 3.1 document of the endpoints from the schemas that validate requests and answers. */
 export function buildOpenApi(endpoints: readonly Endpoint[], settings: ApiSettings): object {
   const paths: ZodOpenApiPathsObject = {};
   for (const endpoint of endpoints) {

@@ -8,13 +8,13 @@ export const PAGE_LIMIT_DEFAULT = 100;
 export const PAGE_LIMIT_MAX = 1_000;
 export const PAGE_OFFSET_MAX = 100_000;
 
-/** A page of a list that is short enough to go through by offset alone. */
+/** Parameters of a short list that is paged by offset alone. */
 export const offsetParameters = (limitMax = PAGE_LIMIT_MAX, limitDefault = PAGE_LIMIT_DEFAULT) => ({
   limit: withDefault(integerParameter(1, limitMax), limitDefault),
   offset: withDefault(integerParameter(0, PAGE_OFFSET_MAX), 0),
 });
 
-/** A page of a list that a cursor goes through. */
+/** Parameters of a list that is paged by cursor. */
 export const pageParametersOf = (limitMax: number, limitDefault: number) => ({
   ...offsetParameters(limitMax, limitDefault),
   cursor: z.string().max(1_024, { error: 'is not a cursor of this list' }).optional(),
@@ -22,13 +22,13 @@ export const pageParametersOf = (limitMax: number, limitDefault: number) => ({
 
 export const pageParameters = pageParametersOf(PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT);
 
-/** What the answer with a page says of it. */
+/** Fields of an answer with one page. */
 export const pageFields = { count: z.int(), offset: z.int(), has_more: z.boolean() };
 
-/** Likewise, of a list that a cursor goes through. */
+/** The same fields for a list with cursors. */
 export const cursoredPageFields = { ...pageFields, next_cursor: z.string().nullable() };
 
-/** A page from one row more than it holds: the extra row shows whether there are more. */
+/** Builds a page from one row more than it holds: the extra row shows that more exist. */
 export function pageOf<T>(
   found: readonly T[],
   query: { limit: number; offset: number },
@@ -40,19 +40,19 @@ export function pageOf<T>(
   };
 }
 
-/** An opaque cursor for a list: the sort position of its last row. */
+/** Encodes the sort position of a list's last row as an opaque cursor. */
 export function encodeCursor(parts: readonly string[]): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 
-/** The position in a cursor. Error invalid_parameter for one that is not of this list. */
+/** Decodes the position in a cursor. Error: invalid_parameter for a cursor of another list. */
 function decodeCursor(cursor: string, length: number): string[] {
   try {
     const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
     if (Array.isArray(parts) && parts.length === length && parts.every((part) => typeof part === 'string'))
       return parts;
   } catch {
-    // falls through to the one answer for every bad cursor
+    // Every malformed cursor gets the error below.
   }
   throw notOfThisList();
 }
@@ -68,8 +68,8 @@ function notOfThisList(): DomainError {
 }
 
 /**
- * The position in a cursor of a list ordered by time and id, whose ids `isId` knows; undefined without one. Error
- * invalid_parameter.
+ * The position in a cursor of a list ordered by time and id; `isId` validates the id; undefined without a cursor.
+ * Error: invalid_parameter.
  */
 export function decodeTimeCursor(
   cursor: string | undefined,
@@ -81,10 +81,10 @@ export function decodeTimeCursor(
   return { micros: BigInt(micros), id };
 }
 
-/** Position of a row in the order of its list. */
+/** A row's position in the order of its list. */
 type Position = readonly (bigint | number | string)[];
 
-/** The cursor after the last row that is shown; null at the end of the list. */
+/** The cursor after the last shown row; null at the end of the list. */
 export function nextCursor<T>(
   shown: readonly T[],
   hasMore: boolean,
@@ -94,7 +94,7 @@ export function nextCursor<T>(
   return hasMore && last !== undefined ? encodeCursor(positionOf(last).map(String)) : null;
 }
 
-/** As `pageOf`, of a list that a cursor goes through. */
+/** `pageOf` for a list with cursors. */
 export function cursoredPage<T>(
   found: readonly T[],
   query: { limit: number; offset: number },
@@ -104,12 +104,12 @@ export function cursoredPage<T>(
   return { shown, page: { ...page, next_cursor: nextCursor(shown, page.has_more, positionOf) } };
 }
 
-/** Position of a call in a list ordered by time and id. */
+/** A call's position in a list ordered by time and id. */
 export function eventPosition(event: { timestampMicros: bigint; id: string }): Position {
   return [event.timestampMicros, event.id];
 }
 
-/** The event position in a cursor; undefined without one. Error invalid_parameter. */
+/** The event position in a cursor; undefined without a cursor. Error: invalid_parameter. */
 export function decodeEventCursor(
   cursor: string | undefined,
 ): { timestampMicros: bigint; id: string } | undefined {
@@ -118,8 +118,8 @@ export function decodeEventCursor(
 }
 
 /**
- * Where a page of a run's result begins: the run, so that no page is of another result, and the place in it; undefined
- * without a cursor. Error invalid_parameter.
+ * The run and the place in its result where a page begins; the run's id prevents a page of another result. undefined
+ * without a cursor. Error: invalid_parameter.
  */
 export function decodeResultCursor(
   cursor: string | undefined,
@@ -132,8 +132,8 @@ export function decodeResultCursor(
 }
 
 /**
- * The position in a cursor of a list ordered by size and id, whose ids `isId` knows; undefined without one. Error
- * invalid_parameter.
+ * The position in a cursor of a list ordered by size and id; `isId` validates the id; undefined without a cursor.
+ * Error: invalid_parameter.
  */
 export function decodeSizeCursor(
   cursor: string | undefined,
@@ -145,7 +145,7 @@ export function decodeSizeCursor(
   return { sizePico: BigInt(size), id };
 }
 
-/** The number in a cursor of a list that is ordered by a number of its rows; undefined without one. Error invalid_parameter. */
+/** The number in a cursor of a list ordered by a number; undefined without a cursor. Error: invalid_parameter. */
 export function decodeSeqCursor(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined;
   const [seq = ''] = decodeCursor(cursor, 1);
@@ -153,7 +153,7 @@ export function decodeSeqCursor(cursor: string | undefined): number | undefined 
   return Number(seq);
 }
 
-/** The offset in a cursor of a list that is ordered by a sum; `fallback` without a cursor. Error invalid_parameter. */
+/** The offset in a cursor of a list ordered by a sum; `fallback` without a cursor. Error: invalid_parameter. */
 export function decodeOffsetCursor(cursor: string | undefined, fallback: number): number {
   if (cursor === undefined) return fallback;
   const [offset = ''] = decodeCursor(cursor, 1);
@@ -164,8 +164,8 @@ export function decodeOffsetCursor(cursor: string | undefined, fallback: number)
 const PICO_DIGITS = /^-?\d{1,30}$/;
 
 /**
- * The position in a cursor of a list that is ordered by an amount and an id, whose ids `isId` knows; undefined without
- * one. Error invalid_parameter.
+ * The position in a cursor of a list ordered by amount and id; `isId` validates the id; undefined without a cursor.
+ * Error: invalid_parameter.
  */
 export function decodeAmountCursor(
   cursor: string | undefined,
@@ -178,8 +178,8 @@ export function decodeAmountCursor(
 }
 
 /**
- * The position in a cursor of a list that is ordered by time and an amount, and its place among the
- * rows that stand there; undefined without one. Error invalid_parameter.
+ * The position in a cursor of a list ordered by time and amount, and the index among rows with equal values; undefined
+ * without a cursor. Error: invalid_parameter.
  */
 export function decodeTimeAmountCursor(
   cursor: string | undefined,

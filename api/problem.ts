@@ -1,7 +1,7 @@
 import { LimitError } from '../domain/access/rate.js';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
 
-/** Status and title of each code: the only place that knows them. */
+/** Status and title of each error code. No other place defines them. */
 const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   invalid_parameter: { status: 400, title: 'Invalid parameter' },
   missing_parameter: { status: 400, title: 'Missing parameter' },
@@ -98,7 +98,7 @@ export interface Problem {
   message: string;
   request_id: string;
   errors?: readonly FieldIssue[];
-  /** Of a 429: the limit policies that were exceeded (draft-ietf-httpapi-ratelimit-headers-11, 5.1). */
+  /** For 429: the limit policies that were exceeded (draft-ietf-httpapi-ratelimit-headers-11, 5.1). */
   'violated-policies'?: readonly string[];
 }
 
@@ -110,7 +110,9 @@ export function titleOf(code: ErrorCode): string {
   return PROBLEMS[code].title;
 }
 
-/** A failure as its problem. Anything but a DomainError is a bug: a bare 500 that reveals nothing of the inside. */
+/**
+ * The problem of a failure. Any error but a DomainError is a bug: the answer is a bare 500 that reveals no internals.
+ */
 export function presentProblem(error: unknown, requestId: string): Problem {
   const known = error instanceof DomainError ? error : undefined;
   const code = known?.code ?? 'internal_error';

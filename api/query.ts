@@ -15,8 +15,8 @@ import {
 import { findProvider } from '../domain/providers.js';
 
 /**
- * A query string as a record. A parameter given twice is refused: which one counts would be a guess
- * (error invalid_parameter).
+ * A query string as a record. A repeated parameter is refused (error invalid_parameter), since choosing one value would
+ * be a guess.
  */
 export function readQuery(querystring: string): Record<string, string> {
   const query: Record<string, string> = Object.create(null) as Record<string, string>;
@@ -38,7 +38,7 @@ const CODES = {
   header: 'invalid_parameter',
 } as const;
 
-/** What a sender of JSON calls the types of values. */
+/** JSON's names of value types, for messages. */
 const JSON_TYPES: Record<string, string> = {
   record: 'an object',
   object: 'an object',
@@ -49,7 +49,7 @@ const JSON_TYPES: Record<string, string> = {
   boolean: 'true or false',
 };
 
-/** The message for the sender of the request, where the schema has none. */
+/** The message for the client where the schema has none. */
 const plainMessage: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`;
   if (issue.code !== 'invalid_type') return undefined;
@@ -59,11 +59,11 @@ const plainMessage: z.core.$ZodErrorMap = (issue) => {
   return wanted === undefined ? undefined : `must be ${wanted}`;
 };
 
-/** How much of what nobody asked for an answer repeats. */
+/** Most unknown fields that an error names. */
 const UNKNOWN_NAMES_MAX = 20;
 const FIELD_CHARS_MAX = 100;
 
-/** Parses a part of a request by its schema; every fault is listed at once. An issue may name its own code. */
+/** Parses a part of a request by its schema; the error lists every fault. An issue may set its error code. */
 export function validate<S extends z.ZodType>(
   schema: S,
   value: unknown,
@@ -75,7 +75,7 @@ export function validate<S extends z.ZodType>(
     const place = issue.path.map(String);
     if (issue.code !== 'unrecognized_keys')
       return [{ in: where, field: place.join('.') || where, message: issue.message }];
-    // Each by its own name, cut where somebody made it long.
+    // Lists each unknown field; long names are cut.
     return issue.keys.slice(0, UNKNOWN_NAMES_MAX).map((name) => ({
       in: where,
       field: [...place, name.slice(0, FIELD_CHARS_MAX)].join('.'),
@@ -93,12 +93,12 @@ export function validate<S extends z.ZodType>(
   throw new DomainError(code, detail, { issues });
 }
 
-/** true, false, 1 or 0; nothing else counts as a boolean. */
+/** true, false, 1 or 0; any other word is refused. */
 export const booleanParameter = z
   .enum(['true', 'false', '1', '0'], { error: 'must be true or false' })
   .transform((text) => text === 'true' || text === '1');
 
-/** A whole number of decimal digits within bounds. */
+/** A whole number in decimal digits, within bounds. */
 export function integerParameter(min: number, max: number) {
   return z
     .string()
@@ -108,7 +108,7 @@ export function integerParameter(min: number, max: number) {
       error: `must be a whole number from ${min} to ${max}`,
     })
     .meta({
-      // The parameter is the text of a number; the documents show the number.
+      // The query parameter is a number as text; the OpenAPI document shows a number.
       override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
         delete jsonSchema.pattern;
         Object.assign(jsonSchema, { type: 'integer', minimum: min, maximum: max });
@@ -117,8 +117,8 @@ export function integerParameter(min: number, max: number) {
 }
 
 /**
- * A parameter that counts as `value` where it is absent. The documents say so, which they leave out of themselves where a
- * text is read as something else.
+ * A parameter with a default value. The default is documented explicitly, because the generator omits it where a text
+ * is transformed.
  */
 export function withDefault<S extends z.ZodType>(parameter: S, value: Exclude<z.output<S>, undefined>) {
   return parameter.default(value).meta({
@@ -135,7 +135,7 @@ export const instantParameter = z
       issue.input === undefined ? 'is required: an ISO 8601 time' : 'must be an ISO 8601 time',
   })
   .transform((text, context): Instant => {
-    // A plus sign that was not escaped arrives as a space.
+    // An unescaped plus sign arrives as a space.
     const instant = parseInstant(text.replace(/ (\d{2}:?\d{2})$/, '+$1'));
     if (instant) return instant;
     context.addIssue({
@@ -153,7 +153,7 @@ export const instantParameter = z
     },
   });
 
-/** An ISO 8601 time or date in a body, as microseconds; a date is its first moment. */
+/** An ISO 8601 time or date in a body, as microseconds; a date means its first moment. */
 export const momentField = (rule: string, description: string) =>
   z
     .string({ error: rule })
@@ -165,7 +165,7 @@ export const momentField = (rule: string, description: string) =>
     })
     .meta({ type: 'string', description });
 
-/** Labels and ids to filter by, stripped as ingest strips them: a caller finds what it sent by what it sent. */
+/** Labels and ids to filter by, stripped as ingest strips them, so that the text of a sent call finds it. */
 export const filterParameter = z
   .string()
   .max(512, { error: 'must have at most 512 characters' })
@@ -173,8 +173,8 @@ export const filterParameter = z
   .meta({ type: 'string' });
 
 /**
- * A filter by a word of a list, in whichever case it is written; one that is not in the list is a typing error, which
- * is reported. `spell` converts to the case of the list.
+ * A filter by a word of a list, in any letter case. A word outside the list is refused as a typing error. `spell`
+ * converts to the case of the list.
  */
 export const wordParameter = <const T extends readonly [string, ...string[]]>(
   words: T,
@@ -193,14 +193,14 @@ export const nameField = z
   .min(1, { error: 'must not be empty' })
   .max(256, { error: 'must have at most 256 characters' });
 
-/** A provider filter in any of its names; a word that is no provider does not change and finds nothing. */
+/** A provider filter under any of the provider's names. An unknown word stays unchanged and matches nothing. */
 export function providerFilter(word: string | undefined): string | undefined {
   return word === undefined ? undefined : (findProvider(word) ?? word);
 }
 
 /**
- * Half-open window from an inclusive pair; either side may be absent. Error invalid_range when the lower bound lies
- * after the upper.
+ * The half-open window of an inclusive pair; either bound may be absent. Error: invalid_range when the lower bound is
+ * after the upper one.
  */
 export function windowOf(
   since: Instant | undefined,
@@ -217,12 +217,12 @@ export function windowOf(
   return { fromMicros, toMicros };
 }
 
-/** Without a lower bound, lists of days have so many. */
+/** Days that lists cover when no lower bound is set. */
 const WINDOW_DAYS = 30;
 
 /**
- * Half-open days from an inclusive pair of times of their beginnings: by default up to today, and the 30 days up to the
- * end. Error invalid_range when the lower bound lies after the upper.
+ * Half-open days from an inclusive pair of times; a day is included when its beginning lies between them. Default: up
+ * to today, and the 30 days before the end. Error: invalid_range when the lower bound is after the upper one.
  */
 export function dayWindowOf(
   from: Instant | undefined,
@@ -230,7 +230,7 @@ export function dayWindowOf(
   nowMicros: bigint,
 ): { fromDay: string; toDay: string } {
   const window = windowOf(from, to, ['from', 'to']);
-  // A day counts when its first moment lies within the bounds.
+  // A day is included when its first moment lies within the bounds.
   const firstFrom = (micros: bigint) => {
     const day = startOfDay(micros);
     return shiftDay(dayOf(day), day === micros ? 0 : 1);
@@ -241,14 +241,14 @@ export function dayWindowOf(
   return { fromDay, toDay };
 }
 
-/** A UTC month as its first day. */
+/** A UTC month, as its first day. */
 export const monthParameter = z
   .string({ error: 'is required: a month such as 2026-10' })
   .refine((text) => parseMonth(text) !== undefined, { error: 'must be a month such as 2026-10' })
   .transform((month) => `${month}-01`)
   .meta({ type: 'string', description: 'UTC month, YYYY-MM', example: '2026-10' });
 
-/** A month of bills must have begun. Error invalid_parameter naming `period`. */
+/** Refuses a month of bills that has not begun. Error: invalid_parameter naming `period`. */
 export function assertMonthBegun(firstDay: string, nowMicros: bigint): void {
   if (microsOfDay(firstDay) <= nowMicros) return;
   const message = `${firstDay.slice(0, 7)} has not begun; ask for a month up to the current one`;

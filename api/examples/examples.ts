@@ -30,7 +30,7 @@ export interface RenderedExample {
   params: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string>>;
   body: unknown;
-  /** By the runtime expression of OpenAPI that names the part of the request. */
+  /** Keyed by the OpenAPI runtime expression that names the part of the request. */
   sources: Readonly<Record<string, ExampleSource>>;
 }
 
@@ -62,7 +62,7 @@ export function renderExample(example: OperationExample): RenderedExample {
 
 const HEX = '0199f3a2c4d57e3a8f00112233445566';
 
-/** An id of a kind, from the answer to another operation. */
+/** A public id of one kind, taken from another operation's answer. */
 export function idFrom(
   kind: string,
   operationId: string,
@@ -74,7 +74,7 @@ export function idFrom(
 }
 
 const CONNECTION_ID = idFrom('con', 'createBillingConnection', '/id');
-/** The last month that is over: the list begins with the current one. */
+/** The last complete month: the list begins with the current one. */
 const LAST_MONTH = new ValueFrom('2026-10', {
   operationId: 'listPeriods',
   pointer: '/periods/0/period',

@@ -3,24 +3,24 @@ import { LimitError } from '../../domain/access/rate.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Metrics } from '../../platform/metrics.js';
 
-/** Requests under way at once, of those that store calls and of all others: what is beyond would only wait to fail. */
+/** Requests in progress at once: those that store calls, and all others. More would only wait and time out. */
 export const REQUESTS_MAX = { ingest: 1_024, other: 512 } as const;
-/** Bytes of bodies that are under way at once: what the memory must hold. One body may be larger, alone. */
+/** Bytes of request bodies in memory at once. A single larger body is admitted when it is alone. */
 export const BODY_BYTES_UNDER_WAY_MAX = 268_435_456;
-/** What a body counts for at first that does not say its length. */
+/** Bytes that a body without a declared length counts for at first. */
 const UNDECLARED_BODY_BYTES = 1_048_576;
 const RETRY_AFTER_SECONDS = 1;
 
-/** Answered whatever else is under way: who asks here wants to know just that. */
+/** Paths that are answered under any load, because they report the load. */
 const ALWAYS = /^\/(?:healthz|readyz|metrics)\/?$/;
 const INGEST = /^\/(?:api\/v1\/ingest\/|v1\/traces|api\/public\/otel\/)/;
 
 type Lane = keyof typeof REQUESTS_MAX;
 
-/** What a request's body counts for. */
+/** The bytes that a request's body holds. */
 interface HeldBody {
   bytes: number;
-  /** It has been answered, and counts no more. */
+  /** True once the request is answered; its bytes no longer count. */
   isOver: boolean;
 }
 
@@ -30,8 +30,8 @@ interface LaneState {
 }
 
 /**
- * Refuses what there is no room for before anything of it is read: an admitted request is served in time, and memory is
- * bounded. Of what is free an organization may take half, so that one alone never closes the door on the others.
+ * Refuses requests that do not fit before their bodies are read, so that admitted requests are served in time and
+ * memory is bounded. One organization may take half of the free room, so that it cannot shut out the others.
  */
 export class Admission {
   readonly #lanes: Record<Lane, LaneState> = { ingest: emptyLane(), other: emptyLane() };
@@ -47,7 +47,7 @@ export class Admission {
     this.#requestsMax = requestsMax;
   }
 
-  /** Lets a request in until its answer has left. Error: service_unavailable. */
+  /** Admits a request until its answer is sent. Error: service_unavailable. */
   enter(ctx: Context): void {
     if (ALWAYS.test(ctx.path)) return;
     const name = laneOf(ctx);
@@ -67,8 +67,8 @@ export class Admission {
   }
 
   /**
-   * Counts what a body has become, which may be more than it said: one that names no length, and a compressed one when it
-   * is inflated. Error: service_unavailable.
+   * Updates the bytes of a body. They can exceed the declared length: a chunked body declares none, and a compressed
+   * one grows when it is inflated. Error: service_unavailable.
    */
   holdBody(ctx: Context, bytes: number): void {
     const body = ctx.state.bodyHeld as HeldBody | undefined;
@@ -92,7 +92,7 @@ export class Admission {
     );
   }
 
-  /** Counts a request that was let in for its organization, until its answer has left. Error: rate_limited. */
+  /** Counts an admitted request for its organization until its answer is sent. Error: rate_limited. */
   enterOrganization(ctx: Context, orgId: string): void {
     const name = laneOf(ctx);
     const { count, byOrganization } = this.#lanes[name];
@@ -122,14 +122,14 @@ function laneOf(ctx: Context): Lane {
   return INGEST.test(ctx.path) ? 'ingest' : 'other';
 }
 
-/** Bodies outside ingest are small, or streamed. */
+/** Declared bytes of an ingest body; 0 for other endpoints, whose bodies are small or streamed. */
 function bodyBytesOf(ctx: Context): number {
   if (laneOf(ctx) !== 'ingest' || ctx.method === 'GET') return 0;
   const declared = ctx.headers['content-length'];
   return declared === undefined ? UNDECLARED_BODY_BYTES : Number(declared);
 }
 
-/** Does `work` when the answer has left or the client has gone: once, with one listener a request. */
+/** Calls `work` once when the answer is sent or the client disconnects, with one listener a request. */
 export function whenAnswered(ctx: Context, work: () => void): void {
   if (ctx.res.destroyed) {
     work();

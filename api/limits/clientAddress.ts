@@ -1,26 +1,26 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
-/** What an IPv4 address is called on a socket that speaks IPv6 (RFC 4291, 2.5.5.2). */
+/** An IPv4 address as an IPv6 socket shows it (RFC 4291, 2.5.5.2). */
 const MAPPED = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i;
-/** Groups of an IPv6 address that its provider assigns as one (RFC 6177): the rest is the customer's to choose. */
+/** The first 64 bits of an IPv6 address, in groups of 16: a customer chooses the remaining bits freely (RFC 6177). */
 const PREFIX_GROUPS = 4;
 
 /**
- * Finds out where a request comes from. The header X-Forwarded-For is read only where the connection comes from a trusted
- * proxy, and only from its end as far as proxies are trusted: anybody can have written what precedes that.
+ * Determines a request's client address. X-Forwarded-For is read only on connections from a trusted proxy, and from its
+ * end only as far as the proxies are trusted: a client can forge the entries before that.
  */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
 
-  /** `trustedProxies`: addresses, or networks as `10.0.0.0/8`. */
+  /** `trustedProxies`: addresses, or networks such as `10.0.0.0/8`. */
   constructor(trustedProxies: readonly string[]) {
     if (trustedProxies.length === 0) return;
     this.#trusted = new BlockList();
     for (const proxy of trustedProxies) addTo(this.#trusted, proxy);
   }
 
-  /** The address whose requests are counted together: an IPv4 address, or the /64 of an IPv6 one. */
+  /** The address by which requests are counted: an IPv4 address, or the /64 of an IPv6 one. */
   networkOf(request: IncomingMessage): string {
     return networkOf(this.#addressOf(request));
   }
@@ -51,7 +51,7 @@ function addTo(list: BlockList, proxy: string): void {
   else list.addSubnet(address, Number(bits), family);
 }
 
-/** Some proxies write the port too: `192.0.2.1:443`, `[2001:db8::1]:443`. */
+/** Removes the port that some proxies append: `192.0.2.1:443`, `[2001:db8::1]:443`. */
 function withoutPort(hop: string): string {
   return /^\[([^\]]+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^(\d{1,3}(?:\.\d{1,3}){3}):\d+$/.exec(hop)?.[1] ?? hop;
 }

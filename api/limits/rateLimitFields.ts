@@ -6,7 +6,7 @@ import { perSecond, type Rate } from '../../domain/access/rate.js';
  * (RFC 9651), each item a policy's name as a String with Integer parameters.
  */
 
-/** What the documents say of the fields; an answer to a request without a valid key has none. */
+/** Descriptions of the fields in the OpenAPI document; an answer to a request without a valid key has none of them. */
 export const RATE_LIMIT_HEADER_DOCS: Record<string, string> = {
   'RateLimit-Policy': 'The limits that count this request: `"default";q=600;w=60`',
   RateLimit: 'What is left of them, and in how many seconds as much comes back: `"default";r=87;t=9`',
@@ -20,11 +20,11 @@ interface ServiceLimit {
   name: string;
   policy: string;
   remaining: number;
-  /** undefined: a number of requests at once, which no time brings back. */
+  /** undefined: a limit of concurrent requests, which has no window. */
   windowSeconds: number | undefined;
 }
 
-/** Notes the state of a rate for the answer's fields; what was noted of the same policy before is replaced. */
+/** Records the state of a rate for the answer's fields; it replaces the earlier state of the same policy. */
 export function noteRate(
   ctx: Context,
   name: string,
@@ -36,18 +36,19 @@ export function noteRate(
     name,
     policy: `"${name}";q=${rate.quota};w=${rate.windowSeconds}`,
     remaining,
-    // What is left, in the time in which it comes back: a client that spreads it so never meets the limit.
+    // The remaining requests, and the time in which they refill: a client that spreads them over this time never meets
+    // the limit.
     windowSeconds: wholeSeconds(remaining > 0 ? remaining / perSecond(rate) : state.waitSeconds),
   });
 }
 
-/** Notes how many more requests of a kind may go on at once. */
+/** Records how many more requests of a kind may run at once. */
 export function noteConcurrency(ctx: Context, name: string, max: number, remaining: number): void {
   const policy = `"${name}";q=${max};qu="concurrent-requests"`;
   note(ctx, { name, policy, remaining, windowSeconds: undefined });
 }
 
-/** Whole seconds that are surely over, at least one: what Retry-After and `t` are given in. */
+/** Seconds rounded up, at least one: the unit of Retry-After and `t`. */
 export function wholeSeconds(seconds: number): number {
   return Math.max(1, Math.ceil(seconds));
 }
@@ -62,8 +63,8 @@ function notedIn(ctx: Context): readonly ServiceLimit[] {
 }
 
 /**
- * Writes what was noted into the answer. Where it also says Retry-After, no window reaches beyond that time: within a
- * shorter one the client can use no more than is left either.
+ * Writes the recorded fields to the answer. With Retry-After no window exceeds that time: the client cannot use more
+ * than the rest in a shorter one either.
  */
 export function writeRateLimitFields(ctx: Context): void {
   const limits = notedIn(ctx);

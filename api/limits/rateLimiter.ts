@@ -1,20 +1,20 @@
 import { LRUCache } from 'lru-cache';
 import { neededFor, perSecond, type Rate, secondsUntil, TokenBucket } from '../../domain/access/rate.js';
 
-/** Buckets that are remembered, the latest used. A forgotten one is read again. */
+/** Buckets in the cache, by latest use. The shared state of an evicted one is read again. */
 const BUCKETS_MAX = 20_000;
-/** The share of a bucket that an instance takes in advance. */
+/** An instance leases a twentieth of a bucket in advance. */
 const LEASE_SHARE = 20;
-/** Tokens that were taken in advance and not spent count for so long: the shared bucket has filled up meanwhile. */
+/** Lease of unspent tokens, milliseconds: after it the shared bucket has refilled. */
 const LEASE_MS = 10_000;
-/** How long a request waits for the shared bucket before it is decided here. */
+/** Longest wait for the shared bucket, milliseconds, before the instance decides alone. */
 export const STORE_LIMIT_MS = 250;
-/** After a failure of the store everything is decided here for so long. */
+/** Pause after a failure of the store, milliseconds: the instance decides alone meanwhile. */
 const STORE_PAUSE_MS = 2_000;
-/** Looks at the shared bucket for one request: another may have spent what it brought. */
+/** Attempts to lease for one request: another request may have spent the tokens of a lease. */
 const LEASE_ATTEMPTS = 5;
 
-/** Whose bucket of which policy. */
+/** Identifies a bucket: organization, subject and policy. */
 export interface BucketName {
   orgId: string;
   /** A key's id, or 'organization'. */
@@ -22,7 +22,7 @@ export interface BucketName {
   policy: string;
 }
 
-/** Where the instances' shared buckets are. */
+/** Storage of the shared buckets. */
 export interface RateStore {
   lease(
     bucket: BucketName,
@@ -30,28 +30,30 @@ export interface RateStore {
   ): Promise<{ granted: number; tokens: number }>;
 }
 
-/** What became of a request for tokens. */
+/** The result of a request for tokens. */
 export interface Verdict {
   isGranted: boolean;
-  /** What may be taken at once now. */
+  /** Tokens that remain. */
   remaining: number;
-  /** Seconds until the same can be taken, again where it was; 0 when it can be now. */
+  /** Seconds until the same cost is available again; 0: it is available now. */
   waitSeconds: number;
 }
 
 interface Bucket {
   name: BucketName;
   rate: Rate;
-  /** What this instance alone may grant: holds with and without the store. */
+  /** The limit of this instance alone; it holds with and without the store. */
   own: TokenBucket;
-  /** Taken in advance and not spent. */
+  /** Leased tokens that are not spent. */
   held: number;
   heldUntilMs: number;
-  /** What the shared bucket held when it was last asked; more than there is, once others have taken of it. */
+  /**
+   * Tokens in the shared bucket at the last request to it. An upper bound: other instances may have taken some since.
+   */
   shared: number;
   sharedAtMs: number;
   leasing: Promise<void> | undefined;
-  /** What the requests cost that wait for the shared bucket. */
+  /** Cost of the requests that wait for the shared bucket. */
   awaited: number;
 }
 
@@ -60,15 +62,15 @@ export interface RateLimiterOptions {
   /** Longest wait for the store, milliseconds of real time. */
   storeLimitMs: number;
   nowMs: () => number;
-  /** Called once for each pause that a failing store causes. */
+  /** Called once for each pause that a store failure causes. */
   onStoreFailure: (error: unknown) => void;
 }
 
 /**
- * Buckets that hold over all instances without a question to the database for each request: an instance takes a
- * twentieth of a bucket in advance and spends it here. All instances together grant, within any t seconds, at most
- * burst + t · quota/window and what each of n instances held at its beginning: n · burst/20. Without its store each
- * instance continues with a bucket of its own, of the full rate, which it keeps up all the time.
+ * Shared rate limits without a database query for each request: an instance leases a twentieth of a bucket in advance
+ * and spends it locally. Within any t seconds all instances together grant at most burst + t · quota/window, plus the
+ * leases of the n instances at the beginning: n · burst/20. When the store fails, each instance continues with a local
+ * bucket of the full rate, which it maintains at all times.
  */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
@@ -79,13 +81,13 @@ export class RateLimiter {
     this.#options = options;
   }
 
-  /** Takes `cost` out of a bucket: at once while the instance holds tokens, else after one question to the store. */
+  /** Takes `cost` from a bucket: synchronously while the instance holds tokens, else after one request to the store. */
   take(name: BucketName, rate: Rate, cost = 1): Verdict | Promise<Verdict> {
     const bucket = this.#bucketOf(name, rate);
     return this.#takeHere(bucket, cost) ?? this.#takeShared(bucket, cost);
   }
 
-  /** Puts back what was taken for something that did not happen. */
+  /** Returns the tokens of an action that did not happen. */
   giveBack(name: BucketName, rate: Rate, cost: number): void {
     const bucket = this.#bucketOf(name, rate);
     bucket.own.giveBack(cost);
@@ -113,7 +115,7 @@ export class RateLimiter {
     return bucket;
   }
 
-  /** Decides without the store; undefined where only the store can decide. */
+  /** Decides locally; undefined where only the store can decide. */
   #takeHere(bucket: Bucket, cost: number): Verdict | undefined {
     const nowMs = this.#options.nowMs();
     if (bucket.held > 0 && nowMs >= bucket.heldUntilMs) bucket.held = 0;
@@ -121,7 +123,7 @@ export class RateLimiter {
     if (bucket.held >= cost) {
       bucket.held -= cost;
       const verdict = this.#grant(bucket, cost, nowMs);
-      // Asked for in time, so that no request waits for it.
+      // The lease is renewed early, so that no request waits for it.
       if (bucket.held < leaseSize(bucket.rate) / 2 && this.#mayAsk(bucket, 1, nowMs))
         this.#lease(bucket, 1, 0);
       return verdict;
@@ -166,13 +168,19 @@ export class RateLimiter {
     };
   }
 
-  /** Whether the shared bucket can have what `cost` needs: what it held then and got since is the most it can have. */
+  /**
+   * Whether the shared bucket may hold the tokens that `cost` needs: its last known level plus the refill since is its
+   * maximum.
+   */
   #mayAsk(bucket: Bucket, cost: number, nowMs: number): boolean {
     if (nowMs < this.#storePausedUntilMs || bucket.leasing) return false;
     return sharedAt(bucket, nowMs) + bucket.held >= neededFor(bucket.rate, cost);
   }
 
-  /** Asks for what `cost` and those who wait need, or a lease; `returned` of what is held goes back with it. */
+  /**
+   * Leases tokens for `cost`, for waiting requests and for stock; returns `returned` of the held tokens to the shared
+   * bucket.
+   */
   #lease(bucket: Bucket, cost: number, returned: number): Promise<void> {
     const { rate } = bucket;
     const ask = { rate, cost, wanted: Math.max(cost, bucket.awaited, leaseSize(rate)), returned };

@@ -20,11 +20,11 @@ import { ClientAddresses } from './clientAddress.js';
 import { RateLimiter, type RateStore, STORE_LIMIT_MS, type Verdict } from './rateLimiter.js';
 import { noteConcurrency, noteRate, wholeSeconds } from './rateLimitFields.js';
 
-/** Addresses that are remembered: those that were here last. */
+/** Client addresses in the cache, by latest use. */
 const ADDRESSES_MAX = 20_000;
-/** How long an export or a run usually takes at least; a client that asks sooner asks in vain. */
+/** Retry-After of a refused export or run, seconds: the usual least duration of one. */
 const BUSY_RETRY_SECONDS = 5;
-/** The organization's bucket, beside those of its keys. */
+/** The subject of the organization's bucket; the other subjects are key ids. */
 const ORGANIZATION = 'organization';
 
 type RateName = {
@@ -32,12 +32,12 @@ type RateName = {
 }[keyof LimitRules];
 
 interface Policy {
-  /** As the RateLimit fields and problems name it. */
+  /** The policy's name in RateLimit fields and problems. */
   name: string;
   rate: RateName;
 }
 
-/** What a key's requests of a class are counted by. */
+/** The policy that counts a key's requests of each class. */
 const KEY_POLICIES: Record<Exclude<LimitClass, 'public' | RunKind>, Policy> = {
   read: { name: 'default', rate: 'reads' },
   export: { name: 'default', rate: 'reads' },
@@ -47,40 +47,40 @@ const KEY_POLICIES: Record<Exclude<LimitClass, 'public' | RunKind>, Policy> = {
 const ITEMS: Policy = { name: 'ingest-items', rate: 'ingestItems' };
 const PUBLIC: Policy = { name: 'public', rate: 'publicRequests' };
 const FAILED: Policy = { name: 'failed-authentication', rate: 'failedAuthentication' };
-/** Which setting says how many runs may be open. */
+/** The setting that limits the open runs of each kind. */
 const OPEN_MAX = { runs: 'openRunsMax', imports: 'openImportsMax', invoices: 'openInvoicesMax' } as const;
 const EXPORTS = 'exports';
 const DOCUMENTS = /^\/(?:openapi\.json|docs)(?:\/.*)?$/;
 
 export interface RequestLimitsOptions {
-  /** undefined: nothing is limited. */
+  /** undefined: no limits. */
   rules: LimitRules | undefined;
-  /** Proxies whose X-Forwarded-For is believed. */
+  /** Proxies whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   database: Database;
   metrics: Pick<
     Metrics,
     'rateLimited' | 'failedAuthentications' | 'rateStoreFailures' | 'requestsInFlight' | 'requestsShed'
   >;
-  /** Only grows. */
+  /** Monotonic clock, milliseconds. */
   nowMs: () => number;
-  /** How long a request waits for what the instances share; as the limiter has it when absent. */
+  /** Longest wait for the shared buckets, milliseconds; absent: the limiter's default. */
   storeLimitMs?: number | undefined;
-  /** Requests under way at once; as Admission has it when absent. */
+  /** Requests in progress at once; absent: Admission's default. */
   requestsMax?: Record<'ingest' | 'other', number> | undefined;
   onStoreFailure: (error: unknown) => void;
 }
 
-/** What was counted of a request that begins something. */
+/** What was counted for a request that starts a run or an export. */
 export interface Begun {
-  /** Under what its handler may begin a run; undefined: it begins none, or under no limit. */
+  /** The limit for a run that the handler starts; undefined: it starts none, or there is no limit. */
   runLimit: OpenRunLimit | undefined;
-  /** Called with the answer when the request is through, without one when it failed. */
+  /** Called with the answer at the end of the request; without one when the request failed. */
   finish(response?: EndpointResponse): void;
 }
 const NOTHING_BEGUN: Begun = { runLimit: undefined, finish: () => undefined };
 
-/** The limits of requests, as the steps of serving one ask for them. Each error is a LimitError, 429. */
+/** All limits of requests, one method for each step of serving a request. Each refusal is a LimitError, 429. */
 export class RequestLimits {
   readonly #options: RequestLimitsOptions;
   readonly #limiter: RateLimiter;
@@ -104,21 +104,21 @@ export class RequestLimits {
     this.#admission = new Admission(metrics, options.requestsMax);
   }
 
-  /** Lets a request in while there is room; without a key, what is public is counted by its address. */
+  /** Admits a request while there is room; requests to public paths are counted by client address. */
   admit(ctx: Context, next: () => Promise<unknown>): Promise<unknown> {
     this.#admission.enter(ctx);
     if (DOCUMENTS.test(ctx.path)) this.chargePublic(ctx);
     return next();
   }
 
-  /** Counts what a body that stores calls has become. Error: service_unavailable. */
+  /** Updates the bytes of a body that stores calls. Error: service_unavailable. */
   holdBody(ctx: Context, bytes: number): void {
     this.#admission.holdBody(ctx, bytes);
   }
 
   /**
-   * What a failed authentication is answered: the failure itself, and 429 once an address has failed too often. A valid
-   * key is never refused for what others behind its address do (docs/decisions/0031).
+   * The error of a failed authentication: the failure itself, or 429 once its address has failed too often. A valid key
+   * is never refused for failures of others behind its address (docs/decisions/0031).
    */
   afterFailedAuthentication(ctx: Context, error: unknown): unknown {
     const { rules, metrics } = this.#options;
@@ -130,12 +130,12 @@ export class RequestLimits {
     return refusal ?? error;
   }
 
-  /** Where a request comes from: an IPv4 address, or the /64 of an IPv6 one. */
+  /** The client's network: an IPv4 address, or the /64 of an IPv6 one. */
   networkOf(ctx: Context): string {
     return this.#addresses.networkOf(ctx.req);
   }
 
-  /** Counts a request without a key by its address. */
+  /** Counts a request without a key by its client address. */
   chargePublic(ctx: Context): void {
     const { rules } = this.#options;
     if (!rules) return;
@@ -155,7 +155,7 @@ export class RequestLimits {
     return refusalOf(policy.name, `${what} from this address: more than ${rateText(rate)}`, waitSeconds);
   }
 
-  /** Counts a request by its key, before anything of it is read. Awaits nothing while the instance holds tokens. */
+  /** Counts a request by its key, before its body is read. Synchronous while the instance holds tokens. */
   chargeKey(ctx: Context, caller: Caller, endpoint: Endpoint): void | Promise<void> {
     this.#admission.enterOrganization(ctx, caller.orgId);
     const { rules } = this.#options;
@@ -164,7 +164,9 @@ export class RequestLimits {
     return this.#charge(ctx, caller, KEY_POLICIES[isRunKind(limitClass) ? 'write' : limitClass], 1);
   }
 
-  /** Counts the items of a batch before any of them is stored. A batch larger than the whole limit passes a full one. */
+  /**
+   * Counts a batch's items before any is stored. A batch larger than the whole limit passes when its bucket is full.
+   */
   async chargeItems(ctx: Context, caller: Caller, count: number): Promise<void> {
     if (!this.#options.rules || count === 0) return;
     await this.#charge(ctx, caller, ITEMS, count);
@@ -185,7 +187,7 @@ export class RequestLimits {
   ): Judged | Promise<Judged> {
     const rate = (this.#options.rules as LimitRules)[policy.rate];
     const judge = (verdict: Verdict): Judged => {
-      // Items have no unit that the draft knows; only the refusal names them.
+      // The draft has no unit for items, so only a refusal names the items policy.
       if (policy !== ITEMS) noteRate(ctx, policy.name, rate, verdict);
       if (verdict.isGranted) return { isGranted: true, refusal: undefined };
       this.#options.metrics.rateLimited.inc({ class: policy.name });
@@ -198,9 +200,9 @@ export class RequestLimits {
   }
 
   /**
-   * Counts what an organization begins: a run, or an export, whose place is held until its answer has left or its client
-   * has. A run that may not be begun is refused where it would be stored, since one that is open may be answered all
-   * the same; what was not begun after all does not count.
+   * Counts a run or an export that an organization starts. An export's slot is held until its answer is sent or its
+   * client disconnects. A run over the limit is refused only when it would be stored, since an open run may be returned
+   * instead. Nothing is counted when no run or export was started.
    */
   async begin(ctx: Context, caller: Caller, endpoint: Endpoint): Promise<Begun> {
     const { rules } = this.#options;
@@ -241,7 +243,7 @@ function refuse({ refusal }: Judged): void {
   if (refusal) throw refusal;
 }
 
-/** Whether an answer says that something was begun: not what was there before, and no repeat of an earlier answer. */
+/** Whether an answer reports a new run or export, rather than an existing run or a repeat of an earlier answer. */
 function isBegun({ status, body, headers }: EndpointResponse): boolean {
   const isExisting =
     typeof body === 'object' && body !== null && 'existing' in body && body.existing === true;
@@ -253,7 +255,7 @@ function refusalOf(policy: string, sentence: string, waitSeconds: number): Limit
   return new LimitError([policy], `${sentence}; try again in ${seconds} s`, seconds);
 }
 
-/** `600 in 60 s`, with the burst where it is another. */
+/** A rate as text: `600 in 60 s`, with the burst where it differs from the quota. */
 function rateText({ quota, windowSeconds, burst }: Rate): string {
   return `${quota} in ${windowSeconds} s${burst === quota ? '' : `, ${burst} at once`}`;
 }

@@ -10,7 +10,7 @@ import { requestContext, requestIdFrom } from './requestContext.js';
 import { assertReadableHead } from './requestHead.js';
 import { setSecurityHeaders } from './securityHeaders.js';
 
-/** Wraps a request: id, context, log line, metrics, and the only writer of error bodies. */
+/** Wraps a request: id, context, log line, metrics. It is the only writer of error bodies. */
 export async function answer(
   ctx: Context,
   next: () => Promise<unknown>,
@@ -54,7 +54,7 @@ function writeProblem(ctx: Context, error: unknown, requestId: string, deps: Api
   else if (problem.status >= 503) deps.logger.warn({ err: error }, 'request refused for now');
   ctx.status = problem.status;
   if (problem.status === 401) ctx.set('WWW-Authenticate', 'Bearer realm="api", error="invalid_token"');
-  // The rest of the body is not waited for.
+  // Closes the connection instead of waiting for the rest of the body.
   if (problem.status === 408) ctx.set('Connection', 'close');
   if (problem.status === 415) ctx.set('Accept-Encoding', 'gzip, deflate');
   const retryAfter = error instanceof DomainError ? error.retryAfterSeconds : undefined;
@@ -64,12 +64,12 @@ function writeProblem(ctx: Context, error: unknown, requestId: string, deps: Api
   ctx.body = JSON.stringify(problem);
 }
 
-/** An entity tag with or without the mark of a weak one (RFC 9110, 8.8.3): the quoted part is what is compared. */
+/** An entity tag with or without the weak mark W/ (RFC 9110, 8.8.3); the quoted part is compared. */
 const TAGS = /(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
 /**
- * True when a client's copy is the current one: one of the tags in its If-None-Match is `etag`, compared as weak ones
- * are, or it names any (RFC 9110, 13.1.2). What is no list of tags matches nothing.
+ * Whether the client's copy is current: If-None-Match lists `etag` by weak comparison, or is `*` (RFC 9110, 13.1.2). A
+ * malformed list matches nothing.
  */
 export function matchesEntityTag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;

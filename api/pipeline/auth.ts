@@ -9,16 +9,16 @@ import { type AuthFailureReason, type AuthFailures, KeyUses } from '../../usecas
 import type { Caller, WorkspaceRule } from '../endpoint.js';
 import { requestContext } from './requestContext.js';
 
-/** How long a key's row is trusted without asking again: the backstop for a revocation. */
+/** Longest time for which a key's row is cached: the latest time at which a revocation takes effect. */
 const KEY_CACHE_MS = 5_000;
 const KEY_CACHE_ENTRIES = 10_000;
-/** The digest in place of a missing key's: no known text has it. */
+/** The digest that is compared when the key is unknown; no known text has it. */
 const NO_DIGEST = Buffer.alloc(32);
 
 const REFUSAL = 'a valid API key is needed: send the header Authorization: Bearer <key>';
 
 interface RememberedKey extends StoredKey {
-  /** How far the database's clock, which its times are written by, is ahead of this process's. */
+  /** How far the database's clock, which wrote the row's times, is ahead of this process's clock. */
   aheadMicros: bigint;
 }
 
@@ -27,18 +27,18 @@ interface ParsedToken {
   digest: Buffer;
 }
 
-/** Finds the caller of the Authorization header, with a short-lived cache in front of the keys table. */
+/** Authenticates the Authorization header, with a short-lived cache in front of the keys table. */
 export class Authenticator {
   readonly #database: Database;
   readonly #now: () => bigint;
   readonly #cache: LRUCache<string, RememberedKey>;
-  /** Grows with every change that is reported. */
+  /** Increases with every reported change of a key. */
   #generation = 0;
   readonly #parsed = new LRUCache<string, ParsedToken>({ max: KEY_CACHE_ENTRIES });
   readonly #uses: KeyUses;
   readonly #failures: AuthFailures;
 
-  /** `cacheMs`: another time for which a key's row is trusted. */
+  /** `cacheMs`: replaces KEY_CACHE_MS. */
   constructor(
     database: Database,
     now: () => bigint,
@@ -58,9 +58,8 @@ export class Authenticator {
   }
 
   /**
-   * The caller behind an Authorization header; `basic` also takes HTTP Basic with the key as the password.
-   * `addressOf` returns where the request comes from, for the audit log. Error: unauthenticated, the same for every
-   * cause.
+   * The caller of an Authorization header; `basic` also accepts HTTP Basic with the key as the password. `addressOf`
+   * returns the client address for the audit log. Error: unauthenticated, identical for every cause.
    */
   async authenticate(header: string | undefined, basic: boolean, addressOf?: () => string): Promise<Caller> {
     const token = readToken(header, basic);
@@ -83,7 +82,7 @@ export class Authenticator {
     };
   }
 
-  /** The key's id and the digest of its secret; remembered, since the same key comes with every request. */
+  /** The key's id and the digest of its secret; cached, since most requests repeat a key. */
   #parse(token: string): ParsedToken | undefined {
     const known = this.#parsed.get(token);
     if (known !== undefined) return known;
@@ -95,9 +94,9 @@ export class Authenticator {
   }
 
   /**
-   * The key with this id, and whether it knows the secret. A secret that the row at hand does not know is looked up
-   * again: it may be of a rotation a moment ago. So every refusal costs the same queries and comparisons, whether or not
-   * there is such a key.
+   * The key with this id, and whether the secret matches. A secret that does not match the cached row is checked
+   * against a fresh one, because the key may just have been rotated. Every refusal therefore costs the same queries and
+   * comparisons, whether or not the key exists.
    */
   async #findKeyOf(parsed: ParsedToken): Promise<{ key: RememberedKey | undefined; isKnown: boolean }> {
     const cached = this.#cache.get(parsed.keyId);
@@ -107,12 +106,15 @@ export class Authenticator {
     const askedMicros = this.#now();
     const found = await findKey(this.#database, parsed.keyId);
     const stored = found && { ...found, aheadMicros: aheadBy(found.readAtMicros, askedMicros, this.#now()) };
-    // A row that was read before a change must not outlive the report of it.
+    // A row that was read before a reported change must not enter the cache.
     if (stored && generation === this.#generation) this.#cache.set(stored.id, stored);
     return { key: stored, isKnown: this.#knows(stored, parsed.digest) };
   }
 
-  /** Whether a secret is the key's, or the one before it within its grace; the same work for a key that there is not. */
+  /**
+   * Whether the secret is the key's present one, or its previous one within the grace period. An unknown key costs the
+   * same comparisons.
+   */
   #knows(key: RememberedKey | undefined, digest: Buffer): boolean {
     const isCurrent = sameDigest(key?.secretHash ?? NO_DIGEST, digest);
     const isPrevious = sameDigest(key?.previous?.secretHash ?? NO_DIGEST, digest);
@@ -120,24 +122,27 @@ export class Authenticator {
     return isCurrent || (isPrevious && isWithinGrace);
   }
 
-  /** Takes back what is remembered of a key, or of all keys; a lookup under way is not remembered either. */
+  /** Drops one key, or all keys, from the cache; a lookup in progress is not cached either. */
   #forget(keyId?: string): void {
     this.#generation += 1;
     if (keyId === undefined) this.#cache.clear();
     else this.#cache.delete(keyId);
   }
 
-  /** Why a key that there is does not hold; undefined when it does. */
+  /** Why an existing key is refused; undefined: it is valid. */
   #failureOf(key: RememberedKey, isKnown: boolean): AuthFailureReason | undefined {
     if (!isKnown) return 'wrong_secret';
-    // At once, whatever any clock says.
+    // A revocation holds immediately, without comparing clocks.
     if (key.revokedAtMicros !== null) return 'revoked';
     if (key.expiresAtMicros === null) return undefined;
     return key.expiresAtMicros <= this.#now() + key.aheadMicros ? 'expired' : undefined;
   }
 }
 
-/** How far a clock is surely ahead that was read between two times of another; 0 where they may agree. */
+/**
+ * Least lead of one clock over another, from one reading between two readings of the other; negative: it is behind, 0:
+ * they may agree.
+ */
 function aheadBy(readMicros: bigint, fromMicros: bigint, toMicros: bigint): bigint {
   if (readMicros < fromMicros) return readMicros - fromMicros;
   return readMicros > toMicros ? readMicros - toMicros : 0n;
@@ -153,7 +158,7 @@ function readToken(header: string | undefined, basic: boolean): string | undefin
   return decoded.slice(decoded.indexOf(':') + 1);
 }
 
-/** Refuses a caller that lacks a scope. Error: forbidden, with the sentence that the specification has for admin. */
+/** Throws forbidden for a caller without the scope; for admin the message is the sentence of the specification. */
 export function assertScope(caller: Caller, scope: Scope): void {
   if (caller.allows(scope)) return;
   throw new DomainError(
@@ -162,14 +167,14 @@ export function assertScope(caller: Caller, scope: Scope): void {
   );
 }
 
-/** Refuses a caller that asks for payloads and may not read them. Error: forbidden. */
+/** Throws forbidden for a caller that requests payloads and may not read them. */
 export function assertPayloads(caller: Caller, includePayload: boolean | undefined): void {
   if (includePayload) assertScope(caller, 'payloads:read');
 }
 
 /**
- * Refuses a caller that lacks an endpoint's role or scope, or is bound to a workspace where the endpoint concerns the whole
- * organization. Error: forbidden.
+ * Throws forbidden for a caller that lacks the endpoint's role or scope, or whose workspace key calls an endpoint of
+ * the whole organization.
  */
 export function assertAllowed(
   caller: Caller,

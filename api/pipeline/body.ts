@@ -4,28 +4,34 @@ import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib'
 import { DomainError } from '../../domain/errors.js';
 import { parseJson } from '../../domain/parseJson.js';
 
-/** JSON bodies outside ingest. */
+/** Largest JSON body outside ingest, bytes. */
 export const JSON_BODY_BYTES_MAX = 1_048_576;
-/** What becomes of it at most when a body is inflated at once, which is quicker than a stream: some milliseconds. */
+/**
+ * Largest inflated size of a body that is inflated synchronously, which is faster than a stream; it takes some
+ * milliseconds.
+ */
 const SYNC_INFLATED_BYTES_MAX = 1_048_576;
-/** A longer body is not tried: it is likely to become too much. */
+/** Largest compressed size that is inflated synchronously: a longer body probably exceeds SYNC_INFLATED_BYTES_MAX. */
 const SYNC_INFLATE_BYTES_MAX = 262_144;
 
-/** How long a body may take that is read at once: who sends it slower holds a place that others need. */
+/** Longest time to receive a body, milliseconds: a slower sender holds a slot that others need. */
 export const BODY_TIME_MAX_MS = 60_000;
 
 type Encoding = 'identity' | 'gzip' | 'deflate';
 
-/** A request's body that has not been read. */
+/** A request's unread body. */
 export class IncomingBody {
-  /** Digest of what a streamed body says, set by what has read all of it; the bytes may say the same in other ways. */
+  /**
+   * Digest of a streamed body's content, set by its reader after the last byte. Different bytes can have the same
+   * content.
+   */
   contentDigest: string | undefined;
   readonly #request: IncomingMessage;
-  /** Asked once the whole body is there, before anything is made of it. */
+  /** Called after the whole body is received and before it is parsed. */
   readonly whenRead: () => Promise<void>;
   readonly #hold: (bytes: number) => void;
 
-  /** `hold` is called with how many bytes of it the memory holds, and throws where there is no room for them. */
+  /** `hold` receives the number of the body's bytes in memory, and throws when they exceed the limit. */
   constructor(
     request: IncomingMessage,
     { whenRead, hold }: { whenRead?: () => Promise<void>; hold?: (bytes: number) => void } = {},
@@ -35,7 +41,7 @@ export class IncomingBody {
     this.#hold = hold ?? (() => undefined);
   }
 
-  /** Media type in lower case without parameters; '' when the header is absent. */
+  /** Media type in lower case without parameters; '' without the header. */
   get mediaType(): string {
     return (this.#request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   }
@@ -44,7 +50,7 @@ export class IncomingBody {
     return this.#request.headers['content-type'] ?? '';
   }
 
-  /** Bytes on the wire as the client declared them; undefined for a chunked body. */
+  /** The declared Content-Length, bytes; undefined for a chunked body. */
   get declaredBytes(): number | undefined {
     const header = this.#request.headers['content-length'];
     return header === undefined ? undefined : Number(header);
@@ -55,14 +61,15 @@ export class IncomingBody {
     return this.#request.headers['transfer-encoding'] === undefined && !this.declaredBytes;
   }
 
-  /** The raw request stream, for bodies that are streamed through (multipart). */
+  /** The raw request stream, for streamed bodies (multipart). */
   get stream(): Readable {
     return this.#request;
   }
 
   /**
-   * The whole body, inflated. Errors: body_too_slow; payload_too_large beyond `maxBytes` on the wire or inflated;
-   * unsupported_media_type for an encoding other than gzip and deflate; invalid_encoding for broken compression; those of `whenRead` and `hold`.
+   * Reads and inflates the whole body. Errors: body_too_slow; payload_too_large beyond `maxBytes` as sent or inflated;
+   * unsupported_media_type for an encoding other than gzip and deflate; invalid_encoding for broken compression; those
+   * of `whenRead` and `hold`.
    */
   async bytes(maxBytes: number, timeMaxMs = BODY_TIME_MAX_MS): Promise<Buffer> {
     const encoding = readEncoding(this.#request.headers['content-encoding']);
@@ -104,8 +111,8 @@ function tooSlow(timeMaxMs: number): DomainError {
 }
 
 /**
- * Reads a stream into one buffer. On excess the rest is read and dropped, so that the client gets to read the answer
- * and its connection serves the next request.
+ * Reads a stream into one buffer. Excess data is read and dropped, so that the client reads the answer and its
+ * connection stays usable.
  */
 function collect(
   stream: Readable,
@@ -187,7 +194,7 @@ async function inflate(
   }
 }
 
-/** undefined where so much becomes of it that others would wait. */
+/** Inflates synchronously; undefined where the result is so large that other requests would wait. */
 function inflateAtOnce(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: number): Buffer | undefined {
   try {
     const limit = { maxOutputLength: Math.min(maxBytes, SYNC_INFLATED_BYTES_MAX) };
@@ -199,9 +206,9 @@ function inflateAtOnce(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: numb
 }
 
 /**
- * A JSON value of which every text can be stored: Postgres has neither NUL nor half of a surrogate pair. Ingest strips
- * such characters; what people enter by hand is refused instead, so that it is stored as it was sent. Errors as
- * parseJson, and invalid_body with the place.
+ * Parses JSON of which every text can be stored: Postgres stores neither NUL nor lone surrogates. Ingest strips these
+ * characters. Input of people is refused instead, so that the stored text equals the sent one. Errors: those of
+ * parseJson, and invalid_body with the path.
  */
 export function parseStorableJson(bytes: Buffer): unknown {
   const value = parseJson(bytes);
@@ -215,13 +222,15 @@ export function parseStorableJson(bytes: Buffer): unknown {
   throw new DomainError('invalid_body', `${field}: ${message}`, { issues: [{ in: 'body', field, message }] });
 }
 
-/** The one name that is no plain field of a JavaScript object: a schema of free names passes it over in silence. */
+/** The one field name that JavaScript objects treat specially; schemas with free names would drop it silently. */
 const PROTOTYPE = '__proto__';
 
-/** NUL, and a surrogate that is no half of a pair: with the flag u a pair is one character. */
+/** NUL, or a lone surrogate: with the flag u a pair is one character. */
 const UNSTORABLE = /[\0\ud800-\udfff]/u;
 
-/** Where the first text lies that cannot be stored, or the first field that nobody can mean. The depth of the value is bounded by assertJsonDepth. */
+/**
+ * Path of the first text that cannot be stored, or of the first field `__proto__`. assertJsonDepth bounds the depth.
+ */
 function findUnstorable(value: unknown, path: readonly string[]): readonly string[] | undefined {
   if (typeof value === 'string') return isStorable(value) ? undefined : path;
   if (typeof value !== 'object' || value === null) return undefined;

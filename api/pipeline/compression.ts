@@ -3,19 +3,19 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib';
 import type { Context } from 'koa';
 
-/** Smaller answers gain nothing. */
+/** Smallest compressed answer, bytes. */
 const BYTES_MIN = 1_024;
 const COMPRESSIBLE = /^(?:application\/(?:[a-z.]+\+)?(?:json|x-ndjson|javascript)|text\/)/;
 
-/** Quick settings: an answer of a megabyte must not hold up the others. */
+/** A fast level: an answer of a megabyte must not delay others. */
 const GZIP = { level: 4 };
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
 
 const compress = { gzip: promisify(gzip), br: promisify(brotliCompress) };
 
 /**
- * Compresses an answer of 1 KB or more, or one that is streamed, where the client asks for it. A stream that breaks
- * breaks the compressed one too: a client never sees a shortened body that looks whole.
+ * Compresses a streamed answer, or one of at least 1 KB, where the client accepts it. A failure of the source also
+ * fails the compressed stream, so that a truncated body never seems complete.
  */
 export async function compressAnswer(ctx: Context): Promise<void> {
   const { body } = ctx;
@@ -32,6 +32,6 @@ export async function compressAnswer(ctx: Context): Promise<void> {
     return;
   }
   const compressor = encoding === 'gzip' ? createGzip(GZIP) : createBrotliCompress(BROTLI);
-  // A failure of the source reaches the answer through the compressor, which it destroys.
+  // A failure of the source destroys the compressor, which fails the answer.
   ctx.body = pipeline(body as Readable, compressor, () => undefined);
 }

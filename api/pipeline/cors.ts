@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 
-/** What a page may send. Authorization is among them: a key goes in the header, never in a cookie. */
+/** Headers that a page may send. Authorization is included: a key is sent in this header, never in a cookie. */
 const REQUEST_HEADERS = [
   'Authorization',
   'Content-Encoding',
@@ -10,7 +10,7 @@ const REQUEST_HEADERS = [
   'Prefer',
   'X-Request-Id',
 ].join(', ');
-/** What a page may read besides the headers that it always may. */
+/** Response headers that a page may read besides those that CORS always permits. */
 const EXPOSED_HEADERS = [
   'Content-Disposition',
   'Deprecation',
@@ -25,16 +25,16 @@ const EXPOSED_HEADERS = [
   'X-Export-Snapshot',
   'X-Request-Id',
 ].join(', ');
-/** Browsers ask again after ten minutes. */
+/** Seconds for which browsers cache a preflight answer. */
 const PREFLIGHT_SECONDS = 600;
 
 /**
- * Lets pages of the listed origins read the answer; of no others, and never with cookies. An origin is compared as a
- * whole: `https://a.example` says nothing of its subdomains, and `null` cannot be listed.
+ * Permits pages of the listed origins to read the answer, always without cookies. Origins are compared whole:
+ * `https://a.example` does not include its subdomains, and `null` cannot be listed.
  */
 export function allowOrigin(ctx: Context, origins: ReadonlySet<string>): void {
   if (origins.size === 0) return;
-  // A shared cache must not hand one origin's answer to another, nor to those that send none.
+  // A shared cache must not return one origin's answer to another origin, or to a request without one.
   ctx.vary('Origin');
   const origin = ctx.headers.origin;
   if (origin === undefined || !origins.has(origin)) return;
@@ -42,7 +42,7 @@ export function allowOrigin(ctx: Context, origins: ReadonlySet<string>): void {
   ctx.set('Access-Control-Expose-Headers', EXPOSED_HEADERS);
 }
 
-/** Answers a browser's question before a request: which methods and headers this address takes from its page. */
+/** Answers a preflight request with the methods and headers that the path accepts from the page. */
 export function answerPreflight(
   ctx: Context,
   methods: readonly string[],

@@ -1,20 +1,20 @@
-/** The shortest time between the word that something goes and its end. */
+/** Least days between the deprecation and the sunset of an endpoint. */
 export const NOTICE_DAYS = 180;
 const MS_PER_DAY = 86_400_000;
 
-/** What is said of an endpoint that is to go. */
+/** Deprecation of an endpoint. */
 export interface Deprecation {
-  /** Since when it should no longer be used: a UTC date, YYYY-MM-DD. */
+  /** Date of deprecation in UTC, YYYY-MM-DD. */
   since: string;
-  /** When it stops answering: a UTC date at least 180 days later. */
+  /** Date in UTC on which the endpoint stops answering, at least 180 days after `since`. */
   sunset: string;
-  /** Where people read what to do: an absolute address, or a path of this service. */
+  /** Documentation of the migration: an absolute address, or a path of this service. */
   link: string;
-  /** What takes its place: a path of this service. */
+  /** The replacement: a path of this service. */
   successor?: string;
 }
 
-/** Headers in the documents, with what they say. */
+/** Descriptions of the headers in the OpenAPI document. */
 export const DEPRECATION_HEADER_DOCS: Readonly<Record<string, string>> = {
   Deprecation: 'Since when this should no longer be used: `@` and seconds since 1970 (RFC 9745)',
   Sunset: 'When this stops answering, an HTTP date (RFC 8594)',
@@ -23,7 +23,7 @@ export const DEPRECATION_HEADER_DOCS: Readonly<Record<string, string>> = {
 
 /**
  * Deprecation as a date of structured fields (RFC 9745, section 2.1), Sunset as an HTTP date (RFC 8594, section 3), and
- * links to what there is to read and to what takes its place (RFC 9745, section 3; RFC 5829).
+ * links to the documentation and the successor (RFC 9745, section 3; RFC 5829).
  */
 export function deprecationHeaders({ since, sunset, link, successor }: Deprecation): Record<string, string> {
   const links = [`<${link}>; rel="deprecation"; type="text/html"`];
@@ -35,7 +35,7 @@ export function deprecationHeaders({ since, sunset, link, successor }: Deprecati
   };
 }
 
-/** Milliseconds since 1970; NaN for what is no date. */
+/** Milliseconds since 1970; NaN for an invalid date. */
 function midnightOf(day: string): number {
   const millis = /^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
   return Number.isNaN(millis) || !new Date(millis).toISOString().startsWith(day) ? Number.NaN : millis;
@@ -44,8 +44,8 @@ function midnightOf(day: string): number {
 const ADDRESS = /^(?:https:\/\/|\/)[\x21\x23-\x3b\x3d\x3f-\x7e]+$/;
 
 /**
- * Refuses endpoints that go sooner than was promised, or whose headers could not be written. Throws TypeError with their
- * names, so that the service does not start.
+ * Throws TypeError with the names of endpoints whose notice is too short or whose headers would be invalid, so that the
+ * service does not start.
  */
 export function assertNotice(
   endpoints: readonly { operationId: string; deprecated?: Deprecation | undefined }[],

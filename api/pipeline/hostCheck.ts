@@ -2,18 +2,18 @@ import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import { DomainError } from '../../domain/errors.js';
 
-/** Orchestrators ask for it under whatever name or address they know; it reveals nothing. */
+/** Not checked: orchestrators request it under any name or address, and it reveals nothing. */
 const OPEN_PATH = '/healthz';
 
-/** The host names under which requests are answered, in lower case. */
+/** The host names that the service answers, in lower case. */
 export function hostNamesOf(baseUrl: string, allowedHosts: readonly string[]): ReadonlySet<string> {
   return new Set(['localhost', normalized(new URL(baseUrl).hostname), ...allowedHosts.map(normalized)]);
 }
 
 /**
- * Refuses a request whose Host header names another host: a page of a foreign site can point its own name at this
- * machine (DNS rebinding) and would then read answers as its own. IP literals pass, since no name can be pointed at
- * them, and so does HTTP/1.0 without a Host header, which no browser sends. Error: host_not_allowed.
+ * Refuses a request whose Host header names another host: a foreign site can point its name at this machine (DNS
+ * rebinding), and its page could then read answers as same-origin. IP literals pass, since no name can be pointed at
+ * them. HTTP/1.0 without a Host header passes, since no browser sends it. Error: host_not_allowed.
  */
 export function checkHost(ctx: Context, names: ReadonlySet<string>): void {
   if (ctx.path === OPEN_PATH) return;
@@ -32,7 +32,7 @@ export function checkHost(ctx: Context, names: ReadonlySet<string>): void {
   );
 }
 
-/** The name in `name`, `name:port`, `[address]` or `[address]:port`; undefined where it is none of these. */
+/** The name in `name`, `name:port`, `[address]` or `[address]:port`; undefined for any other form. */
 function nameOf(host: string): string | undefined {
   const [, bracketed, plain] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/@\s]+))(?::\d{1,5})?$/.exec(host) ?? [];
   if (bracketed !== undefined) return bracketed;

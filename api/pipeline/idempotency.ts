@@ -8,10 +8,10 @@ import { type Endpoint, type EndpointResponse, idempotencyOf, type Settle } from
 import { presentProblem, statusOf } from '../problem.js';
 import type { IncomingBody } from './body.js';
 
-/** Runs the handler with the handle that its statements go through. */
+/** Runs the handler with the database handle of its statements. */
 export type Run = (orgDb: OrgDb, settle: Settle) => Promise<EndpointResponse>;
 
-/** A request of an organization as far as repeats of it are concerned. */
+/** The parts of an organization's request that identify its repeats. */
 interface RepeatableRequest {
   endpoint: Endpoint;
   orgDb: OrgDb;
@@ -23,7 +23,7 @@ interface RepeatableRequest {
 }
 
 /**
- * The answer of a request: that of its handler, or the kept one where the header Idempotency-Key was answered before
+ * The answer of a request: the handler's, or the stored one where its Idempotency-Key was answered before
  * (docs/decisions/0032). Errors: invalid_idempotency_key, those of `answerOnce`, and the handler's.
  */
 export async function answerRequest(
@@ -60,7 +60,7 @@ function findStreamedFingerprint(words: RequestTexts, { contentDigest }: Incomin
   return contentDigest === undefined ? undefined : fingerprintOf({ ...words, content: contentDigest });
 }
 
-/** Throws TypeError for a stream: such an endpoint ignores the header. */
+/** The answer to store. Throws TypeError for a stream: endpoints that stream ignore the header. */
 function keptAnswerOf(response: EndpointResponse): KeptAnswer {
   const { status, headers = {}, body, content } = response;
   if (content) {
@@ -89,10 +89,10 @@ function answerAgain({ status, headers, type, text }: KeptAnswer): EndpointRespo
   return { status, headers: { ...headers, 'Idempotency-Replayed': 'true' }, ...content };
 }
 
-/** What a request says, apart from its headers: what makes a repeat the same request. */
+/** The content of a request without its headers; equal content makes a request a repeat. */
 export interface RequestTexts {
   method: string;
-  /** Of the endpoint, e.g. `/api/v1/events/{id}`. */
+  /** The endpoint's path, e.g. `/api/v1/events/{id}`. */
   path: string;
   params: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string>>;
@@ -102,8 +102,8 @@ export interface RequestTexts {
 }
 
 /**
- * sha256 over what a request says. A JSON body counts by its value, so that a client which writes the same object with
- * its names in another order still repeats itself.
+ * sha256 of a request's content. A JSON body is hashed by value, so that another order of field names is still a
+ * repeat.
  */
 export function fingerprintOf(words: RequestTexts): Buffer {
   const { method, path, params, query, mediaType, content } = words;
@@ -112,7 +112,7 @@ export function fingerprintOf(words: RequestTexts): Buffer {
     .digest();
 }
 
-/** JSON with the names of each object in one order. The depth is bounded by what parsed it. */
+/** JSON with sorted field names. The parser bounded the depth. */
 function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

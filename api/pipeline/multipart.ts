@@ -4,7 +4,7 @@ import busboy from 'busboy';
 import { DomainError, type ErrorCode, invalidField } from '../../domain/errors.js';
 import type { IncomingBody } from './body.js';
 
-/** Limits of one multipart body; the headers of a part have 16 KiB, which the parser keeps by itself. */
+/** Limits of one multipart body; the parser itself limits the headers of a part to 16 KiB. */
 const LIMITS = {
   files: 1,
   fields: 8,
@@ -12,17 +12,17 @@ const LIMITS = {
   fieldNameSize: 100,
   fieldSize: 4_096,
 } as const;
-/** What boundaries, part headers and fields may add to the file. */
+/** Most bytes that boundaries, part headers and fields add to the file. */
 const OVERHEAD_BYTES = 131_072;
 const FILENAME_CHARS_MAX = 255;
 
 const FILE_PLACE = 'the file belongs in the field "file"';
 
-/** The parser's types promise a name; a part may have none all the same. */
+/** The parser's types declare a name, but a part may lack one. */
 const isName = (name: string | undefined): name is string => name !== undefined && name !== '';
 const namelessPart = () => broken('a part has no name');
 
-/** A file as it was received, with the form's other fields. */
+/** A received file with the form's other fields. */
 export interface ReceivedFile {
   filename: string;
   sizeBytes: number;
@@ -31,23 +31,23 @@ export interface ReceivedFile {
   fields: Readonly<Record<string, string>>;
 }
 
-/** How a form's file is received. */
+/** How to receive a form's file. */
 export interface FileForm {
   maxBytes: number;
   chunkBytes: number;
-  /** What the file is, for sentences: `the bill`. */
+  /** The file's noun for messages: `the bill`. */
   what: string;
-  /** The error for a file without bytes. */
+  /** Error code of a file without bytes. */
   emptyCode: ErrorCode;
-  /** What to do about a file that is too large. */
+  /** Remedy in the message about a file that is too large. */
   tooLargeRemedy: string;
 }
 
 /**
- * Receives a form with exactly one file, in the field `file`, and hands its bytes to `store` in chunks of
- * `chunkBytes` (the last one shorter), in order, waiting for each. Other fields may precede or follow it.
- * Errors: unsupported_media_type; invalid_multipart for a broken form, a second file, too many parts;
- * missing_parameter without a file; payload_too_large beyond `maxBytes`. What `store` throws comes out as it is.
+ * Receives a form with exactly one file, in the field `file`. Passes its bytes to `store` in order, in chunks of
+ * `chunkBytes` (the last one shorter), and waits for each. Other fields may precede or follow the file. Errors:
+ * unsupported_media_type; invalid_multipart for a broken form, a second file, too many parts; missing_parameter without
+ * a file; payload_too_large beyond `maxBytes`. Errors of `store` are rethrown unchanged.
  */
 export async function receiveFile(
   incoming: IncomingBody,
@@ -105,15 +105,15 @@ export async function receiveFile(
   } catch (error) {
     incoming.stream.unpipe(form);
     form.destroy();
-    // The file's reader ends with the form; nobody waits for it any more.
+    // The file's reader ends with the form; its failure no longer matters.
     await stored?.catch(() => undefined);
-    // What still arrives is read and dropped, so that the client gets to read the answer.
+    // The rest is read and dropped, so that the client reads the answer.
     incoming.stream.resume();
     throw error;
   }
 }
 
-/** Digest of what a form says, however its parts are ordered and bounded. */
+/** Digest of a form's content, independent of the order and boundaries of its parts. */
 function digestOf(file: Omit<ReceivedFile, 'fields'>, fields: Readonly<Record<string, string>>): string {
   const told = [file.filename, file.sha256, Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))];
   return createHash('sha256').update(JSON.stringify(told)).digest('hex');
@@ -163,7 +163,7 @@ async function storeFile(
   return { filename: cleanName(filename), sizeBytes, sha256: hash.digest('hex') };
 }
 
-/** A name for people to recognise: the last part of a path, without control characters. It never names a file of ours. */
+/** A file name for display: the last part of a path, without control characters. Stored files never use it. */
 function cleanName(name: string | undefined): string {
   const last = (name ?? '').split(/[\\/]/).at(-1) ?? '';
   const clean = last.replace(/[^\x20-\x7e]/g, '').trim();

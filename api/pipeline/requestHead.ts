@@ -6,15 +6,15 @@ import { presentProblem } from '../problem.js';
 import { requestIdFrom } from './requestContext.js';
 import { SECURITY_HEADERS } from './securityHeaders.js';
 
-/** Longest address that is read. */
+/** Longest accepted address, bytes. */
 export const URL_BYTES_MAX = 8_192;
 
 const URL_TOO_LONG = `the address is longer than ${URL_BYTES_MAX} bytes; send long values in a body, or ask for less at once`;
 
-/** What is wrong with a head that is HTTP all the same. Errors uri_too_long, malformed_request. */
+/** Validates a head that Node's parser accepts. Errors: uri_too_long, malformed_request. */
 export function assertReadableHead(ctx: Context): void {
   if (Buffer.byteLength(ctx.url) > URL_BYTES_MAX) throw new DomainError('uri_too_long', URL_TOO_LONG);
-  // RFC 9112 3.2. An empty one is one.
+  // RFC 9112 3.2; an empty Host header is valid.
   if (ctx.req.httpVersion === '1.1' && ctx.req.headers.host === undefined) {
     ctx.set('Connection', 'close');
     throw new DomainError('malformed_request', 'the header Host is missing; HTTP/1.1 asks for it');
@@ -23,7 +23,7 @@ export function assertReadableHead(ctx: Context): void {
 
 const LENGTHS = 'the length of the body is not clear: send one Content-Length, or Transfer-Encoding: chunked';
 
-/** By the codes of Node's parser; any other is a request that is malformed somewhere. */
+/** Keyed by the error codes of Node's parser; every other code is a malformed request. */
 const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, sentence: string]>> = {
   HPE_HEADER_OVERFLOW: [
     'request_head_too_large',
@@ -58,7 +58,7 @@ const MALFORMED = ['malformed_request', 'the bytes are no request of HTTP/1.1'] 
 
 const REQUEST_LINE = /^[A-Z]+ ([^ \r\n]*)/;
 
-/** The answer to what the HTTP parser refuses: a problem like every other. */
+/** The answer to a request that the HTTP parser refuses: a problem like every other. */
 export function presentBrokenRequest({ code, bytes }: BrokenRequest, nowMillis = Date.now()): RawAnswer {
   const [, address = ''] = REQUEST_LINE.exec(bytes.toString('latin1')) ?? [];
   const [problemCode, sentence] =

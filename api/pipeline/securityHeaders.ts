@@ -1,11 +1,14 @@
 import type { Context } from 'koa';
 
-/** An answer of the API is data: nothing in it may load, run, be framed or be posted (OWASP REST security cheat sheet). */
+/**
+ * Answers of the API are data: nothing in them may load, run, be framed or post forms (OWASP REST security cheat
+ * sheet).
+ */
 const DATA_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * Asks browsers not to guess the answer's type, not to frame it, not to send its address to other sites, and not to
- * pass it to their pages. ASVS 5 3.4 and 3.5 ask for them; X-Frame-Options is for browsers that do not know
+ * Forbids browsers to guess the answer's type, to frame it, to send its address to other sites, and to share it with
+ * their pages. ASVS 5 3.4 and 3.5 require these headers; X-Frame-Options is for browsers that do not support
  * frame-ancestors.
  */
 export const SECURITY_HEADERS: readonly (readonly [string, string])[] = [
@@ -20,9 +23,9 @@ export const SECURITY_HEADERS: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Sets them; a handler may set its own over them, as the page of the documents does. Strict-Transport-Security goes only
- * with an answer that travels by TLS, as RFC 6797 7.2 has it: the service speaks plain HTTP, so the proxy in front says
- * so by X-Forwarded-Proto. A client that says so itself gains nothing: browsers ignore the header on plain HTTP.
+ * Sets the headers; a handler may override them, as the documentation page does. Strict-Transport-Security is sent only
+ * over TLS (RFC 6797 7.2): the service speaks plain HTTP, so the proxy reports TLS in X-Forwarded-Proto. A client that
+ * forges it gains nothing, because browsers ignore the header on plain HTTP.
  */
 export function setSecurityHeaders(ctx: Context, hstsMaxAgeSeconds: number): void {
   for (const [name, value] of SECURITY_HEADERS) ctx.res.setHeader(name, value);
@@ -30,7 +33,7 @@ export function setSecurityHeaders(ctx: Context, hstsMaxAgeSeconds: number): voi
 }
 
 function isTls({ req }: Context): boolean {
-  // Of several proxies the first one, which the client spoke to, comes first.
+  // With several proxies the first value is the one of the proxy that the client connected to.
   const [first = ''] = String(req.headers['x-forwarded-proto'] ?? '').split(',', 1);
   return first.trim().toLowerCase() === 'https';
 }

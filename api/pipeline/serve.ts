@@ -11,7 +11,7 @@ import { deprecationHeaders } from './deprecation.js';
 import { answerRequest, type RequestTexts } from './idempotency.js';
 import { requestContext } from './requestContext.js';
 
-/** One request from its key to its answer: who calls, whether it may, what it says, the handler, the answer. */
+/** Serves one request: authentication, authorization, validation, the handler, the answer. */
 export async function serve(
   ctx: RouterContext,
   endpoint: Endpoint,
@@ -80,24 +80,25 @@ export async function serve(
     try {
       await work();
     } catch (error) {
-      // What the request asked for is stored: it is answered. Others look for it by themselves, only later.
+      // The request's change is stored, so it is answered. The dispatcher and the caches find the change later without
+      // the notice.
       deps.logger.warn({ err: error }, 'what follows a stored change failed');
     }
   }
   send(ctx, endpoint, response, deps);
 }
 
-/** Whether the key may come as the password of HTTP Basic. */
+/** Whether the endpoint accepts the key as the password of HTTP Basic. */
 function takesBasic({ authSchemes }: Endpoint): boolean {
   return authSchemes?.includes('basic') ?? false;
 }
 
-/** A change of a key holds after this time, also for what it has begun: see docs/decisions/0028. */
+/** A change of a key takes effect after this time, also for requests in progress: see docs/decisions/0028. */
 const JUDGED_MS = 500;
 
 /**
- * Judges the key again, where a while has passed since it was: who has to wait for a body, or for a provider, must not
- * go by a key that was revoked meanwhile. A sender can make a body last for a minute. Errors: unauthenticated, forbidden.
+ * Authenticates the key again when the last check is older than JUDGED_MS: while a request waits for its body or a
+ * provider, its key may be revoked, and a sender can stretch a body to a minute. Errors: unauthenticated, forbidden.
  */
 function judgeAgain(
   ctx: RouterContext,
@@ -116,22 +117,22 @@ function judgeAgain(
 }
 
 interface ReadRequest {
-  /** As the handler takes them. */
+  /** Parsed values, for the handler. */
   valid: { query: unknown; params: unknown; body: unknown; incoming: IncomingBody };
-  /** As they were sent. */
+  /** The values as sent. */
   words: RequestTexts;
   incoming: IncomingBody;
 }
 
-/** What a request says, held against the endpoint's schemas. A body that the handler streams stays unread. */
+/** Parses a request by the endpoint's schemas. A body that the handler streams stays unread. */
 async function readRequest(
   ctx: RouterContext,
   endpoint: Endpoint,
   incoming: IncomingBody,
 ): Promise<ReadRequest> {
-  // Senders of calls may append anything to the address: unknown parameters are ignored there.
+  // Ingest ignores unknown query parameters: clients of calls may append any.
   const query = endpoint.query || endpoint.idempotency !== 'ignored' ? readQuery(ctx.querystring) : {};
-  // Absent where the address was found without the router: the same request by either way.
+  // Absent where a fixed path bypassed the router; both ways serve the same request.
   const { params = {} } = ctx as { params?: Record<string, string> };
   const valid = {
     query: endpoint.query ? validate(endpoint.query, query, 'query') : {},
@@ -142,7 +143,7 @@ async function readRequest(
   const body = json && validate(json.schema, sent, 'body');
   const { method, path } = endpoint;
   const { mediaType } = incoming;
-  // An empty body counts for nothing where the endpoint declares none.
+  // An empty body is ignored where the endpoint declares none.
   const content = endpoint.body ? sent : undefined;
   return {
     valid: { ...valid, body, incoming },
@@ -151,12 +152,12 @@ async function readRequest(
   };
 }
 
-/** The caller's rows and no others: its organization's, or those of its workspace's project. */
+/** The database handle of the caller: restricted to its organization, or to its workspace's project. */
 function handleOf(caller: Caller, deps: ApiDeps): OrgDb {
   return orgDbOf(deps, caller.orgId, caller.workspace?.projectId);
 }
 
-/** What every endpoint has that is not public. Throws TypeError where a public one asks for it. */
+/** Returns a value that every endpoint but the public ones has. Throws TypeError in a public one. */
 function known<T>(value: T | undefined, { operationId }: Endpoint): T {
   if (value === undefined)
     throw new TypeError(`${operationId} is public: it has no caller and no organization`);
@@ -165,7 +166,10 @@ function known<T>(value: T | undefined, { operationId }: Endpoint): T {
 
 const refuseToSettle: Settle = () => Promise.reject(new TypeError('a public endpoint stores nothing'));
 
-/** Aborts when the client goes away before it has its answer. Made when asked for: most requests end too soon to care. */
+/**
+ * Aborts when the client disconnects before the answer. Created on demand, because most requests end too soon to need
+ * it.
+ */
 function signalOf(ctx: RouterContext): AbortSignal {
   const abort = new AbortController();
   const end = () => {
@@ -181,7 +185,7 @@ function headerOf(ctx: RouterContext, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** The JSON value of a body; one that may be absent is `{}` where nothing was sent. */
+/** The JSON value of a body; `{}` where an optional body is absent. */
 async function readJsonBody(incoming: IncomingBody, isOptional: boolean): Promise<unknown> {
   if (isOptional && incoming.isAbsent) return {};
   const type = incoming.mediaType;
@@ -195,7 +199,7 @@ async function readJsonBody(incoming: IncomingBody, isOptional: boolean): Promis
   return isOptional && bytes.length === 0 ? {} : parseStorableJson(bytes);
 }
 
-/** An answer without a header that its endpoint declares is a bug. */
+/** Throws when an answer lacks a header that its endpoint declares. */
 function assertDeclaredHeaders({ operationId, responses }: Endpoint, response: EndpointResponse): void {
   const given = new Set(Object.keys(response.headers ?? {}).map((name) => name.toLowerCase()));
   const declared = Object.keys(responses[response.status]?.headers ?? {});
@@ -230,7 +234,7 @@ function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse
   ctx.body = JSON.stringify(response.body);
 }
 
-/** The address of the page after this one; undefined where the answer is no list or its last page. */
+/** The address of the next page; undefined where the answer is no list or the last page. */
 function nextPage(ctx: RouterContext, body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null || !('next_cursor' in body)) return undefined;
   if (typeof body.next_cursor !== 'string') return undefined;

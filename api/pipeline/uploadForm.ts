@@ -5,7 +5,7 @@ import type { ReceivedFile } from './multipart.js';
 
 const ACCOUNT_CHARS_MAX = 256;
 
-/** What the form of a provider's document says beside the file. */
+/** Fields of the upload form beside the file. */
 interface UploadForm {
   provider: Provider;
   account: string | null;
@@ -13,7 +13,7 @@ interface UploadForm {
   fxRate: string | null;
 }
 
-/** Checks the form's fields, which may have come after the file. Errors invalid_body, missing_parameter. */
+/** Validates the form's fields; they can follow the file. Errors: invalid_body, missing_parameter. */
 export function readUploadForm(
   { fields }: ReceivedFile,
   { known, issued }: { known: readonly string[]; issued: string },

@@ -21,30 +21,30 @@ import { acceptedResponse, acceptedRun } from './runWire.js';
 type Presented = { status_url: string };
 type Words = { operationId: string; summary: string; description?: string };
 
-/** A kind of run as the API shows it. */
+/** A kind of run in the API. */
 export interface RunResource<R extends Run, N extends { id: string }> {
   runs: OpenableRunTable<R, N>;
   tag: string;
   read: Access;
   write: Access;
-  /** Of the list; a run is at `${path}/{id}`. */
+  /** Path of the list; a run has `${path}/{id}`. */
   path: string;
   schema: z.ZodType;
   present(runs: R[], orgDb: OrgDb, isListed: boolean): Presented[] | Promise<Presented[]>;
-  /** What each run belongs to, whose id is in the path: a run's own is called run_id there. Error not_found. */
+  /** Finds the run's parent by the id in the path; the run's id is then called run_id. Error: not_found. */
   findParent?(orgDb: OrgDb, id: string): Promise<Record<string, string>>;
 }
 
 const PARAMS = z.object({ id: z.string() });
 const CHILD_PARAMS = z.object({ id: z.string(), run_id: z.string() });
 
-/** What starts a run, as a request has it. */
+/** How a request starts a run. */
 export interface StartedRun<R extends Run, N> extends RunOpening<N> {
-  /** What the audit log says of a new run. */
+  /** The audit log's record of a new run. */
   audit(run: R): { action: AuditAction; subject: AuditSubject; details: AuditDetails };
-  /** What else changes with a new run, in its transaction. */
+  /** Further changes in the new run's transaction. */
   opened?(inside: OrgDb): Promise<void>;
-  /** Why the run that is open is no answer; undefined where it is one. */
+  /** The error when the open run differs from the requested one; undefined: the open run is returned. */
   refuseOpen?(open: R): DomainError | undefined;
 }
 
@@ -104,7 +104,7 @@ async function presentOne<R extends Run>(
   return presented as Presented;
 }
 
-/** Runs, newest first; `filter` is by their properties: undefined leaves one out, null finds nothing. */
+/** Lists runs, newest first. `filter` is by their properties: undefined skips a property, null matches nothing. */
 export function listRunsEndpoint<
   R extends Run,
   N extends { id: string },

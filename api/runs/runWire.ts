@@ -8,12 +8,12 @@ import {
 } from '../../domain/runs/runKinds.js';
 import type { EndpointResponse, ResponseDoc } from '../endpoint.js';
 
-/** How long a client should wait before it asks again. */
+/** Seconds between two polls of a client. */
 const RUN_RETRY_AFTER_SECONDS = 2;
 
 export const runStatusSchema = z.enum(RUN_STATUSES);
 
-/** How far a run is: units of its own kind, and whole percent. */
+/** Progress of a run: units of its kind, and whole percent. */
 export const progressSchema = z.strictObject({
   stage: z.string().meta({ description: 'What it is doing; the status once that is final' }),
   done: z.int().min(0),
@@ -25,7 +25,7 @@ export const progressSchema = z.strictObject({
     .meta({ description: '100 only once it has succeeded, or succeeded in part' }),
 });
 
-/** Why a run ended without its whole result. */
+/** Why a run ended without its complete result. */
 export const runErrorSchema = z.strictObject({ code: z.string(), message: z.string() }).nullable();
 
 export function presentProgress(run: {
@@ -49,7 +49,7 @@ export function presentRunError(
   return code === null ? null : { code, message: message ?? code };
 }
 
-/** How every run's answer ends; `existing` says when a run is answered that was there before. */
+/** Last fields of every run's answer; `existing` documents when an existing run is returned. */
 export function runEndFields(existing: string) {
   return {
     error: runErrorSchema,
@@ -84,7 +84,7 @@ export function presentRunEnd(
   };
 }
 
-/** The documented answer of whatever starts or stops a run. */
+/** The documented answer of an endpoint that starts or stops a run. */
 export function acceptedResponse(schema: z.ZodType): Record<number, ResponseDoc> {
   return {
     202: {
@@ -95,7 +95,7 @@ export function acceptedResponse(schema: z.ZodType): Record<number, ResponseDoc>
   };
 }
 
-/** 202 with the run as it is presented and where to ask for it; `existing`: it was there before. */
+/** 202 with the presented run and the address to poll; `existing`: the run was not started by this request. */
 export function acceptedRun(presented: { status_url: string }, existing: boolean): EndpointResponse {
   return {
     status: 202,

@@ -5,7 +5,7 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { UsageBooks } from '../../usecases/usage/usage.js';
 import { instantParameter } from '../query.js';
 
-/** Totals as of a time: what the parameter asks for, and what the answers say of it. */
+/** Totals as of a time: the parameter and the fields of the answer. */
 export const asOfParameter = instantParameter.optional().meta({
   type: 'string',
   description:
@@ -32,7 +32,7 @@ export const asOfFields = {
     }),
 };
 
-/** What an answer says about the view that it has. */
+/** The fields that describe an answer's as-of time. */
 export function presentAsOf(
   { view, adjustments }: Pick<UsageBooks, 'adjustments'> & { view: UsageView },
   nowMicros: bigint,

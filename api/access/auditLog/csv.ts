@@ -17,7 +17,7 @@ const CSV_HEADER = [
   'hash',
 ];
 
-/** One row for each record; the details as the JSON text that the hash is over. */
+/** Writes one row for each record; the details are the JSON text that the record's hash covers. */
 export function writeAuditLogCsv(records: readonly ListedAuditRecord[]): string {
   return writeCsv(
     CSV_HEADER,

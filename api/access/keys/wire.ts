@@ -17,7 +17,7 @@ export const KEYS_PATH = '/api/v1/keys';
 
 const SCOPES_RULE = `must be a list of scopes, out of ${SCOPES.join(', ')}`;
 const SCOPE_RULE = `must be one of ${SCOPES.join(', ')}`;
-/** In the order in which they are listed, each once. */
+/** Key scopes without repeats, in the order of the list of scopes. */
 const scopesField = z
   .array(z.enum(SCOPES, { error: SCOPE_RULE }), { error: SCOPES_RULE })
   .min(1, { error: 'must name at least one; null: all that the role holds' })
@@ -31,7 +31,7 @@ const expiryField = momentField(
 );
 
 const WORKSPACE_RULE = 'must be the id of a workspace, wsp_…';
-/** A workspace's public id as its uuid. */
+/** A workspace's public id; parsed to its uuid. */
 const workspaceField = z
   .string({ error: WORKSPACE_RULE })
   .transform((id, context): string => {

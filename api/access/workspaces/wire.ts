@@ -8,7 +8,7 @@ import { booleanParameter, filterParameter, nameField } from '../../query.js';
 
 export const WORKSPACES_PATH = '/api/v1/workspaces';
 
-/** As calls carry it: what ingest would change of it could never be found again. */
+/** A project id as events store it. Text that ingest would change is refused, because it could never match a call. */
 const projectField = z
   .string()
   .min(1, { error: 'must not be empty' })

@@ -39,7 +39,7 @@ import {
   updateConnectionBody,
 } from './wire.js';
 
-/** What may go wrong at a provider while a request waits for it. */
+/** Problems of a request that waits for a provider's answer. */
 const PROVIDER_PROBLEMS = [
   'provider_unavailable',
   'provider_rate_limited',

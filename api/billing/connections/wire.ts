@@ -157,7 +157,7 @@ const scope = z.strictObject({
   accounts: parts.optional().meta({ description: 'AWS: ids of linked accounts' }),
 });
 
-/** Azure names what is read by the path of its resource manager. */
+/** An Azure scope: the Azure Resource Manager path of what the connection reads. */
 const azureScope = z
   .string()
   .trim()
@@ -267,7 +267,7 @@ export const testResponse = z
   })
   .meta({ id: 'BillingConnectionTest' });
 
-/** Settings as a connection keeps them: without what was not given. */
+/** The connection settings to store, without the fields that the request omitted. */
 export function settingsOf(given: z.output<typeof settings>): ConnectionSettings {
   const account = {
     ...(given.account === undefined ? {} : { account: given.account }),

@@ -7,7 +7,7 @@ import { offsetParameters, pageFields } from '../../paging.js';
 import { filterParameter, instantParameter, withDefault, wordParameter } from '../../query.js';
 
 export const COVERAGE_GROUPS = ['provider', 'account', 'model', 'key', 'day'] as const;
-/** The longest window of one answer, in days. */
+/** Longest window of one answer, in days. */
 export const COVERAGE_DAYS_MAX = 366;
 
 export const coverageQuery = z.object({
@@ -87,7 +87,7 @@ export const coverageResponse = z.strictObject({
   totals: z.strictObject(figureFields).meta({ description: 'Of all groups, not of the page' }),
 });
 
-/** What is asked by: a group's figures, with the tokens' share unknown where keys are not distinguished. */
+/** A group's figures; the token share is null where the bills do not distinguish keys. */
 export function presentFigures(days: number, figures: CoverageFigures) {
   return {
     days,
@@ -119,7 +119,7 @@ function presentCoverageGroup(group: CoverageGroup): z.output<typeof groupSchema
   };
 }
 
-/** All of an answer but its page. */
+/** The whole answer except its page of groups. */
 export function presentCoverage(
   groupBy: (typeof COVERAGE_GROUPS)[number],
   window: { fromDay: string; toDay: string },

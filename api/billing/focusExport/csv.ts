@@ -6,10 +6,10 @@ import {
 import { publicId } from '../../../domain/ids.js';
 import { type CsvCell, writeCsvRow } from '../../csv.js';
 
-/** Ids of ours leave as public ones. */
+/** Columns whose uuids are written as public ids, with the prefix of each. */
 const PUBLIC: Readonly<Record<string, 'fnd' | 'dsp'>> = { x_FindingId: 'fnd', x_DisputeId: 'dsp' };
 
-/** The header, then the rows of each provider's day as it is read. */
+/** Writes the header, then the rows of each provider and day as they are read. */
 export async function* writeFocusCsv(
   version: FocusExportVersion,
   days: AsyncIterable<readonly FocusRecord[]>,

@@ -24,9 +24,9 @@ import {
   presentImport,
 } from './wire.js';
 
-/** Largest bill. */
+/** Largest uploaded bill, bytes. */
 export const IMPORT_BYTES_MAX = 1_610_612_736;
-/** Uploads of this process at once: each holds a connection for as long as it takes. */
+/** Uploads that one process accepts at once: each holds a database connection until it ends. */
 export const UPLOADS_MAX = 2;
 const FILE: FileForm = {
   maxBytes: IMPORT_BYTES_MAX,
@@ -74,7 +74,7 @@ const createImport = routes.post(IMPORTS_PATH, {
   },
 });
 
-/** Error service_unavailable while as many bills are being uploaded as this process takes. */
+/** Runs `work` in a free upload slot. Error: service_unavailable when all UPLOADS_MAX slots are taken. */
 async function inUploadPlace<T>(work: () => Promise<T>): Promise<T> {
   if (uploads >= UPLOADS_MAX)
     throw new DomainError('service_unavailable', 'other bills are being uploaded; try again in a moment', {
@@ -88,7 +88,7 @@ async function inUploadPlace<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Checks the form's fields, which may have come after the file. */
+/** Validates the form's fields. They can follow the file, so this runs once the form is read. */
 function describeUpload(received: ReceivedFile): UploadedBill {
   const { provider, account, fxRate } = readUploadForm(received, { known: FORM_FIELDS, issued: 'the bill' });
   const { format } = received.fields;

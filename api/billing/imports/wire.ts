@@ -17,7 +17,7 @@ import {
 
 export const IMPORTS_PATH = '/api/v1/billing-imports';
 
-/** The form of an upload, for the documents; the handler reads it as it streams. */
+/** The upload form as documented; the handler parses it while it streams. */
 export const importForm = z
   .strictObject({
     file: z.string().meta({

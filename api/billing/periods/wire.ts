@@ -9,7 +9,7 @@ import { offsetParameters, pageFields } from '../../paging.js';
 
 export const PERIODS_PATH = '/api/v1/periods';
 
-/** Restated days that one answer lists; the sums take all. */
+/** Restated days that one answer lists; the sums include every restated day. */
 const RESTATED_MAX = 1_000;
 
 export const periodParams = z.object({
@@ -136,7 +136,7 @@ const NOTHING: UsageMeasures = {
   unpriced: 0,
 };
 
-/** The sum of some sums. */
+/** Adds usage measures. */
 export function addMeasures(all: Iterable<UsageMeasures>): UsageMeasures {
   const sum = { ...NOTHING };
   for (const one of all) {

@@ -16,7 +16,7 @@ import {
 
 const PROVIDER_KEYS_PATH = '/api/v1/provider-keys';
 const SUSPECTS_MAX = 200;
-/** Days of bills that are looked through unless the caller says otherwise. */
+/** Days of bills that are searched by default. */
 const SUSPECT_DAYS = 90;
 
 const routes = endpointGroup({
@@ -46,7 +46,7 @@ routes.get(PROVIDER_KEYS_PATH, {
   },
 });
 
-/** Half-open days. Error invalid_range. */
+/** The searched days, half-open. Error: invalid_range. */
 function suspectDays({ since, until }: z.output<typeof listProviderKeysQuery>, nowMicros: bigint) {
   windowOf(since, until, ['since', 'until']);
   const { fromDay, toDay } = lastDays(SUSPECT_DAYS, until ? exclusiveEnd(until) - 1n : nowMicros);

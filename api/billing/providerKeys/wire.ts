@@ -12,7 +12,7 @@ import { findProvider, PROVIDERS } from '../../../domain/providers.js';
 import { offsetParameters, pageFields, pageOf } from '../../paging.js';
 import { filterParameter, instantParameter, momentField } from '../../query.js';
 
-/** Entries of one request. */
+/** Most entries of one request. */
 const ITEMS_MAX = 1_000;
 
 const text = (max: number) =>

@@ -101,7 +101,7 @@ const UNAVAILABLE =
 
 type MoveRequest = EndpointRequest<unknown, { id: string }, unknown>;
 
-/** Moves a claim and answers with it as the move has left it. */
+/** Moves a claim and answers with the moved claim. */
 async function answerMove(
   operationId: string,
   request: MoveRequest,
@@ -148,7 +148,7 @@ const setClaimStatus = routes.patch(`${CLAIMS_PATH}/{id}/status`, {
   },
 });
 
-/** Keys that may write claims merge and discard drafts; only admins make a claim of chosen disputes. */
+/** The scope claims:write permits merging and discarding drafts; only admins may build a claim from chosen disputes. */
 const CLAIM_WRITE = { scope: 'claims:write', workspace: 'refused' } as const;
 
 const createClaimEndpoint = routes.post(CLAIMS_PATH, {
@@ -211,7 +211,7 @@ const discardClaimEndpoint = routes.delete(`${CLAIMS_PATH}/{id}`, {
   },
 });
 
-/** Error not_found. */
+/** The uuid in a claim's public id at place `at` of a list. Error: not_found. */
 function uuidInList(id: string, at: number): string {
   const uuid = findUuid('dsp', id);
   if (uuid === undefined)
@@ -219,7 +219,7 @@ function uuidInList(id: string, at: number): string {
   return uuid;
 }
 
-/** Nothing is moved by it, so it asks for no more than putting drafts in order. */
+/** Snoozing changes no claim's status, so it requires no more than sorting drafts. */
 const snoozeClaimEndpoint = routes.post(SNOOZE_PATH, {
   operationId: 'snoozeClaim',
   tag: 'Claims',
@@ -258,7 +258,7 @@ const rejectCreditEndpoint = routes.post(`${CLAIMS_PATH}/{id}/credits/{credit_id
   },
 });
 
-/** Error not_found. */
+/** The uuid in a credit's public id. Error: not_found. */
 function uuidOfCredit(id: string): string {
   const uuid = findUuid('crd', id);
   if (uuid === undefined)
@@ -274,7 +274,7 @@ const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =
     tag: 'Claims',
     summary: 'The text of a support ticket for an escalated claim',
     description: 'Drafted on every request from present data; nothing is stored and nothing is sent.',
-    // A POST writes to the audit log, so it needs more than the right to read.
+    // A POST writes to the audit log, so it requires more than the scope to read.
     access: method === 'post' ? { scope: 'claims:write', workspace: 'refused' } : CLAIM_READ,
     params: claimParams,
     responses: { 200: { description: 'The draft', schema: ticketSchema } },
@@ -287,7 +287,7 @@ const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =
     },
   });
 
-/** One form of a claim's evidence, as it is downloaded. */
+/** One downloadable form of a claim's evidence. */
 interface EvidenceForm extends Pick<Endpoint, 'operationId' | 'summary' | 'description' | 'problems'> {
   extension: string;
   answer: ResponseDoc;

@@ -22,7 +22,7 @@ import { filterParameter, wordParameter } from '../../query.js';
 
 export const CLAIMS_PATH = '/api/v1/claims';
 
-/** Who reads claims, and who files them and records what the provider answers. */
+/** Access to read claims, and to file them and record the provider's answers. */
 export const CLAIM_READ = { scope: 'claims:read', workspace: 'refused' } as const;
 export const CLAIM_ADMIN = { scope: 'claims:write', role: 'admin', workspace: 'refused' } as const;
 
@@ -99,7 +99,7 @@ const ticketRule = 'must be the provider’s reference, 1 to 256 characters';
 const reasonRule = 'must say why the provider refused, in 1 to 4000 characters';
 const centsRule = 'must be a whole number of cents above 0';
 
-/** What a status needs beside it. */
+/** The fields that a move to each status requires. */
 const NEEDED = {
   denial_reason: 'denialReason',
   violation_type: 'violationType',
@@ -148,7 +148,7 @@ export const moveBody = z
       });
   });
 
-/** What a request says of a move, absent and null being the same. */
+/** The fields of a move; an absent field and null mean the same. */
 export function fieldsOf(body: z.output<typeof moveBody>): MoveFields {
   return {
     denialReason: body.denial_reason ?? null,
@@ -160,12 +160,12 @@ export function fieldsOf(body: z.output<typeof moveBody>): MoveFields {
 
 const listedClaimSchema = z.strictObject(claimFields).meta({ id: 'ListedClaim' });
 
-/** The move that a credit asks for. */
+/** The move that the API proposes for a credit. */
 const creditMoveSchema = z
   .strictObject({ status: z.enum(['credit_issued', 'partial']), credit_issued_cents: z.int() })
   .meta({ id: 'ClaimCreditMove', description: 'What PATCH …/status takes to say that it is the answer' });
 
-/** A credit with what may be done about it. */
+/** A credit and the moves that it permits. */
 const creditSchema = z
   .strictObject({
     id: z.string(),
@@ -407,7 +407,7 @@ export function presentTicket(
 
 export const EVIDENCE_PATH = `${CLAIMS_PATH}/{id}/evidence`;
 
-/** What a file of a claim's evidence is called where it is saved. */
+/** The Content-Disposition header of a downloaded evidence file. */
 export const attached = (id: string, extension: string): Record<string, string> => ({
   'Content-Disposition': `attachment; filename="${publicId('clm', id)}-evidence.${extension}"`,
 });

@@ -22,7 +22,7 @@ const COLUMNS: readonly (readonly [name: string, cell: (dispute: ExportedDispute
   ['resolved_at', ({ resolvedAtMicros }) => isoOrNull(resolvedAtMicros)],
 ];
 
-/** The header, then the rows of each page as it is read; the first one was read before. */
+/** Writes the header, then the rows of each page as it is read; the caller has read the first page. */
 export async function* writeDisputesCsv(
   first: IteratorResult<ExportedDispute[], unknown>,
   rest: AsyncGenerator<ExportedDispute[]>,

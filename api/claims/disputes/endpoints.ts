@@ -66,7 +66,8 @@ const exportDisputes = routes.get(`${DISPUTES_PATH}/export`, {
   responses: { 200: { description: 'The disputes', contentType: 'text/csv' } },
   async handle({ query, orgDb, signal }, deps) {
     const pages = streamDisputes(orgDb, query.status);
-    // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
+    // The first page is read before the answer begins, so that an unreachable database is an ordinary 503 and not a
+    // broken transfer.
     const first = await pages.next();
     const data = Readable.from(writeDisputesCsv(first, pages, signal));
     return {
@@ -77,7 +78,7 @@ const exportDisputes = routes.get(`${DISPUTES_PATH}/export`, {
   },
 });
 
-/** The same by every method that somebody may try. */
+/** POST, PATCH and PUT resolve a dispute in the same way, since clients try each of them. */
 const METHODS = {
   post: 'resolveDispute',
   patch: 'resolveDisputeByPatch',
@@ -110,7 +111,7 @@ const resolveEndpoints: readonly Endpoint[] = [resolveBy('post'), resolveBy('pat
 
 export const disputeEndpoints: readonly Endpoint[] = [
   listDisputesEndpoint,
-  // Before the disputes by their ids: it is none.
+  // The fixed path …/export precedes …/{id}, so that `export` is not read as a dispute's id.
   exportDisputes,
   getDisputeEndpoint,
   ...resolveEndpoints,

@@ -30,7 +30,7 @@ export const exportDisputesQuery = z.object({ status: wordParameter(DISPUTE_STAT
 
 const RESOLUTION_CHARS_MAX = 64;
 const NOTES_CHARS_MAX = 4_000;
-/** What disputes mostly end with; another word is taken too. */
+/** Suggested resolutions; any other word is accepted too. */
 const USUAL_RESOLUTIONS = [
   'credit_received',
   'credit_partial',

@@ -36,7 +36,7 @@ const amountParameter = z
   .regex(/^\d{1,9}(\.\d{1,12})?$/, { error: AMOUNT_RULE })
   .transform((text): Pico => parseScaled(text, PICO_DIGITS) ?? 0n)
   .meta({
-    // The parameter is the text of a number; the documents show the number.
+    // The query parameter is a number as text; the OpenAPI document shows a number.
     override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
       delete jsonSchema.pattern;
       Object.assign(jsonSchema, { type: 'number', minimum: 0, maximum: 999_999_999 });
@@ -153,7 +153,9 @@ export function presentReviewItem(finding: StoredFinding): ReviewItem {
   };
 }
 
-/** Calls that broke a policy: someone reviews their alerts, so there is nothing to confirm or to dismiss. */
+/**
+ * Calls that broke a policy. People review the alerts themselves, so the item can be neither confirmed nor dismissed.
+ */
 function presentPolicyItem(policy: BrokenPolicy): ReviewItem {
   const alerts = new URLSearchParams({ kind: 'policy', policy_type: policy.policyType, status: 'open' });
   const unknown =

@@ -87,7 +87,7 @@ const ownPriceSchema = z.strictObject({
   ),
 });
 
-/** The sum behind an event's cost. */
+/** The calculation of an event's cost. */
 export const callCostResponse = z
   .strictObject({
     event_id: z.string(),
@@ -125,7 +125,7 @@ export const callCostResponse = z
   })
   .meta({ id: 'CallCost' });
 
-/** A stored event as the pricing rules take it. */
+/** Converts a stored event to the input of the pricing rules. */
 export function callOfEvent(event: StoredEvent): CallToPrice {
   return {
     biller: event.billedBy as Biller,
@@ -151,9 +151,9 @@ export function callOfEvent(event: StoredEvent): CallToPrice {
   };
 }
 
-/** The sum behind an event's cost by the prices of `book`, as the wire shows it. */
+/** The calculation of an event's cost by the prices of `book`, as the API shows it. */
 export function presentCallCost(event: StoredEvent, book: PriceBook, nowMicros: bigint) {
-  // A call that was never made has no sum; its counts say what it would have been.
+  // A blocked call has no cost; its counts are estimates of the call that was not made.
   const isBlocked = event.status === 'blocked';
   const outcome = isBlocked ? ({ reason: 'blocked' } as const) : explainCall(book, callOfEvent(event));
   const explanation = 'reason' in outcome ? undefined : outcome;

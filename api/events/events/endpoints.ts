@@ -26,12 +26,12 @@ import {
   writeEventLine,
 } from './wire.js';
 
-/** Where the newest events are looked for first: two or three of the monthly partitions. */
+/** The newest events are searched first in the last 35 days, which touch two or three monthly partitions. */
 const RECENT_DAYS = 35n;
 /** Longest window of one export: a leap year. */
 export const EXPORT_DAYS_MAX = 366n;
 
-/** How the calls were chosen whose payloads were read, without the labels that were looked for. */
+/** The audit log's details of a payload read: the filters, without the values of the labels. */
 function readDetails(query: z.output<typeof listEventsQuery>, count: number): AuditDetails {
   const { since, until, limit: _limit, offset: _offset, include_payload: _asked, ...rest } = query;
   const filters = Object.entries(rest).filter(([, value]) => value !== undefined && value !== false);
@@ -59,9 +59,9 @@ function filterOf(query: z.output<typeof listEventsQuery>): EventFilter {
 
 type ExportQuery = z.output<typeof exportEventsQuery>;
 
-/** Half-open. Errors: invalid_range, export_window_too_large. */
+/** The half-open export window. Errors: invalid_range, export_window_too_large. */
 function exportWindowOf({ start, end }: ExportQuery): { fromMicros: bigint; toMicros: bigint } {
-  // A date as the end means the end of that day, so one day's export names it twice.
+  // A date as the end means the end of that day, so an export of one day has equal dates.
   if (exclusiveEnd(end) - 1n <= start.micros)
     throw new DomainError('invalid_range', 'end must lie after start', {
       issues: [{ in: 'query', field: 'end', message: 'must lie after start' }],

@@ -12,7 +12,7 @@ const json = z.unknown();
 const label = z.string().nullable();
 const tokens = z.int().min(0);
 
-/** A call in the API; docs/ingest.md explains its fields. */
+/** An event in the API; docs/ingest.md explains its fields. */
 export const eventSchema = z
   .strictObject({
     id: z.string().meta({ example: 'evt_0199f3a2c4d57e3a8f00112233445566' }),
@@ -69,7 +69,7 @@ export const eventSchema = z
 
 export type EventWire = z.output<typeof eventSchema>;
 
-/** Payload and `_service` block as one object: the block has a column of its own so that it can be read alone. */
+/** Joins payload and `_service` block in one object; the block has a separate column so that it can be read alone. */
 function presentPayload(payload: Json | null, service: Json | null): Json | null {
   if (service === null) return payload;
   if (payload !== null && typeof payload === 'object' && !Array.isArray(payload))
@@ -77,7 +77,7 @@ function presentPayload(payload: Json | null, service: Json | null): Json | null
   return payload === null ? { _service: service } : { body: payload, _service: service };
 }
 
-/** One event read by its id also shows what it cost before it was priced again. */
+/** A single event; it also shows the cost before re-pricing. */
 export const oneEventSchema = eventSchema
   .extend({
     former_prices: z
@@ -164,13 +164,13 @@ function presentEvent(event: StoredEvent): EventWire {
 
 type TextWriter = (text: string) => string;
 
-/** Stored texts are printable ASCII, tabs and line breaks: anything but plain characters takes the slow way. */
+/** Matches texts that need JSON escaping. Stored texts are printable ASCII, tabs and line breaks. */
 const UNPLAIN = /[^ !#-[\]-~]/;
 const asText: TextWriter = (text) => (UNPLAIN.test(text) ? JSON.stringify(text) : `"${text}"`);
 const asIs: TextWriter = (text) => text;
 const asBoolean: TextWriter = (text) => (text === 't' ? 'true' : 'false');
 const asId: TextWriter = (text) => `"${publicId('evt', text)}"`;
-/** A decimal as the shortest JSON number: the digits are those of the database, without its trailing zeros. */
+/** A decimal as the shortest JSON number: the database's digits without trailing zeros. */
 const asDecimal: TextWriter = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
 /** `2026-01-02 03:04:05.6789+00` → the form of isoFromMicros: six decimals or none. */
 const asTime: TextWriter = (text) => {
@@ -211,8 +211,9 @@ const WRITERS = EVENT_COLUMNS.map((column, index) => ({
 }));
 
 /**
- * An exported row as JSON text, the same object as that of `presentEvent`, written from the database's own texts: an
- * export of millions of rows spends its time here. `withPayload`: the four payload columns follow the event's.
+ * Writes an exported row as JSON text, the same object as `presentEvent`, straight from the database's texts, because
+ * an export of millions of rows spends its time here. `withPayload`: the four payload columns follow the event's
+ * columns.
  */
 export function writeEventLine(row: readonly (string | null)[], withPayload: boolean): string {
   let line = '';

@@ -50,7 +50,7 @@ function mapContext(deps: ApiDeps): MapContext {
   };
 }
 
-/** Reads the body and maps what it holds. */
+/** Reads the body and maps its calls. */
 async function read(request: AnyRequest, deps: ApiDeps, kind: BodyKind): Promise<MappedBatch> {
   return deps.bodies.read({
     kind,
@@ -61,7 +61,7 @@ async function read(request: AnyRequest, deps: ApiDeps, kind: BodyKind): Promise
   });
 }
 
-/** Stores a mapped batch and counts what became of it. */
+/** Stores a mapped batch and counts its results. */
 async function store(request: AnyRequest, deps: ApiDeps, batch: MappedBatch) {
   const outcome = await deps.ingest.submit({
     orgId: request.caller.orgId,

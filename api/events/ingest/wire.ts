@@ -6,9 +6,9 @@ import type { OrganizationSettings } from '../../../domain/installation/settings
 import { decimalFromPico, usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
 
-/** Reasons that a partial success names at most. */
+/** Most reasons that a partial success lists. */
 const REASONS_MAX = 5;
-/** Rejected items that the events endpoint lists at most. */
+/** Most rejected items that the events endpoint lists. */
 export const REJECTED_ITEMS_MAX = 20;
 
 const keyValue = z.looseObject({
@@ -21,7 +21,7 @@ const keyValue = z.looseObject({
   }),
 });
 
-/** OTLP/JSON as documented; what is accepted is wider, since unknown fields and wrong spans are passed over. */
+/** OTLP/JSON as documented. Ingest accepts more: it ignores unknown fields and rejects malformed spans one by one. */
 export const traceRequestDoc = z
   .looseObject({
     resourceSpans: z.array(
@@ -95,7 +95,7 @@ interface Outcome {
   duplicates: number;
 }
 
-/** The OTLP partial success: how many were refused, and the first reasons; undefined when none was. */
+/** The OTLP partial success: the number of rejected spans and the first reasons; undefined when none was rejected. */
 export function partialSuccessOf(
   rejections: readonly Rejection[],
 ): { rejectedSpans: string; errorMessage: string } | undefined {
@@ -174,7 +174,7 @@ export const ingestHealthResponse = z.strictObject({
   ),
 });
 
-/** A service that looks instrumented twice, and what is to be done or was done about it. */
+/** A service that seems to be instrumented twice, with the remedy or the action that was taken. */
 function presentDouble(
   double: DoubleReport,
   settings: OrganizationSettings,

@@ -16,7 +16,9 @@ import { nameField } from '../../query.js';
 export const ORGANIZATION_PATH = '/api/v1/organization';
 export const SETTINGS_PATH = `${ORGANIZATION_PATH}/settings`;
 
-/** As calls carry it: another text would never be met. */
+/**
+ * A source's name as ingest stores it. Text that ingest would change is refused, because it could never match a call.
+ */
 const sourceName = (min: number) =>
   z
     .string()

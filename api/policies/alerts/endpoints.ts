@@ -13,7 +13,7 @@ import {
   presentAlert,
 } from './wire.js';
 
-/** A project's keys read what its calls did; whether somebody has looked into it is the organization's to say. */
+/** A workspace key reads the alerts of its project's calls; only keys of the organization decide on them. */
 
 const routes = endpointGroup({
   tag: 'Alerts',

@@ -10,7 +10,7 @@ import { filterParameter, instantParameter } from '../../query.js';
 
 export const ALERTS_PATH = '/api/v1/alerts';
 
-/** A filter by a word of a list: one that no alert can have is a typing error, which is reported. */
+/** A filter by a word of a list. A word outside the list is refused as a typing error. */
 const wordParameter = <const T extends readonly [string, ...string[]]>(words: T) =>
   z.enum(words, { error: `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}` }).optional();
 

@@ -26,7 +26,7 @@ import { booleanParameter, nameField } from '../../query.js';
 export const RULES_PATH = '/api/v1/enforcement-rules';
 export const ENFORCEMENT_CONFIG_PATH = '/api/v1/enforcement/config';
 
-/** How long a wrapper waits before it asks again. */
+/** Seconds between two requests of a wrapper for the rules. */
 const POLL_SECONDS = 60;
 
 function wholeField(min: number, max: number) {
@@ -36,10 +36,10 @@ function wholeField(min: number, max: number) {
 
 const BUDGET_RULE = `must be US dollars above 0, at most ${BUDGET_USD_MAX}, with at most ${BUDGET_DECIMALS} decimals`;
 const PICO_PER_STEP = PICO_PER_USD / 10n ** BigInt(BUDGET_DECIMALS);
-/** Digits that are looked at, so that a longer fraction is seen and not rounded away. */
+/** Digits that are parsed, so that a longer fraction is refused and not rounded. */
 const READ_DECIMALS = 24;
 
-/** A number counts as the shortest decimal that names it. */
+/** A budget; a JSON number counts as its shortest decimal. */
 const budgetField = z
   .union([z.number(), z.string().max(64)], { error: BUDGET_RULE })
   .transform((value, context): Pico => {
@@ -54,7 +54,7 @@ const budgetField = z
   })
   .meta({ type: ['number', 'string'], description: `A number or a decimal text: ${BUDGET_RULE}` });
 
-/** A text that calls are compared with: what ingest would change of it could never be found again. */
+/** Text that is compared with calls. Text that ingest would change is refused, because it could never match a call. */
 const comparedField = (max: number) =>
   z
     .string()
@@ -64,7 +64,7 @@ const comparedField = (max: number) =>
       error: 'must be printable ASCII, as calls are stored with it',
     });
 
-/** The configuration of each type, of which exactly one field is set. */
+/** The config field of each rule type; a rule sets exactly one. */
 const CONFIG_FIELDS = {
   max_tokens: wholeField(1, MAX_TOKENS_MAX).meta({
     description: 'Tokens of all classes together that a call may have',
@@ -167,13 +167,14 @@ export const createRuleBody = z
   )
   .meta({
     id: 'NewEnforcementRule',
-    // Each of its forms says that it is an object and has no further fields; beside them it would say only the first.
+    // Each variant declares `type: object` and forbids other fields; on the union they would apply to the first variant
+    // only.
     override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
       delete jsonSchema.type;
     },
   });
 
-/** The type is not among them: stored calls name the rule by its id, and mean what it was. */
+/** The type cannot change: stored calls refer to the rule by its id, and keep its meaning. */
 export const updateRuleBody = z
   .strictObject({
     name: nameField.nullable().optional(),
@@ -196,7 +197,7 @@ export const updateRuleBody = z
 type ConfigChange = NonNullable<z.output<typeof updateRuleBody>['config']>;
 
 /**
- * What was given, as the config of a rule of this type. Error invalid_body, naming what is missing and what is of
+ * The given fields as the config of a rule of this type. Error: invalid_body, which names missing fields and fields of
  * another type.
  */
 export function configOfType<T extends RuleType>(type: T, given: ConfigChange): RuleConfigs[T] {
@@ -319,7 +320,7 @@ export function presentRule(rule: StoredRule): z.output<typeof ruleSchema> {
   };
 }
 
-/** The rules as wrappers receive them: the same rules are the same bytes and the same version, on every instance. */
+/** The rules as wrappers receive them: on every instance, equal rules have equal bytes and the same version. */
 export function presentEnforcementConfig(rules: readonly Rule[]): z.output<typeof enforcementConfigResponse> {
   const told = { poll_seconds: POLL_SECONDS, rules: rules.map(presentRuleFields) };
   const version = createHash('sha256').update(JSON.stringify(told)).digest('hex').slice(0, 32);

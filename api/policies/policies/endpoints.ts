@@ -60,7 +60,7 @@ routes.post(`${POLICIES_PATH}/{policy_type}/preview`, {
   description: `Holds a policy, which is not stored, against the newest ${PREVIEW_EVENTS_MAX} events as far as they are stored, and makes no alerts. For banned_patterns the key needs payloads:read besides: a pattern is a way to read prompts.`,
   params: policyParams,
   body: policyBody,
-  // Made twice it changes nothing but the log.
+  // A repeat changes nothing but the log.
   idempotency: 'afterwards',
   responses: { 200: { description: 'What it would flag', schema: previewResponse } },
   problems: ['invalid_policy_type', 'forbidden'],

@@ -35,7 +35,7 @@ const textList = (itemsMax: number, charsMax: number, description: string) =>
 
 const THRESHOLD_RULE = `must be whole cents from 0 to ${THRESHOLD_CENTS_MAX}`;
 
-/** Each type's configuration, to the letter: a name that is misspelt must not switch a policy off in silence. */
+/** Each type's configuration, without unknown fields: a misspelt name must not silently disable a policy. */
 const CONFIGS = {
   approved_models: z.strictObject({
     models: textList(
@@ -70,7 +70,7 @@ const CONFIGS = {
   }),
 } satisfies { [T in PolicyType]: z.ZodType<PolicyConfigs[T]> };
 
-/** What is documented of a configuration: one of the four. Which one a path asks for, `configOf` holds it to. */
+/** The documented configuration: one of four. `configOf` validates it by the policy's type. */
 const configField = z.unknown().meta({
   override: {
     description: 'The configuration of the type that the path names',
@@ -99,7 +99,7 @@ export const policyParams = z.object({
     .meta({ enum: [...POLICY_TYPES] }),
 });
 
-/** The configuration of a body, held to its type. Error: invalid_body, with every fault by its path. */
+/** The configuration of a body, validated by its type. Error: invalid_body, with the path of every fault. */
 export function configOf(type: PolicyType, config: unknown): TypedConfig {
   const { config: valid } = validate(z.strictObject({ config: CONFIGS[type] }), { config }, 'body');
   return { type, config: valid } as TypedConfig;
@@ -135,7 +135,7 @@ function presentWarnings(skipped: readonly SkippedPattern[]): z.output<typeof wa
   return skipped.map(({ index, reason }) => ({ path: `config.regexes[${index}]`, reason }));
 }
 
-/** Every field by its name, in the order of the documents: jsonb has an order of its own. */
+/** The configuration's fields in the documented order; jsonb does not keep an order. */
 function presentConfig({ type, config }: TypedConfig): PolicyConfigs[PolicyType] {
   switch (type) {
     case 'approved_models':
@@ -227,7 +227,7 @@ export function presentPreview(
   };
 }
 
-/** Made of a policy's own words by `judgeCall`: nothing of a prompt is among them. */
+/** `judgeCall` builds the details from the policy's fields; they contain no text of prompts. */
 function presentDetails({ details }: Violation): { [name: string]: unknown } {
   return { ...details };
 }

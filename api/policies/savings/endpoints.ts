@@ -80,10 +80,10 @@ routes.get(SAVINGS_CALLS_PATH, {
 
 export const savingsEndpoints = routes.endpoints;
 
-/** Longest period of one run. */
+/** Longest period of one run, days. */
 const SAVINGS_DAYS_MAX = 92;
 
-/** The period that is asked for; with neither bound the 30 days before now. Errors invalid_parameter or invalid_body, invalid_range. */
+/** The requested period; without bounds the last 30 days. Errors: invalid_parameter or invalid_body, invalid_range. */
 export function periodOf(
   { from, to }: { from?: Instant | undefined; to?: Instant | undefined },
   nowMicros: bigint,

@@ -75,12 +75,12 @@ export const savingsRunSchema = z
 
 export const listSavingsRunsResponse = z.strictObject({ runs: z.array(savingsRunSchema), ...pageFields });
 
-/** Where to ask for a run’s state. */
+/** The address of a run's state. */
 export function savingsRunUrl({ id }: SavingsRun): string {
   return `${SAVINGS_RUNS_PATH}/${publicId('run', id)}`;
 }
 
-/** Days of the period, and how many of them a run has behind it. */
+/** Days of the period, and how many of them the run has completed. */
 function daysOf(run: SavingsRun): { done: number; total: number } {
   const between = (micros: bigint) => Number((micros - run.windowStartMicros) / MICROS_PER_DAY);
   const total = between(run.windowEndMicros - 1n) + 1;

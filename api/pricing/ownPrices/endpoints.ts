@@ -47,8 +47,8 @@ async function create(
   entry: ReturnType<typeof entryOfBody>,
 ): Promise<EndpointResponse> {
   const price = { kind, ...entry };
-  // Asked before the transaction: a book that is not at hand is read on a connection of its own. The entry itself
-  // changes nothing in what it is laid over.
+  // Loaded before the transaction, because a book that is not cached is read on another connection. The entry does not
+  // change the book that it overrides.
   const under = await bookUnder(deps.prices, kind, orgDb.orgId);
   refuseWithoutPrice(under, price);
   const id = newUuid(deps.nowMicros());
@@ -151,7 +151,7 @@ const createOverride = routes.post(OVERRIDES_PATH, {
   handle: (request, deps) => create('override', request, deps, entryOfBody(request.body)),
 });
 
-/** Reading, listing and ending entries of a kind; `field` names the list in its answer. */
+/** Endpoints that read, list and end entries of a kind; `field` names the list in its answer. */
 function entryEndpoints(
   kind: OwnPriceKind,
   schema: z.ZodType,

@@ -22,13 +22,13 @@ import { filterParameter } from '../../query.js';
 export const CONTRACT_RATES_PATH = '/api/v1/pricing/contract-rates';
 export const OVERRIDES_PATH = '/api/v1/pricing/overrides';
 
-/** Fraction digits that are kept; more are refused, so that what is stored is what was sent. */
+/** Most fraction digits of a rate; more are refused, so that the stored rate equals the sent one. */
 const DECIMALS = 12;
-/** Above it a rate has the wrong unit. */
+/** A higher rate is refused: its unit is wrong. */
 const RATE_USD_MAX = BigInt(RATE_PER_MTOK_USD_MAX);
 const ONE = 10n ** BigInt(DECIMALS);
 
-/** A number or a decimal text, scaled by 1e12; a number counts as the shortest decimal that names it. */
+/** A number or a decimal text, scaled by 1e12; a JSON number counts as its shortest decimal. */
 function decimalField(allowed: (scaled: bigint) => boolean, rule: string) {
   return z
     .union([z.number(), z.string().max(64)], { error: rule })
@@ -155,7 +155,7 @@ export const createOverrideBody = z
 type NewEntryBody = Omit<z.output<typeof createContractRateBody>, 'source'> &
   Pick<z.output<typeof createOverrideBody>, 'source'>;
 
-/** What both bodies come to. */
+/** The entry that either form of the body describes. */
 export function entryOfBody(body: NewEntryBody): Omit<NewOwnPrice, 'id' | 'kind' | 'createdBy'> {
   const { batch_multiplier: batchMultiplier, ...given } = body.rates ?? {};
   const rates: Partial<Record<OwnRateClass, bigint>> = {};
@@ -267,7 +267,7 @@ function presentOwnPrice(price: OwnPrice, covers: Coverage): z.output<typeof con
   };
 }
 
-/** An entry, and what it covers of the book that it is laid over. */
+/** An entry, with the prices of the book that it covers. */
 export function presentOwnPriceOver(book: PriceBook, price: OwnPrice) {
   return presentOwnPrice(price, coveredBy(book, price).coverage);
 }

@@ -30,7 +30,7 @@ import {
   repriceRunSchema,
 } from './wire.js';
 
-/** Longest window of one run. */
+/** Longest window of one run, days. */
 const REPRICE_DAYS_MAX = 3_660n;
 
 const RESOURCE: RunResource<RepriceRun, NewRepriceRun> = {

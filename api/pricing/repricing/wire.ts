@@ -17,9 +17,9 @@ import {
 export const REPRICE_PATH = '/api/v1/pricing/reprice';
 export const REPRICE_RUNS_PATH = '/api/v1/pricing/reprice-runs';
 
-/** Models that an answer lists, those with the largest changes; the sums take all. */
+/** Models that one run's answer lists, largest changes first; the sums include all models. */
 export const MODELS_MAX = 1_000;
-/** The same of each run in a list of runs. */
+/** Models of each run in a list of runs. */
 export const LISTED_MODELS_MAX = 20;
 
 export const repriceBody = z
@@ -83,7 +83,7 @@ export const repriceRunSchema = z
 
 export const listRepriceRunsResponse = z.strictObject({ runs: z.array(repriceRunSchema), ...pageFields });
 
-/** UTC days that a window touches, and how many of them a run has behind it. */
+/** UTC days that the window touches, and how many of them the run has completed. */
 function daysOf(run: RepriceRun): { done: number; total: number } {
   const first = startOfDay(run.windowStartMicros);
   const between = (micros: bigint) => Number((micros - first) / MICROS_PER_DAY);

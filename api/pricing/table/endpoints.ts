@@ -16,11 +16,11 @@ import {
   unpricedResponse,
 } from './wire.js';
 
-/** How long a copy of the table serves, and how long it may serve while the service is away. */
+/** A cached table is valid for five minutes, and for a day while the service is unreachable. */
 const TABLE_CACHE_CONTROL = 'public, max-age=300, stale-if-error=86400';
 const UNPRICED_DAYS = 90n;
 
-/** The table as presented, kept for each book until another version is asked for: it is public and often fetched. */
+/** The presented table of each book, until another version is requested: the table is public and often fetched. */
 const presentedTables = new WeakMap<PriceBook, ReturnType<typeof presentPricingTable>>();
 
 function pricingTableOf(book: PriceBook, nowMicros: bigint): ReturnType<typeof presentPricingTable> {
@@ -94,7 +94,7 @@ routes.get('/api/v1/pricing/unpriced', {
   problems: ['invalid_range'],
   async handle({ query, orgDb }, deps) {
     windowOf(query.since, query.until, ['since', 'until']);
-    // Without `until` a call of a client whose clock is up to a day ahead counts too.
+    // Without `until`, calls of clients whose clocks are up to a day ahead are included.
     const now = deps.nowMicros();
     const toMicros = query.until ? exclusiveEnd(query.until) : now + MICROS_PER_DAY;
     const fromMicros = query.since?.micros ?? daysBefore(query.until ? toMicros : now, UNPRICED_DAYS);

@@ -13,7 +13,7 @@ import {
 } from '../../../domain/pricing/pricedModel.js';
 import { filterParameter, instantParameter } from '../../query.js';
 
-/** USD per million tokens; null where the rate is not known, which is not free. */
+/** USD per million tokens; null: the rate is unknown, which does not mean free. */
 const rate = z.number().min(0).nullable();
 const knownRate = z.number().min(0);
 const day = z.string().nullable();
@@ -118,7 +118,7 @@ export const listPricesResponse = z.strictObject({
 });
 
 export function presentPriceRecord({ entry, version, agreement, disputed }: PricedModel) {
-  // The later of the two: Math.max knows no bigint.
+  // The later of the two; Math.max does not accept bigint.
   let changedMicros = version.recordedAtMicros;
   if (entry.updatedAtMicros > changedMicros) changedMicros = entry.updatedAtMicros;
   return {

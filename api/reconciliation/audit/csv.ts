@@ -18,8 +18,8 @@ const CSV_HEADER = [
 const word = (value: boolean | null): string => (value === null ? '' : value ? 'yes' : 'no');
 
 /**
- * One row for each line: verdict `differs`, `as_agreed`, or why it cannot be judged. The last row is the sum of all,
- * verdict `total`.
+ * Writes one row for each line: verdict `differs`, `as_agreed`, or the reason why it cannot be judged. The last row is
+ * the sum of all, verdict `total`.
  */
 export function writeAuditCsv(report: AuditReport): string {
   const judged = (verdict: string, line: AuditLine): CsvCell[] => [
@@ -52,7 +52,7 @@ export function writeAuditCsv(report: AuditReport): string {
   ]);
 }
 
-/** The name under which a CSV is saved. */
+/** File name of the CSV. */
 export function auditFilename(report: AuditReport): string {
   return `audit-${report.provider}-${report.fromDay ?? 'none'}-${report.toDay ?? 'none'}.csv`;
 }

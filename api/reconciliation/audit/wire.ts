@@ -181,7 +181,7 @@ function presentUnjudged(line: UnjudgedLine): z.output<typeof unjudgedSchema> {
   };
 }
 
-/** The audit as JSON: for the API and for the command. */
+/** The audit as JSON, for the API and the command line. */
 export function presentAudit(report: AuditReport, pricesVersion: string): z.output<typeof auditResponse> {
   const { totals, omitted, billed } = report;
   const difference = totals.judgedPico - totals.agreedPico;

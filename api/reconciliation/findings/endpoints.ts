@@ -17,7 +17,7 @@ import {
   wholeFindingSchema,
 } from './wire.js';
 
-/** Of a filter that names no invoice: no finding has it. */
+/** Filter value for an unknown invoice; no finding has it. */
 const NO_INVOICE = '00000000-0000-0000-0000-000000000000';
 
 function filterOf(query: z.output<typeof listFindingsQuery>): FindingFilter {

@@ -111,7 +111,7 @@ const findingFields = {
 
 export const findingSchema = z.strictObject(findingFields).meta({ id: 'Finding' });
 
-/** The money of a day: impact = rate + volume + own pricing, to the pico-dollar. */
+/** Dollars of a day: impact = rate + volume + own pricing, exact to the pico-dollar. */
 export const findingDayFields = {
   day: z.string(),
   provider_cost_usd_exact: exact,
@@ -160,7 +160,7 @@ export const listFindingsResponse = z.strictObject({
   ...cursoredPageFields,
 });
 
-/** Where the evidence of days of an account is read: addresses of this API. */
+/** API addresses of the evidence of an account's days. */
 export function evidenceRefs(of: {
   findingId: string;
   runId: string;

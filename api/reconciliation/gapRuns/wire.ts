@@ -131,7 +131,7 @@ const mismatchSchema = z
   })
   .meta({ id: 'RateMismatch' });
 
-/** Two copies of a bill, of a day or of a month, that do not say the same. */
+/** Two copies of the same billed day or month that differ. */
 export const sourceDifferenceSchema = z.strictObject({
   provider: z.string(),
   provider_account_id: z.string(),
@@ -309,7 +309,7 @@ export function presentRun(run: GapRun): RunWire {
   };
 }
 
-/** Ninety days of some hundred models fit one answer. */
+/** Most buckets of one answer: ninety days of some hundred models fit. */
 const BUCKETS_MAX = 10_000;
 
 export const explorerQuery = periodQuery.extend({

@@ -111,10 +111,10 @@ export const matchesResponse = z.strictObject({
   }),
 });
 
-/** What is known of a record beside its bucket. */
+/** Facts about a match beside its bucket. */
 interface MatchBeside {
   findings: readonly MatchFinding[];
-  /** Of the dispute that the day is in. */
+  /** The dispute that contains the day. */
   disputeId: string | null;
   invoice: InvoicePlace | null;
 }

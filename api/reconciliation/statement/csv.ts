@@ -18,12 +18,13 @@ const CSV_HEADER = [
   'amount_usd',
   'share',
 ];
-/** In the columns provider and account of a sum over them. */
+/** Value of the columns provider and account in a sum over them. */
 const ALL = '(all)';
 
 /**
- * One row for each line of each account, then of each provider, then of everything; then what could not be priced, by
- * label, and the days without a bill. The items of a section sum to its footing; a share is of that footing.
+ * Writes one row for each line of each account, then of each provider, then of the whole; then the unpriced usage by
+ * label, and the days without a bill. The items of a section sum to its footing; each share is relative to that
+ * footing.
  */
 export function writeStatementCsv(statement: MonthStatement): string {
   const row = (provider: string, account: string, ...cells: CsvCell[]): CsvCell[] => [

@@ -15,7 +15,7 @@ import { offsetParameters, pageFields } from '../../paging.js';
 
 export const WEIGHTS_PATH = '/api/v1/reconciliation/weights';
 
-/** The page is one of the outcomes; all else is shown whole. */
+/** Pages through the outcomes; the answer contains everything else in full. */
 export const weightsQuery = z.object(offsetParameters());
 
 const score = z.number();
@@ -125,7 +125,7 @@ export const weightsResponse = z
 
 type Shown = z.output<typeof weightsResponse>;
 
-/** Everything of the answer but the page of outcomes. */
+/** The answer except its page of outcomes. */
 export function presentWeights(
   stored: StoredWeightSet | undefined,
   outcomeCount: number,

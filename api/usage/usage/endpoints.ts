@@ -58,15 +58,15 @@ const usageSummary = routes.get('/api/v1/usage/summary', {
   },
 });
 
-/** The window that is asked for, and the one that the answer names. Error invalid_range. */
+/** The requested window, and the window that the answer names. Error: invalid_range. */
 function summaryWindow({ from, to }: z.output<typeof usageSummaryQuery>, nowMicros: bigint) {
   const names = ['from', 'to'] as const;
   windowOf(from, to, names);
   const toMicros = to ? exclusiveEnd(to) : nowMicros + 1n;
-  // Exactly 30 days: a date is its whole day, a time is itself.
+  // Exactly 30 days: a date includes its whole day, a time is a moment.
   const lastMicros = to?.dateOnly ? toMicros : toMicros - 1n;
   const fromMicros = from?.micros ?? daysBefore(lastMicros, DEFAULT_DAYS);
-  // Without `to` everything that has come in counts, also a call of a client whose clock is ahead of ours.
+  // Without `to` every stored call is included, also one of a client whose clock is ahead.
   return { asked: { fromMicros, toMicros: to && toMicros, names }, shown: { fromMicros, toMicros } };
 }
 
@@ -78,7 +78,7 @@ const usageRecords = routes.get('/api/v1/usage/records', {
   responses: { 200: { description: 'A page of records', schema: usageRecordsResponse } },
   problems: ['invalid_range', 'forbidden'],
   async handle({ query, caller, orgDb }) {
-    // Records show none; anyone who may not read payloads is refused here as everywhere.
+    // Records contain no payloads, but include_payload needs the scope here as in other endpoints.
     assertPayloads(caller, query.include_payload);
     const { group_by: groupBy } = query;
     const body = await (groupBy === undefined ? listCalls(orgDb, query) : listGroups(orgDb, query, groupBy));
@@ -172,7 +172,7 @@ const breakdown = routes.get('/api/v1/dashboard/breakdown/{dimension}', {
   },
 });
 
-/** Half-open. Without `until` everything that has come in counts, also a call of a client whose clock is ahead of ours. */
+/** The half-open window. Without `until` every stored call is included, also one of a client whose clock is ahead. */
 function windowOfQuery({ since, until }: z.output<typeof breakdownQuery>, nowMicros: bigint) {
   const names = ['since', 'until'] as const;
   const { fromMicros, toMicros } = windowOf(since, until, names);

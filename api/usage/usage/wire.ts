@@ -12,11 +12,11 @@ import { pageParameters } from '../../paging.js';
 import { booleanParameter, filterParameter, instantParameter } from '../../query.js';
 import { asOfFields, asOfParameter, presentAsOf } from '../asOf.js';
 
-/** Label of the group of calls that lack the dimension's value. */
+/** Label of the group of calls without a value of the dimension. */
 export const UNSET_KEY = '<unset>';
-/** Groups of a breakdown; the others are one more. */
+/** Most groups of a breakdown; one more group sums the rest. */
 export const USAGE_GROUPS_MAX = 1_000;
-/** Label of everything beyond the groups that are listed. */
+/** Label of the group that sums the unlisted groups. */
 export const OTHER_KEY = '<other>';
 
 export const GROUP_BY = ['model', 'session', 'project', 'user', 'provider', 'team', 'feature'] as const;
@@ -72,7 +72,7 @@ function subtract(from: UsageMeasures, groups: readonly UsageMeasures[]): UsageM
   return rest;
 }
 
-/** At most `max` groups and, where there are more, one of all the others, so that the items sum to the totals. */
+/** At most `max` groups and, where more exist, one group of the rest, so that the items sum to the totals. */
 export function presentUsageItems(
   totals: UsageMeasures,
   groups: readonly UsageGroup[],
@@ -232,7 +232,7 @@ export const breakdownResponse = z.strictObject({
   ...asOfFields,
 });
 
-/** Items by cost; those of `day` by day. */
+/** Items by cost; the dimension `day` by day. */
 export function presentBreakdown(
   dimension: (typeof BREAKDOWN_DIMENSIONS)[number],
   sums: UsageBooks & { view: UsageView },

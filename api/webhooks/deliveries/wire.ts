@@ -6,7 +6,7 @@ import { DELIVERY_STATUSES, MESSAGE_TYPES } from '../../../domain/webhooks/messa
 import { ATTEMPTS_SHOWN_MAX } from '../../../domain/webhooks/retrySchedule.js';
 import { cursoredPageFields, offsetParameters, pageParameters } from '../../paging.js';
 
-/** A delivery comes with what receivers answered, so a page holds fewer of them than of other things. */
+/** Deliveries include the receivers' answers, so their pages are smaller than those of other lists. */
 export const DELIVERIES_LIMIT_MAX = 100;
 const DELIVERIES_LIMIT_DEFAULT = 50;
 

@@ -46,7 +46,7 @@ routes.post(WEBHOOKS_PATH, {
   async handle(request, deps) {
     const { body, settle } = request;
     const { description, event_types: eventTypes, enabled } = body;
-    // Looks its name up, which no transaction may wait for.
+    // Resolves the host name before the transaction, which must not wait for DNS.
     const url = await deps.outbound.assertPublicAddress(body.url, 'url');
     return settle(async (inside) => {
       const wanted = { url, description, eventTypes, enabled };

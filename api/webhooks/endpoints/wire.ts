@@ -26,11 +26,11 @@ const descriptionField = z
   .string()
   .trim()
   .max(DESCRIPTION_CHARS_MAX, { error: `must have at most ${DESCRIPTION_CHARS_MAX} characters` })
-  // Postgres holds no NUL, and the others are seen by nobody. Written with ranges, which generators in other languages read.
+  // Postgres stores no NUL, and other control characters are invisible. Ranges are used because generators for other languages support them.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, { error: 'must not hold control characters' })
   .meta({ description: 'For people' });
-/** In the order in which they are listed, each once. */
+/** Event types without repeats, in the order of the list of types. */
 const eventTypesField = z
   .array(z.enum(WEBHOOK_EVENT_TYPES, { error: `must be one of ${WEBHOOK_EVENT_TYPES.join(', ')}` }), {
     error: TYPES_RULE,
