@@ -14,15 +14,18 @@ import { answerBinding, type IdempotencyScope } from '../../domain/access/idempo
 import { DomainError } from '../../domain/errors.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
 
-/** How long an attempt may be silent before another one takes its turn; renewed while it runs. */
+/**
+ * Lease of an attempt, seconds; it is renewed while the attempt runs, and another attempt may take over once it
+ * expires.
+ */
 const LEASE_SECONDS = 30;
 const RENEWALS_A_LEASE = 3;
 const RETRY_AFTER_SECONDS = 1;
 
-/** Runs the part of a request that stores something in one transaction, together with the answer for repeats. */
+/** Runs the storing part of a request in one transaction with the answer for its repeats. */
 export type Settle<R> = (work: (inside: OrgDb) => Promise<R>) => Promise<R>;
 
-/** An answer as it is kept: sealed, since it may show a secret. */
+/** A stored answer; encrypted, since it may contain a secret. */
 export interface KeptAnswer {
   status: number;
   type: string | null;
@@ -30,7 +33,7 @@ export interface KeptAnswer {
   headers: Readonly<Record<string, string>>;
 }
 
-/** A request of an organization, as far as repeats of it are concerned; `R` is the answer of its handler. */
+/** The parts of an organization's request that identify its repeats; `R` is the answer of its handler. */
 export interface RepeatableRequest<R> {
   orgDb: OrgDb;
   /** undefined: a repeat is a new request. */
@@ -39,12 +42,12 @@ export interface RepeatableRequest<R> {
   mode: 'transaction' | 'afterwards';
   /** Digest of the request's content; undefined until a streamed body was read to its end. */
   fingerprint(): Buffer | undefined;
-  /** Reads a streamed body to its end and keeps nothing. */
+  /** Reads a streamed body to its end and discards it. */
   drain(): Promise<unknown>;
   run(orgDb: OrgDb, settle: Settle<R>): Promise<R>;
-  /** Throws TypeError for an answer that cannot be kept, such as a stream. */
+  /** Throws TypeError for an answer that cannot be stored, such as a stream. */
   keptAnswerOf(answer: R): KeptAnswer;
-  /** The answer to an error that is the operation's result; undefined for any other error. */
+  /** The answer to an error that is the operation's result; undefined: the error is not stored. */
   keptRefusalOf(error: unknown): KeptAnswer | undefined;
   answerAgain(kept: KeptAnswer): R;
 }
@@ -60,8 +63,9 @@ interface KeyedRequest<R> extends RepeatableRequest<R> {
 }
 
 /**
- * The answer of a request: that of its handler, or the kept one when its Idempotency-Key was answered before
- * (docs/decisions/0032). Errors: idempotency_key_reused, idempotency_in_progress, secret_key_missing, and the handler's.
+ * The answer of a request: the handler's, or the stored one when its Idempotency-Key was answered before
+ * (docs/decisions/0032). Errors: idempotency_key_reused, idempotency_in_progress, secret_key_missing, and the
+ * handler's.
  */
 export async function answerOnce<R>(request: RepeatableRequest<R>, deps: AnswerDeps): Promise<R> {
   const { orgDb, scope } = request;
@@ -70,7 +74,7 @@ export async function answerOnce<R>(request: RepeatableRequest<R>, deps: AnswerD
   return request.mode === 'transaction' ? answerInOneTransaction(keyed) : answerUnderLease(keyed);
 }
 
-/** The handler's statements and the answer are committed together or not at all, wherever the process ends. */
+/** Commits the handler's statements and the answer together or not at all, wherever the process ends. */
 async function answerInOneTransaction<R>(request: KeyedRequest<R>): Promise<R> {
   const outcome = await request.orgDb.transaction(async (inside) => {
     const { isMine, known } = await takeIdempotencyKey(inside, request.scope);
@@ -87,14 +91,15 @@ async function answerInOneTransaction<R>(request: KeyedRequest<R>): Promise<R> {
   return outcome.given;
 }
 
-/** For handlers that ask others or read a stream: a row with a lease shows that the request is under way. */
+/** For handlers that send requests or read a stream: a row with a lease shows that the request is in progress. */
 async function answerUnderLease<R>(request: KeyedRequest<R>): Promise<R> {
   const { orgDb, scope, deps } = request;
   const attempt = { id: randomUUID(), leaseSeconds: LEASE_SECONDS };
   const fingerprint = request.fingerprint() ?? null;
   const isBegun = await beginAttempt(orgDb, scope, { ...attempt, fingerprint }).catch(
     async (error: unknown) => {
-      // It may have been stored all the same: nobody is to wait for an attempt that never began.
+      // The row may be stored despite the error. It is released, so that no repeat waits for an attempt that never
+      // began.
       await releaseAttempt(orgDb, scope, attempt.id).catch(() => undefined);
       throw error;
     },
@@ -111,7 +116,7 @@ async function answerUnderLease<R>(request: KeyedRequest<R>): Promise<R> {
     const ending = refusal
       ? keepAnswer(request, orgDb, attempt.id, refusal)
       : releaseAttempt(orgDb, scope, attempt.id);
-    // Where even this fails the lease runs out.
+    // If this fails too, the lease expires.
     await ending.catch((why: unknown) =>
       deps.logger.warn({ err: why }, 'the end of an attempt is not stored'),
     );
@@ -135,7 +140,7 @@ async function runAttempt<R>(request: KeyedRequest<R>, attemptId: string): Promi
     isKept = true;
     return settled;
   });
-  // The work is done and may be done again without harm: a repeat does so when this fails.
+  // The work is stored and repeating it is harmless, so a repeat may run when this fails.
   if (!isKept)
     await keepIn(orgDb, answer).catch((why: unknown) =>
       deps.logger.warn({ err: why }, 'an answer is not stored for repeats'),
@@ -143,7 +148,7 @@ async function runAttempt<R>(request: KeyedRequest<R>, attemptId: string): Promi
   return answer;
 }
 
-/** The answer to a repeat whose key another attempt holds, or held. */
+/** The answer to a repeat whose Idempotency-Key another attempt holds, or held. */
 async function answerAsBefore<R>(request: KeyedRequest<R>): Promise<R> {
   const known = await findKnownRequest(request.orgDb, request.scope);
   if (!known) throw underWay();
@@ -151,7 +156,7 @@ async function answerAsBefore<R>(request: KeyedRequest<R>): Promise<R> {
   return repeatAnswer(request, known);
 }
 
-/** The kept answer. Errors: idempotency_key_reused, idempotency_in_progress, secret_key_missing. */
+/** The stored answer. Errors: idempotency_key_reused, idempotency_in_progress, secret_key_missing. */
 function repeatAnswer<R>(request: KeyedRequest<R>, known: KnownRequest): R {
   const fingerprint = request.fingerprint();
   if (known.fingerprint && fingerprint && !known.fingerprint.equals(fingerprint))
@@ -178,7 +183,10 @@ function underWay(): DomainError {
   );
 }
 
-/** Error idempotency_in_progress when another attempt has taken this one's turn: its work is rolled back. */
+/**
+ * Stores the answer. Error: idempotency_in_progress when another attempt has taken over; this attempt's work is rolled
+ * back.
+ */
 async function keepAnswer<R>(
   request: KeyedRequest<R>,
   orgDb: OrgDb,

@@ -31,15 +31,15 @@ import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
 import type { MonthlyLines } from '../../platform/monthlyLines.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
-/** Rows that go in one transaction. */
+/** Rows that one transaction drops. */
 const BATCH_ROWS = 20_000;
 
 export type SignText = (text: string) => Signature;
 
 /**
- * Drops the rows of every organization's audit log that are older than `keepDays` and leaves a signed checkpoint in
- * their place, from which the chain is followed later. A piece of chain that is broken is not dropped and no checkpoint
- * vouches for it: `onBroken` is called. Returns how many rows went. Killed at any moment, the next call continues.
+ * Drops each organization's audit rows that are older than `keepDays` and replaces them by a signed checkpoint, from
+ * which later checks follow the chain. A broken part of a chain is neither dropped nor covered by a checkpoint;
+ * `onBroken` is called instead. Returns the number of dropped rows. After a kill at any moment the next call continues.
  */
 export async function checkpointAuditLog(
   database: Database,
@@ -61,8 +61,8 @@ export async function checkpointAuditLog(
 }
 
 /**
- * Signs the checkpoints again that another key than `keyId` has signed, where `check` finds that they are good: before
- * that key is taken away. Returns how many are signed with a key that is not at hand, and stay so.
+ * Signs checkpoints of keys other than `keyId` again, before those keys are removed; a checkpoint is signed only when
+ * `check` verifies it. Returns the number of checkpoints whose key is not available; they stay unchanged.
  */
 export async function resignAuditCheckpoints(
   database: Database,
@@ -89,7 +89,7 @@ async function checkpointBatch(
   sign: SignText,
 ): Promise<{ rows: number } | { fault: ChainFault }> {
   return orgDb.transaction(async (inside) => {
-    // Two runs at once must not both make a checkpoint.
+    // Only one of two simultaneous runs may write a checkpoint.
     await lockByName(inside, 'auditCheckpoint', inside.orgId);
     const earlier = (await findAuditCheckpoint(inside))?.checkpoint;
     const walk = new ChainWalk({ digest: auditDigest, start: earlier });
@@ -118,28 +118,28 @@ async function checkpointBatch(
   });
 }
 
-/** Signs a checkpoint and stores it in place of the former one. */
+/** Signs a checkpoint and replaces the former one. */
 function storeCheckpoint(inside: OrgDb, checkpoint: AuditCheckpoint, sign: SignText): Promise<void> {
   return upsertAuditCheckpoint(inside, checkpoint, sign(checkpointText(checkpoint)));
 }
 
-/** sha256 over the bytes of a hash and a text: what `audit_hash` does in the database. */
+/** sha256 over the bytes of a hash and a text, as `audit_hash` computes it in the database. */
 export function auditDigest(prevHash: string, text: string): string {
   return createHash('sha256').update(Buffer.from(prevHash, 'hex')).update(text, 'utf8').digest('hex');
 }
 
-/** What a check of one organization's log has found. */
+/** Result of checking one organization's log. */
 export interface AuditVerification extends ChainResult {
   checkpoint: { checkpoint: AuditCheckpoint; verdict: SignatureVerdict; keyId: string } | undefined;
-  /** Time of the last row, as its head has it. */
+  /** Time of the last row according to the log's head. */
   lastAtMicros: bigint | undefined;
-  /** A row that its checkpoint says was dropped. */
+  /** A row that exists although the checkpoint covers it as dropped. */
   leftoverSeq: number | undefined;
 }
 
 /**
- * Follows an organization's chain from its checkpoint, or from its beginning, to its end in one snapshot, and holds it
- * against the hashes that anchors have seen. Holds a page of rows at a time.
+ * Follows an organization's chain from its checkpoint, or its beginning, to its end in one snapshot, and compares it
+ * with the anchored hashes. Holds one page of rows in memory.
  */
 export async function verifyAuditLog(
   orgDb: OrgDb,
@@ -171,19 +171,19 @@ export async function verifyAuditLog(
 }
 
 export interface AuditAnchorDeps extends UseCaseDeps {
-  /** Where the anchors are written: outside the database. */
+  /** Writes anchors outside of the database. */
   files: MonthlyLines;
-  /** Signs with a key that is not in the database. */
+  /** Signs with a key that is stored outside of the database. */
   sign(text: string): Signature;
   logger: Logger;
-  /** Anchors older than this are removed, days: the rows that they were made of are gone by then. */
+  /** Days after which anchors are removed; the rows that they cover are dropped by then. */
   keepDays: number;
 }
 
 /**
- * Writes the end of each organization's audit log outside the database: into a file and as a line of the service's log.
- * Anyone who can change every row in the database can change neither unseen. `anchored` holds what this process wrote
- * before; an unchanged end is not written again. Returns the number of organizations written.
+ * Writes the end of each organization's audit log outside of the database: to a file and to the service's log. Anyone
+ * who can change every database row still cannot change these unnoticed. `anchored` holds this process's earlier
+ * anchors; an unchanged end is not written again. Returns the number of organizations written.
  */
 export async function anchorAuditLogs(
   { database, files, sign, logger, keepDays }: AuditAnchorDeps,
@@ -197,7 +197,7 @@ export async function anchorAuditLogs(
     const anchor: AuditAnchor = { kind: 'head', orgId, seq, hash, atMicros: microsFromDate(now) };
     return anchorLine(anchor, sign(anchorText(anchor)));
   });
-  // The log first: where the folder cannot be written, its lines are the anchors.
+  // The log is written first: where the folder is not writable, its lines are the anchors.
   for (const line of lines) logger.info(line, 'audit log anchored');
   files.append(
     lines.map((line) => JSON.stringify(line)),

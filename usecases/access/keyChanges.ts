@@ -33,10 +33,10 @@ import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { hashSecret, spareRandomBytes } from '../../platform/secretBox.js';
 
-/** Keys of one organization that are not revoked. */
+/** Most keys of one organization that are not revoked. */
 export const KEYS_MAX = 1_000;
 
-/** Who changes keys, and in what request. */
+/** The author of a change of keys, and the request. */
 export interface KeyAuthor {
   giver: KeyGiver;
   actor: AuditActor;
@@ -44,16 +44,17 @@ export interface KeyAuthor {
   nowMicros: bigint;
 }
 
-/** Value of `created_by` and `revoked_by`. */
+/** The value of `created_by` and `revoked_by`. */
 export function nameOfActor(actor: AuditActor): string {
   return actor.kind === 'key' ? actor.id : 'command line';
 }
 
-/** A key to be made, with its terms checked by the domain's rules. */
+/** A new key whose terms the domain's rules have checked. */
 export type WantedKey = Omit<NewKey, 'createdBy' | 'scopes'> & { scopes: readonly Scope[] | null };
 
 /**
- * Makes a key that holds no more than its maker. Errors: invalid_body, forbidden, workspace_archived, too_many_items.
+ * Creates a key that holds no more than its creator's key. Errors: invalid_body, forbidden, workspace_archived,
+ * too_many_items.
  */
 export async function createKey(orgDb: OrgDb, wanted: WantedKey, by: KeyAuthor): Promise<ApiKey> {
   const { role, scopes, workspaceId = null, expiresAtMicros = null } = wanted;
@@ -76,7 +77,7 @@ export async function createKey(orgDb: OrgDb, wanted: WantedKey, by: KeyAuthor):
   });
 }
 
-/** What can change of a key; absent fields keep their values. */
+/** A change of a key; absent fields keep their values. */
 export interface KeyChange {
   name?: string | undefined;
   scopes?: readonly Scope[] | null | undefined;
@@ -109,8 +110,9 @@ export async function changeKey(orgDb: OrgDb, id: string, change: KeyChange, by:
 }
 
 /**
- * Another secret for a key; the one at hand holds for `graceSeconds` more. Errors: not_found, key_not_active, forbidden,
- * last_admin_key for an organization's last admin key without a grace: an answer that is lost would lock everybody out.
+ * Replaces a key's secret; the old secret stays valid for `graceSeconds`. Errors: not_found, key_not_active, forbidden.
+ * Error last_admin_key for an organization's last admin key without a grace period: a lost answer would lock everybody
+ * out.
  */
 export async function rotateKey(
   orgDb: OrgDb,
@@ -123,7 +125,7 @@ export async function rotateKey(
     const giver = await getGiver(inside, by);
     const key = await getKey(inside, id);
     if (key.status === 'revoked' || key.status === 'expired') throw notActive(key.status);
-    // The author of a rotation sees the secret.
+    // The author of a rotation sees the new secret.
     assertGrants(giver, scopesOf(key));
     if (secret.graceSeconds === 0) await keepAdmin(inside, key);
     await replaceKeySecret(inside, id, secret);
@@ -132,7 +134,7 @@ export async function rotateKey(
   });
 }
 
-/** Revokes a key at once; undefined when it was revoked before. Errors: not_found, last_admin_key. */
+/** Revokes a key immediately; undefined when it was already revoked. Errors: not_found, last_admin_key. */
 export async function revokeKey(orgDb: OrgDb, id: string, by: KeyAuthor): Promise<ApiKey | undefined> {
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
@@ -147,8 +149,8 @@ export async function revokeKey(orgDb: OrgDb, id: string, by: KeyAuthor): Promis
 }
 
 /**
- * What the author's key may grant now: under the lock of the key ring nobody changes it any more, and it may have been
- * revoked or narrowed while the request waited for that. Errors: unauthenticated, forbidden.
+ * The rights that the author's key may grant. The lock of the key ring excludes further changes; the key may have been
+ * revoked or narrowed while the request waited for the lock. Errors: unauthenticated, forbidden.
  */
 async function getGiver(inside: OrgDb, by: KeyAuthor): Promise<KeyGiver> {
   if (by.actor.kind !== 'key') return by.giver;
@@ -160,7 +162,7 @@ async function getGiver(inside: OrgDb, by: KeyAuthor): Promise<KeyGiver> {
   return giver;
 }
 
-/** Error last_admin_key when the organization cannot do without this key. Under the lock of the key ring. */
+/** Throws last_admin_key when this is the organization's last admin key. Requires the lock of the key ring. */
 async function keepAdmin(inside: OrgDb, key: ApiKey): Promise<void> {
   if (!isLastingAdmin(key) || (await countKeys(inside, key.id)).lasting > 0) return;
   throw new DomainError(
@@ -226,7 +228,7 @@ async function record(
   await recordAudit(inside, { action, actor, subject: { type: 'key', id: keyId }, details, requestId });
 }
 
-/** What is stored of a key's text; the text itself is shown once and kept nowhere. */
+/** The stored part of a key; its text is shown once and not stored. */
 export interface KeyDigest {
   /** `key_` and ten characters. */
   id: string;
@@ -234,12 +236,12 @@ export interface KeyDigest {
   last4: string;
 }
 
-/** A key's text and what is stored of it. */
+/** A key's text with its stored part. */
 export interface DrawnKey extends KeyDigest {
   text: string;
 }
 
-/** A new key in the published format, not stored anywhere yet; with an id, a new secret for that key. */
+/** Generates a key in the published format without storing it; with an id, a new secret for that key. */
 export function drawKey(id?: string): DrawnKey {
   const idChars = id === undefined ? draw(KEY_ID_CHARS) : id.slice('key_'.length);
   const text = composeKey(idChars, draw(KEY_SECRET_CHARS));
@@ -248,7 +250,7 @@ export function drawKey(id?: string): DrawnKey {
   return { ...digest, text };
 }
 
-/** What is stored of a key; undefined when the text is not in the key format. */
+/** The stored part of a key's text; undefined when the text is not in the key format. */
 export function digestKey(text: string): KeyDigest | undefined {
   const parsed = parseKey(text);
   return parsed && { id: parsed.keyId, secretHash: hashSecret(parsed.secret), last4: text.slice(-4) };

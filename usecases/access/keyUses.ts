@@ -6,14 +6,17 @@ import { touchKeys } from '../../db/access/keys.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
 
-/** A key's last use is written at most this often. */
+/** Least milliseconds between two writes of a key's last use. */
 const TOUCH_INTERVAL_MS = 60_000;
-/** Uses are gathered for so long and written together. */
+/** Milliseconds for which uses are collected into one write. */
 const GATHER_MS = 1_000;
-/** Keys of which a process knows when it noted them. */
+/** Keys whose last write a process remembers. */
 const NOTED_MAX = 10_000;
 
-/** Notes when keys were last used, behind the requests: a missed note harms nobody, so it delays and fails none. */
+/**
+ * Records when keys were last used, after the answer: a lost record is harmless, so recording neither delays nor fails
+ * a request.
+ */
 export class KeyUses {
   readonly #database: Database;
   readonly #now: () => bigint;
@@ -44,23 +47,23 @@ export class KeyUses {
 /** Why a key that exists was refused. */
 export type AuthFailureReason = 'wrong_secret' | 'revoked' | 'expired';
 
-/** A row for each key and reason at most this often, with how many there were. */
+/** Window of one audit row for each key and reason; the row counts the failures of the window. */
 const WINDOW_MS = 60_000;
-/** Keys and reasons that are followed at once; beyond them, only the log lines and the metric count. */
+/** Keys and reasons that are tracked at once; further ones are counted by log lines and the metric only. */
 const FOLLOWED_MAX = 10_000;
 
 export interface AuthFailure {
   key: { id: string; orgId: string };
   reason: AuthFailureReason;
-  /** Where the request came from; undefined when that is not known. */
+  /** The client address; undefined: unknown. */
   address: string | undefined;
   requestId: string | null;
 }
 
 /**
- * Writes refused keys into the audit log of their organization: the first at once, those of the following minute as one
- * row with their number. What was presented is kept in no form. Writing continues behind the answer, which takes as long
- * for a key that exists as for one that does not.
+ * Writes refused keys to their organization's audit log: the first refusal immediately, those of the following minute
+ * as one row with their number. The presented text is not stored in any form. Writing continues after the answer, which
+ * takes equally long for existing and unknown keys.
  */
 export class AuthFailures {
   readonly #database: Database;
@@ -87,7 +90,7 @@ export class AuthFailures {
     this.#follow(name, failure);
   }
 
-  /** Resolves when all that was noted is written, without waiting for the end of a minute: for an orderly end. */
+  /** Resolves when everything recorded is written, without waiting for the end of a window: for an orderly shutdown. */
   settle(): Promise<void> {
     for (const followed of this.#followed.values()) {
       if (followed.more > 0) this.#write(followed.failure, followed.more);
@@ -111,7 +114,7 @@ export class AuthFailures {
     const network = address === undefined ? undefined : coarseNetwork(address);
     const entry = {
       action: 'auth.failed',
-      // The sender has not proved to have the key.
+      // The sender has not proved that it owns the key.
       actor: { kind: 'system', id: 'authentication' },
       subject: { type: 'key', id: key.id },
       details: { reason, count, network },
@@ -126,8 +129,8 @@ export class AuthFailures {
 }
 
 /**
- * An address as far as the log keeps it: the /24 of an IPv4 address, the /48 of an IPv6 one. Enough to distinguish
- * networks; the log is never erased, so it must not name a person's line.
+ * A client address as precisely as the log stores it: the /24 of an IPv4 address, the /48 of an IPv6 one. This
+ * distinguishes networks and does not identify a person's line in a log that is never erased.
  */
 export function coarseNetwork(address: string): string {
   if (isIPv4(address)) return `${address.split('.').slice(0, 3).join('.')}.0/24`;

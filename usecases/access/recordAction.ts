@@ -2,7 +2,7 @@ import { recordAudit } from '../../db/access/auditLog.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { AuditAction, AuditActor, AuditDetails, AuditSubject } from '../../domain/access/auditLog.js';
 
-/** Of a request, who makes it. */
+/** The author of a request's action. */
 export interface RequestAuthor {
   caller: { keyId: string };
   requestId: string;
@@ -14,8 +14,8 @@ export function authorOf({ caller, requestId }: RequestAuthor): { actor: AuditAc
 }
 
 /**
- * Adds what a request does to its organization's audit log: in the transaction of the change and as its last statement;
- * for a read, before anything is sent.
+ * Adds an action to its organization's audit log: for a change as the last statement of its transaction, for a read
+ * before anything is sent.
  */
 export function recordAction(
   inside: OrgDb,

@@ -10,16 +10,16 @@ import {
 import type { OrgDb } from '../../db/orgDb.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 
-/** A place that is not renewed for so long is free again: its holder has died. */
+/** Seconds after which a slot without renewal is free again, because its holder has died. */
 const SLOT_SECONDS = 60;
 const RENEW_MS = 20_000;
 
-/** A place that is held until it is released, once. */
+/** Releases a held slot, once. */
 export type Release = () => void;
 
 /**
- * The places for exports of an organization, over all instances. Without its table each instance counts its own, so an
- * organization never has more than `max` on any of them.
+ * The slots for exports of an organization, across all instances. When the table is unreachable each instance counts by
+ * itself, so an organization never has more than `max` on any one instance.
  */
 export class ExportSlots {
   readonly #here = new Map<string, number>();
@@ -29,12 +29,12 @@ export class ExportSlots {
     this.#onStoreFailure = onStoreFailure;
   }
 
-  /** How many exports of the organization go on here. */
+  /** Exports of the organization that run in this process. */
   countHere(orgId: string): number {
     return this.#here.get(orgId) ?? 0;
   }
 
-  /** Takes a place; undefined when `max` are held. */
+  /** Takes a slot; undefined when `max` are held. */
   async take(orgDb: OrgDb, max: number): Promise<Release | undefined> {
     const { orgId } = orgDb;
     if (this.countHere(orgId) >= max) return undefined;
@@ -49,7 +49,7 @@ export class ExportSlots {
       this.#count(orgId, -1);
       return undefined;
     }
-    // What fails here is made good by the next renewal, or by the place's expiry.
+    // A failure is corrected by the next renewal, or by the slot's expiry.
     const renewal = setInterval(
       () => renewRequestSlot(orgDb, holder, SLOT_SECONDS).catch(() => undefined),
       RENEW_MS,
@@ -71,7 +71,7 @@ export class ExportSlots {
   }
 }
 
-/** Takes tokens out of a bucket that the instances share. */
+/** Takes tokens from a bucket that the instances share. */
 export function leaseTokens(
   deps: UseCaseDeps,
   { orgId, ...bucket }: { orgId: string; subject: string; policy: string },

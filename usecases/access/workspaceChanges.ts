@@ -14,12 +14,12 @@ import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { type KeyAuthor, nameOfActor } from './keyChanges.js';
 
-/** Workspaces of one organization that are not archived. */
+/** Most workspaces of one organization that are not archived. */
 export const WORKSPACES_MAX = 1_000;
 
 type WorkspaceAuthor = Pick<KeyAuthor, 'actor' | 'requestId'>;
 
-/** Makes a workspace. Errors: project_taken, too_many_items. */
+/** Creates a workspace. Errors: project_taken, too_many_items. */
 export async function createWorkspace(
   orgDb: OrgDb,
   wanted: { id: string; name: string; projectId: string },
@@ -63,8 +63,8 @@ export async function changeWorkspace(
 }
 
 /**
- * Archives a workspace and revokes its keys, in one transaction; its calls stay. Undefined when there is none, or when it
- * was archived before.
+ * Archives a workspace and revokes its keys, in one transaction; its calls stay. undefined: it does not exist, or was
+ * already archived.
  */
 export async function archiveWithKeys(
   orgDb: OrgDb,
@@ -72,7 +72,7 @@ export async function archiveWithKeys(
   by: WorkspaceAuthor,
 ): Promise<Workspace | undefined> {
   return orgDb.transaction(async (inside) => {
-    // Keys before workspaces, as where a key is made.
+    // Keys are locked before workspaces, in the same order as when a key is created.
     await lockKeyRing(inside);
     const who = nameOfActor(by.actor);
     const workspace = await archiveWorkspace(inside, id, who);

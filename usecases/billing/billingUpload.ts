@@ -19,17 +19,16 @@ import { assertRoomForRun, insertWithinLimit, type OpenRunLimit, queueRun } from
 export const BILLING_PAGE_BYTES = 1_048_576;
 const RETRY_AFTER_SECONDS = 2;
 
-/** What an upload says of itself, known only once all of it has arrived. */
+/** Facts about an upload that are known only after its last byte. */
 export type UploadedBill = Omit<NewBillingSource, 'id'>;
 
 /**
- * Stores a bill while it arrives, chunk by chunk; the import's row and the message that starts its workflow follow in
- * one transaction when the whole of it is there. Chunks are committed one by one, since a transaction as long as a
- * slow upload would hold back every total (docs/decisions/0009); those of an upload that breaks are removed again.
- * `receive` is given the function that stores a chunk, and says at its end what the file is. The same file again
- * returns its existing import; `record` is called, as the last of the transaction, for a new one alone. With a
- * `limit`, an organization that has as many imports open is refused before anything is received. Errors: those of
- * `receive`; account_required; rate_limited.
+ * Stores a bill chunk by chunk while it arrives. Then one transaction stores the import's row and the message that
+ * starts its workflow. Each chunk is its own transaction, since one as long as a slow upload would delay every total
+ * (docs/decisions/0009); the chunks of a failed upload are removed. `receive` gets the function that stores a chunk,
+ * and returns the facts about the file. An identical file returns its existing import; `record` is called only for a
+ * new one, at the end of the transaction. With a `limit`, an organization with that many open imports is refused before
+ * any data is received. Errors: those of `receive`; account_required; rate_limited.
  */
 export async function storeBillingUpload(
   orgDb: OrgDb,
@@ -44,7 +43,7 @@ export async function storeBillingUpload(
     const { bill, head } = await storeChunks(orgDb, importId, receive);
     const wanted: NewBillingSource = { ...bill, id: importId };
     const stored = await orgDb.transaction(async (inside) => {
-      // Refused at once rather than later: nothing says whose bill it is, and several accounts are known.
+      // Refused early: the bill's account is unknown, and the organization has several accounts.
       if (bill.declaredAccount === null)
         assertAccountIn(head, await listKnownAccounts(inside, bill.provider));
       const source = await insertWithinLimit(inside, limit, () => queueRun(inside, BILLING_IMPORTS, wanted));
@@ -62,7 +61,7 @@ export async function storeBillingUpload(
       },
     );
   } finally {
-    // Where even this fails, the sweeper removes what belongs to no import.
+    // If this fails too, the sweeper removes chunks without an import.
     if (!kept) await deleteBillingPages(orgDb, importId).catch(() => undefined);
   }
 }
@@ -83,7 +82,7 @@ async function storeChunks(
   return { bill, head };
 }
 
-/** The row of a new import in the audit log, as the last of its transaction. */
+/** The function that writes a new import's row to the audit log, at the end of its transaction. */
 export function recordImport(author: RequestAuthor) {
   return (inside: OrgDb, { id, provider, filename, sha256 }: BillingSource): Promise<void> =>
     recordAction(

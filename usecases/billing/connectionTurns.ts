@@ -6,7 +6,7 @@ import { recordNotice } from '../../db/policies/alerts.js';
 import { connectionBroken } from '../../domain/billing/connections.js';
 import { orgDbOf } from '../useCaseDeps.js';
 
-/** Puts a notice into the organization's feed when a connection has just broken; in the transaction of the change. */
+/** Adds a notice to the organization's feed when a connection has just broken; in the transaction of the change. */
 export async function noticeIfBroken(inside: OrgDb, turn: ConnectionTurn | undefined): Promise<void> {
   if (turn?.status !== 'failing' || turn.statusBefore === 'failing') return;
   const error = { code: turn.lastErrorCode ?? '', message: turn.lastErrorMessage ?? '' };
@@ -14,8 +14,8 @@ export async function noticeIfBroken(inside: OrgDb, turn: ConnectionTurn | undef
 }
 
 /**
- * Stores how the last sync of a connection ended, with a notice when the connection breaks by it. `revisedOn` is set when
- * the days that may be restated were asked for as a whole.
+ * Stores how the last sync of a connection ended, and a notice when the connection breaks by it. `revisedOn` is set
+ * when all days that may be restated were fetched.
  */
 export async function recordSyncOutcome(
   orgDb: OrgDb,
@@ -27,7 +27,7 @@ export async function recordSyncOutcome(
   );
 }
 
-/** Gives up a secret that no key opens: the connection or the endpoint fails until it gets a new one. */
+/** Marks a secret that no key decrypts as lost: the connection or webhook endpoint fails until it gets a new secret. */
 export async function forgetSealed(database: Database, old: SealedSecret): Promise<void> {
   await orgDbOf({ database }, old.orgId).transaction(async (inside) =>
     noticeIfBroken(inside, await clearSealed(inside, old)),

@@ -54,7 +54,7 @@ export interface AcceptedConnection {
   credentials: Credentials;
 }
 
-/** Tries the credentials of a new connection at the provider. Errors: invalid_body and those of `askProvider`. */
+/** Verifies a new connection's credentials at the provider. Errors: invalid_body and those of `askProvider`. */
 export async function tryConnection(
   deps: ConnectionDeps,
   { provider, name, settings: given, credentials }: ConnectionRequest,
@@ -111,7 +111,7 @@ export interface AcceptedChange {
 }
 
 /**
- * Tries a change at the provider where it names credentials. Errors: account_mismatch, invalid_body and those of
+ * Verifies a change at the provider when it contains credentials. Errors: account_mismatch, invalid_body and those of
  * `askProvider`.
  */
 export async function tryChange(
@@ -137,12 +137,15 @@ export async function tryChange(
         : {}),
     },
     needsSync: (isOtherScope || isOtherRate || credentials !== undefined) && paused !== true,
-    // Which fields, and never what the credentials are.
+    // The log lists the changed fields, never the credentials.
     details: { changed: Object.keys(change).sort(), name, paused },
   };
 }
 
-/** Stores a change, with a sync where one is needed, in the request's transaction. Errors: not_found, account_already_connected. */
+/**
+ * Stores a change, with a sync when one is needed, in the request's transaction. Errors: not_found,
+ * account_already_connected.
+ */
 export async function storeChange(
   inside: OrgDb,
   deps: ConnectionDeps,
@@ -157,7 +160,7 @@ export async function storeChange(
   return { connection: changed, sync };
 }
 
-/** Ends a connection. Error not_found when it had ended. */
+/** Ends a connection. Error: not_found when it had already ended. */
 export async function endConnection(
   orgDb: OrgDb,
   { id, name }: Pick<BillingConnection, 'id' | 'name'>,
@@ -170,7 +173,10 @@ export async function endConnection(
   });
 }
 
-/** Tries a connection's stored credentials, one check for each permission. Errors: credentials_missing and those of `askProvider`. */
+/**
+ * Verifies a connection's stored credentials, with one check for each permission. Errors: credentials_missing and those
+ * of `askProvider`.
+ */
 export async function testConnection(
   deps: ConnectionDeps,
   orgDb: OrgDb,

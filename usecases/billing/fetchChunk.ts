@@ -22,28 +22,30 @@ import { dayOf, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
 import type { Sealer } from '../../domain/sealer.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
-/** How often a chunk may begin again at once; then it waits like for any other failure. */
+/** Immediate restarts of a chunk; after that it waits as after any other failure. */
 const RESTARTS_MAX = 3;
-/** Pages of one chunk: a provider that never stops paging is not followed for ever. */
+/** Most pages of one chunk: stops at a provider that never ends its paging. */
 const PAGES_MAX = 2_000;
-/** Pages that were fetched longer ago are not continued: a provider forgets its page tokens, and restates days. */
+/**
+ * Fetched pages older than this are not continued, microseconds: a provider drops its page tokens, and restates days.
+ */
 const CONTINUE_MICROS = 900_000_000n;
 
-/** Failures that pass: the chunk is asked for again later. */
+/** Temporary failures: the chunk is requested again later. */
 const PASSING: ReadonlySet<ErrorCode> = new Set([
   'provider_unavailable',
   'provider_rate_limited',
   'provider_paging_changed',
 ]);
 
-/** What a sync needs of the process. */
+/** Dependencies of a sync. */
 export interface SyncDeps extends UseCaseDeps {
   connectors: BillingConnectors;
   /** Reads bills: adapters/billing/file.ts. */
   readBillingFile: BillingFileReader;
-  /** Open stored credentials. */
+  /** Decrypts stored credentials. */
   secretKeys: Sealer;
-  /** How long a sync waits for a provider; the product's own where absent. */
+  /** Waits of a sync for a provider; absent: the product's default. */
   syncPace?: SyncPace;
   nowMicros(): bigint;
   logger: Logger;
@@ -55,7 +57,7 @@ export interface ChunkAttempt {
   signal: AbortSignal;
 }
 
-/** A failure of a provider that passes: ask again after `waitMs`; null: its run waits no longer. */
+/** A temporary failure of a provider: retry after `waitMs`; null: the run is over and does not wait. */
 export class ProviderWait extends Error {
   readonly code: ErrorCode;
   readonly waitMs: number | null;
@@ -77,18 +79,18 @@ export interface ChunkWork {
   chunk: SyncChunk;
 }
 
-/** What a chunk's pages say, as it was checked: these pages are read and no others. */
+/** The checked pages of a chunk; no other pages are read. */
 export interface FetchedChunk {
   pages: readonly SyncPage[];
-  /** Days that the provider left out, in whole or in part: nothing is said of them. */
+  /** Days that the provider left out, wholly or partly: the sync changes nothing about them. */
   leftOut: ReadonlySet<string>;
 }
 
 /**
- * Fetches the pages of one chunk, each stored before the next is asked for, until they cover its window once and
- * completely. A failure that passes is a ProviderWait, and the run shows what it waits for and until when. A failure
- * that lasts, or that outlasts the run's patience, is thrown for good. Null when the run ended meanwhile: then nobody
- * is asked any more.
+ * Fetches the pages of one chunk until they cover its window completely and without overlap; each page is stored before
+ * the next is requested. A temporary failure throws ProviderWait, and the run shows the reason and the end of the wait.
+ * A lasting failure, or one that exceeds the run's patience, is thrown as final. null: the run ended meanwhile, and the
+ * provider is not asked again.
  */
 export async function fetchChunk(work: ChunkWork): Promise<FetchedChunk | null> {
   const { orgDb, run, chunk } = work;
@@ -110,7 +112,7 @@ export async function fetchChunk(work: ChunkWork): Promise<FetchedChunk | null> 
   }
 }
 
-/** A report that the provider has just refused in this run is not asked for again chunk by chunk. */
+/** Throws for a report that the provider has refused in this run, instead of requesting it again for each chunk. */
 async function refuseRepeat({ orgDb, run, chunk }: ChunkWork): Promise<void> {
   const chunks = await listSyncChunks(orgDb, run.id);
   const refused = chunks.find(
@@ -143,11 +145,11 @@ async function fetchPages(work: ChunkWork, restarts: number): Promise<FetchedChu
     if (!(await noteSyncWaiting(orgDb, run.id, null))) return null;
   }
   const buckets = pages.flatMap((page) => page.buckets);
-  // Days that ended while the pages were fetched need not be whole.
+  // Days that ended while the pages were fetched may be incomplete.
   const coverage = checkCoverage(chunk, buckets, pages[0]?.fetchedAtMicros ?? deps.nowMicros());
   if (coverage.outcome === 'complete') return { pages, leftOut: new Set() };
   const [span] = coverage.spans;
-  // A provider that leaves out a day however often it is asked reports the others all the same: those count.
+  // When a provider leaves out a day in every attempt, the other days of its report still count.
   if (coverage.outcome === 'missing' && restarts >= RESTARTS_MAX)
     return { pages, leftOut: new Set(coverage.spans.flatMap(daysOf)) };
   throw new DomainError(
@@ -156,15 +158,15 @@ async function fetchPages(work: ChunkWork, restarts: number): Promise<FetchedChu
   );
 }
 
-/** The pages that an earlier attempt has stored, where the fetch can go on behind them. */
+/** The pages of an earlier attempt, where the fetch can continue after them. */
 async function continuedPages(work: ChunkWork): Promise<SyncPage[]> {
   const { deps, orgDb, run, chunk } = work;
   const pages = await listSyncPages(orgDb, run.id, chunk.ordinal);
   const [first] = pages;
-  // Another part of the account was asked for before the connection's scope changed.
+  // The connection's scope has changed since, so the stored pages are of another part of the account.
   if (pages.some(({ requestKey, pageNo }) => requestKey !== requestKeyOf(work, pageNo))) return [];
   if (!first || deps.nowMicros() - first.fetchedAtMicros <= CONTINUE_MICROS) return pages;
-  // Pages stay where they are; those of the new beginning take their places.
+  // Old pages are not deleted; the pages of the restart overwrite them.
   return pages.at(-1)?.nextCursor === null ? pages : [];
 }
 
@@ -179,7 +181,7 @@ function asked(chunk: SyncChunk): ReportChunk {
   return { report, feed, bucketWidth, startMicros, endMicros };
 }
 
-/** Names what was asked, without the page tokens, which differ from one time to the next. */
+/** Identifies a request without its page tokens, which differ each time. */
 function requestKeyOf({ chunk, connection }: ChunkWork, pageNo: number): string {
   return `${chunk.report} ${chunk.bucketWidth} ${chunk.startMicros}-${chunk.endMicros} ${connection.scope} page ${pageNo}`;
 }
@@ -204,7 +206,7 @@ function storable(work: ChunkWork, page: FetchedPage, pageNo: number) {
   };
 }
 
-/** Shows on the run what it waits for, and until when. */
+/** Records on the run what it waits for, and until when. */
 async function waitLater(
   { deps, attempt, orgDb, run, chunk }: ChunkWork,
   error: DomainError,
@@ -233,15 +235,15 @@ export async function loadChunk(orgDb: OrgDb, runId: string, ordinal: number): P
 
 /** How long a sync waits for its provider, milliseconds. Shorter in tests. */
 export interface SyncPace {
-  /** Before the first repeat; doubled for each that follows. */
+  /** Wait before the first retry; doubled for each further one. */
   firstWaitMs: number;
-  /** Between two looks whether an outage is over. */
+  /** Longest wait between two checks whether an outage is over. */
   longestWaitMs: number;
-  /** A provider that fails for longer is left to the next sync. */
+  /** After failing for this long the provider is left to the next sync. */
   giveUpAfterMs: number;
 }
 
-/** A provider that fails for an hour is outlasted three times over. */
+/** The patience is three times an outage of one hour. */
 export const SYNC_PACE: SyncPace = {
   firstWaitMs: 2_000,
   longestWaitMs: 600_000,
@@ -249,8 +251,8 @@ export const SYNC_PACE: SyncPace = {
 };
 
 /**
- * The wait before the next attempt. A limit of requests is waited for as long as the provider says. An outage is asked
- * after again sooner or later: twice as long as the last time, at least what the provider named, at most the longest.
+ * The wait before the next attempt. For a request limit it is the time that the provider names. For an outage it is
+ * twice the last wait, at least the time that the provider names, at most the longest wait.
  */
 export function waitBeforeMs(
   pace: SyncPace,

@@ -15,8 +15,8 @@ import type { ChargePrices } from '../../domain/reconciliation/matching/charges.
 import { readBilledDay } from '../reconciliation/billAudit.js';
 
 /**
- * The rows of a FOCUS export of the month that begins on `firstDay`, by provider and day. Each provider's day is read at
- * one time, in a short transaction of its own: a reader who takes long holds nothing back. Memory is a day's.
+ * The rows of a FOCUS export of the month that begins on `firstDay`, by provider and day. Each provider's day is read
+ * in one short transaction, so that a slow reader delays nothing. Memory holds one day.
  */
 export async function* streamFocusRecords(
   orgDb: OrgDb,
@@ -47,7 +47,7 @@ async function readDay(
   });
 }
 
-/** What was found of each model's day, and where it is asked back. */
+/** Adds the findings of each model's day and their disputes. */
 async function withDecisions(
   inside: OrgDb,
   provider: Provider,

@@ -63,19 +63,19 @@ export async function listMonths(orgDb: OrgDb, current: Month) {
   return {
     months: monthsBetween(begins ?? current, current).reverse(),
     frozen,
-    /** The closing of a month; of one before the first closing, that one. */
+    /** The closing of a month; months before the first closing belong to that one. */
     closingOf: (month: Month): PeriodClosing | undefined =>
       closed.get(month) ?? (oldest && month < oldest.month ? { ...oldest, month } : undefined),
   };
 }
 
-/** First and next day of a month's bills. */
+/** First day of a month's bills, and the first day after them. */
 const billedDaysOf = (month: Month) => ({
   fromDay: firstDayOf(month),
   toDay: firstDayOf(followingMonth(month)),
 });
 
-/** A month as it was closed, what came later, and as it is known now, in one snapshot. */
+/** A month as it was closed, what came later, and its present state, in one snapshot. */
 export async function readPeriod(orgDb: OrgDb, period: Month): Promise<PeriodFacts> {
   await foldWhenBehind(orgDb);
   return orgDb.transaction(async (inside) => {
@@ -109,17 +109,17 @@ export interface ClosingRequest {
   /** Who closes it, e.g. a key's id. */
   closedBy: string | null;
   nowMicros: bigint;
-  /** What else belongs to the closing, such as its row in the audit log: the last of the transaction. */
+  /** Further statements of the closing, such as its row in the audit log: the last of the transaction. */
   record?(inside: OrgDb): Promise<void>;
 }
 
-/** Repeats of one closing: a fold at the same moment makes it begin again. */
+/** Attempts at one closing: a simultaneous fold makes it start again. */
 const REPEATS_MAX = 7;
 
 /**
- * Closes a month: keeps what is known of it in this moment, which is the transaction's snapshot, and its totals and
- * bills. Folds and closings of an organization exclude each other through its row in rollup_state. Returns false when
- * the month was closed before. Errors period_not_over, period_out_of_order, service_unavailable.
+ * Closes a month: stores its totals and bills as of the transaction's snapshot. Folds and closings of an organization
+ * exclude each other through its row in rollup_state. Returns false when the month was already closed. Errors:
+ * period_not_over, period_out_of_order, service_unavailable.
  */
 export async function closePeriod(
   database: Database,
@@ -127,7 +127,7 @@ export async function closePeriod(
   request: ClosingRequest,
 ): Promise<boolean> {
   const orgDb = new OrgDb(database, orgId);
-  // Each month's totals add up what is not folded.
+  // A month's totals otherwise include unfolded rows.
   await foldWhenBehind(orgDb);
   return repeatOnConflict(
     () =>
@@ -156,7 +156,7 @@ async function close(system: SystemDb, orgId: string, request: ClosingRequest): 
   return true;
 }
 
-/** The month itself; the first closing takes along all months since the first call or bill. */
+/** The months of the closing; the first closing includes all months since the first call or bill. */
 async function monthsToClose(
   system: SystemDb,
   orgId: string,
@@ -169,7 +169,7 @@ async function monthsToClose(
   return monthsBetween(first ?? month, month);
 }
 
-/** Keeps a month's totals by provider: of its own calls, and of changes of earlier months that are booked in it. */
+/** Stores a month's totals by provider: of its own calls, and of changes of earlier months that are booked in it. */
 async function freezeTotals(system: SystemDb, orgId: string, month: Month, books: Books): Promise<void> {
   const window: UsageQuery = {
     dimension: 'provider',
@@ -179,7 +179,7 @@ async function freezeTotals(system: SystemDb, orgId: string, month: Month, books
     limit: PROVIDERS_MAX,
     offset: 0,
   };
-  // The month is still open here, so what is known of its calls now is what its books say.
+  // The month is still open, so the present totals of its calls are its booked totals.
   const own: UsageQuery = { ...window, view: { kind: 'now' } };
   await insertPeriodTotals(system, orgId, { month, part: 'own', query: own, books });
   if (books.closedUntilMicros === null) return;
@@ -187,5 +187,5 @@ async function freezeTotals(system: SystemDb, orgId: string, month: Month, books
   await insertPeriodTotals(system, orgId, { month, part: 'booked', query: booked, books });
 }
 
-/** Far more than there are. */
+/** More than the number of providers. */
 const PROVIDERS_MAX = 1_000;

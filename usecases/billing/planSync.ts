@@ -6,21 +6,22 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { compare } from '../../domain/compare.js';
 import { dayOf, listDays, MICROS_PER_DAY, microsOfDay, shiftDay } from '../../domain/period.js';
 
-/** Days that a provider may still restate are asked for again once a day, as far back as this at least. */
+/** Least days back for which a sync fetches days again, once a day, because the provider may still restate them. */
 const REVISABLE_DAYS_MIN = 30;
 /** A day that could never be fetched is given up after a year. */
 const MISSING_DAYS_MAX = 366;
 
 export interface SyncPlan {
   chunks: ReportChunk[];
-  /** Today, when all days that may still be restated are asked for; else null. */
+  /** Today, when all days that may still be restated are fetched; else null. */
   revisesOn: string | null;
 }
 
 /**
- * What a sync asks for: the days that are not settled, once a day all that may still be restated, and every day since
- * the connection's beginning that no sync has fetched yet, or that was converted by another rate than is given now. So a backfill is a sync to which everything is missing, and
- * what one sync could not fetch is taken up by the next.
+ * The days that a sync fetches: the days that are not settled; once a day all days that may still be restated; and
+ * every day since the connection's beginning that no sync has fetched yet, or whose exchange rate differs from the
+ * present setting. A backfill is therefore a sync in which every day is missing, and the next sync fetches the days
+ * that one could not.
  */
 export async function planSync(
   orgDb: OrgDb,
@@ -48,12 +49,12 @@ export async function planSync(
   return { chunks, revisesOn: revises ? today : null };
 }
 
-/** The name of a report where rows are stored: cost reports have none. */
+/** The report's name as it is stored; '' for cost reports. */
 export function storedReport({ feed, report }: Pick<ReportChunk, 'feed' | 'report'>): string {
   return feed === 'cost' ? '' : report;
 }
 
-/** Each report of the provider once, in its order. */
+/** The provider's reports, each once, in its order. */
 function reportsOf(
   connector: BillingConnector,
   window: { fromDay: string; toDay: string },
@@ -67,7 +68,7 @@ function missingDays(fromDay: string, toDay: string, known: ReadonlySet<string>)
   return listDays(fromDay, toDay).filter((day) => !known.has(day));
 }
 
-/** Days in their order as half-open ranges without a hole. */
+/** Joins ordered days into half-open ranges without gaps. */
 function rangesOf(days: readonly string[]): { fromDay: string; toDay: string }[] {
   const ranges: { fromDay: string; toDay: string }[] = [];
   for (const day of days) {
@@ -83,10 +84,10 @@ function later(a: string, b: string): string {
   return a > b ? a : b;
 }
 
-/** Restatements and gaps that a run's result lists; restatements are counted whole. */
+/** Most restatements and gaps that a run's result lists; the count includes all restatements. */
 const LISTED_MAX = 200;
 
-/** How a sync ends, from what became of its parts. */
+/** The outcome of a sync, from the outcomes of its parts. */
 export function outcomeOf(chunks: readonly SyncChunk[]): {
   status: 'succeeded' | 'partial' | 'failed';
   error: { code: string; message: string } | undefined;
@@ -98,7 +99,7 @@ export function outcomeOf(chunks: readonly SyncChunk[]): {
   return { status, error, result: resultOf(chunks) };
 }
 
-/** The error is the first failure; with several kinds of failures the rest are in the result. */
+/** The error is the first failure; with several kinds of failures the others are in the result. */
 function errorOf(failed: readonly SyncChunk[], total: number): { code: string; message: string } {
   const first = failed.find(({ errorCode }) => errorCode !== null);
   const why = first?.errorMessage ?? 'not fetched';
@@ -132,7 +133,7 @@ function errorOfLeftOut(
   };
 }
 
-/** The result of a sync when all of its parts have ended. */
+/** The result of a sync whose parts have all ended. */
 function resultOf(chunks: readonly SyncChunk[]): SyncRunResult {
   const results = chunks.flatMap(({ result }) => result ?? []);
   const changed = changedDays(chunks);
@@ -152,7 +153,10 @@ function resultOf(chunks: readonly SyncChunk[]): SyncRunResult {
 
 type Missing = SyncRunResult['missing'][number];
 
-/** What the next sync takes up: parts that were not had, days that were left out. Side by side for one reason is one. */
+/**
+ * The parts that failed and the days that were left out, which the next sync fetches. Adjacent parts with the same
+ * reason are joined.
+ */
 function missingOf(chunks: readonly SyncChunk[]): Missing[] {
   const parts = chunks
     .filter(({ status }) => status !== 'done')
@@ -172,7 +176,7 @@ function missingOf(chunks: readonly SyncChunk[]): Missing[] {
   return joined([...parts, ...days]);
 }
 
-/** The latest days first, as they are asked for. */
+/** Latest days first, as they are fetched. */
 function joined(missing: readonly Missing[]): Missing[] {
   const inOrder = missing.toSorted(
     (a, b) => compare(a.report, b.report) || compare(b.period_start, a.period_start),
@@ -192,7 +196,7 @@ function joined(missing: readonly Missing[]): Missing[] {
 }
 const dayAfter = (day: string): string => dayOf(microsOfDay(day) + MICROS_PER_DAY);
 
-/** Days whose buckets have to be made again: their content changed, or they are provisional no more. In order. */
+/** Days whose buckets must be built again: their content changed, or they are no longer provisional. In order. */
 export function changedDays(chunks: readonly SyncChunk[]): string[] {
   const days = chunks.flatMap(({ result }) => [
     ...(result?.changed_days ?? []),

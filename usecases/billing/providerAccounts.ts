@@ -7,13 +7,13 @@ import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { findProvider } from '../../domain/providers.js';
 
-/** What a request asks of a provider whose bills are, or are to be, connected. */
+/** Requests to a provider whose bills are connected, or are about to be. */
 
-/** How long a request waits for a provider. */
+/** Longest wait of a request for a provider, milliseconds. */
 const PROVIDER_WAIT_MS = 10_000;
 const PROVIDER_RETRY_SECONDS = 30;
 
-/** Which part of an account each provider narrows by. */
+/** The setting by which each provider narrows the account. */
 const SCOPE_FIELDS: Readonly<Record<string, keyof NonNullable<ConnectionSettings['scope']>>> = {
   openai: 'projects',
   anthropic: 'workspaces',
@@ -29,7 +29,7 @@ export async function getConnection(orgDb: OrgDb, id: string): Promise<BillingCo
   return connection;
 }
 
-/** The connector of a provider by any of its names. Error invalid_body where none fetches its bills. */
+/** The connector of a provider by any of its names. Error: invalid_body when no connector exists for it. */
 export function connectorOf(deps: { connectors: BillingConnectors }, provider: string): BillingConnector {
   const byName: Readonly<Record<string, BillingConnector | undefined>> = deps.connectors;
   const connector = byName[findProvider(provider) ?? provider];
@@ -43,7 +43,7 @@ export function connectorOf(deps: { connectors: BillingConnectors }, provider: s
   );
 }
 
-/** Errors invalid_body: a name that the provider does not know, or one that is missing. */
+/** Throws invalid_body for a credential that the provider does not use, or for a missing one. */
 export function checkCredentials(connector: BillingConnector, credentials: Credentials): void {
   const names = connector.facts.credentialNames;
   const all = [...names, ...(connector.facts.optionalCredentialNames ?? [])];
@@ -59,7 +59,7 @@ export function checkCredentials(connector: BillingConnector, credentials: Crede
   }
 }
 
-/** Error invalid_body: the provider does not narrow by this, or needs a setting that is missing. */
+/** Throws invalid_body when the provider does not narrow by this setting, or requires a missing one. */
 export function checkScope(connector: BillingConnector, settings: ConnectionSettings): void {
   const fault = connector.settingsFault?.(settings);
   if (fault) throw invalidField('body', `settings.${fault.field}`, fault.message, 'invalid_body');
@@ -74,8 +74,8 @@ export function checkScope(connector: BillingConnector, settings: ConnectionSett
 }
 
 /**
- * Asks a provider something, for ten seconds at most. Errors: provider_unavailable and provider_rate_limited; invalid_body,
- * naming the credential, when it refuses it.
+ * Sends a request to a provider, for ten seconds at most. Errors: provider_unavailable and provider_rate_limited;
+ * invalid_body, naming the credential, when the provider refuses it.
  */
 export async function askProvider<T>(
   connector: BillingConnector,
@@ -102,8 +102,8 @@ export async function askProvider<T>(
 }
 
 /**
- * The account that credentials belong to: as the provider says, else as the settings name it. Errors invalid_body: the
- * two differ, or nobody names one.
+ * The account of the credentials: as the provider reports it, else as the settings name it. Error: invalid_body when
+ * the two differ, or neither names one.
  */
 export async function identifyAccount(
   connector: BillingConnector,
@@ -133,7 +133,7 @@ export async function identifyAccount(
   );
 }
 
-/** Errors: account_mismatch when they name another account; invalid_body. */
+/** The settings with a change applied. Errors: account_mismatch when the change names another account; invalid_body. */
 export function changedSettings(
   connector: BillingConnector,
   connection: BillingConnection,
@@ -146,7 +146,7 @@ export function changedSettings(
   return { ...given, account: connection.accountId };
 }
 
-/** Errors: account_mismatch when the credentials are of another account; those of `askProvider`. */
+/** Throws account_mismatch when the credentials are of another account; also the errors of `askProvider`. */
 export async function checkSameAccount(
   connector: BillingConnector,
   connection: BillingConnection,

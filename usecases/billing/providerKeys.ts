@@ -9,10 +9,10 @@ import type { ProviderKey, SuspectKey } from '../../domain/billing/providerKeys.
 import { DomainError } from '../../domain/errors.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 
-/** Keys of one organization. */
+/** Most provider keys of one organization. */
 const KEYS_MAX = 10_000;
 
-/** Enters different keys, or changes those that are there; returns them as stored. Error too_many_items. */
+/** Stores or updates provider keys; returns them as stored. Error: too_many_items. */
 export async function putProviderKeys(
   orgDb: OrgDb,
   keys: readonly ProviderKey[],
@@ -35,7 +35,10 @@ export async function putProviderKeys(
   return findProviderKeys(orgDb, keys);
 }
 
-/** Billed keys that nobody knows, and keys that were billed after they were revoked (`readSuspectKeys`), in one snapshot. */
+/**
+ * Billed keys that are not listed, and keys that were billed after their revocation (`readSuspectKeys`), in one
+ * snapshot.
+ */
 export function listSuspectKeys(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string; limit: number },

@@ -34,9 +34,8 @@ const FORMATS: Readonly<Record<string, BillingFormat>> = {
 };
 
 /**
- * Reads the pages of a chunk, those that were checked, by the reader of saved files. Days whose content is new or other become new copies,
- * under a source of this attempt; the others are confirmed. What counts changes with the chunk's end, in one
- * transaction.
+ * Reads the checked pages of a chunk with the reader of saved files. New or changed days become new copies under a
+ * source of this attempt; the others are confirmed. The counting copies change at the chunk's end, in one transaction.
  */
 export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChunk): Promise<void> {
   const { deps, orgDb, run, chunk, connection } = work;
@@ -48,12 +47,12 @@ export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChun
     report: storedReport(chunk),
   };
   const window = { fromDay: dayOf(chunk.startMicros), toDay: dayOf(chunk.endMicros + MICROS_PER_DAY - 1n) };
-  const told = await surveyPages(work, pages, leftOut);
+  const contents = await surveyPages(work, pages, leftOut);
   const known = new Map((await listCurrentCopies(orgDb, of, window)).map((copy) => [copy.day, copy]));
   const changed = new Set(
-    told.days.filter((day) => {
+    contents.days.filter((day) => {
       const copy = known.get(day);
-      return copy?.contentHash !== told.hashOf(day) || copy.scope !== connection.scope;
+      return copy?.contentHash !== contents.hashOf(day) || copy.scope !== connection.scope;
     }),
   );
   const fetchedAtMicros = pages.reduce(
@@ -62,9 +61,9 @@ export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChun
   );
   const stored = changed.size === 0 ? undefined : await storeDays(work, pages, changed, fetchedAtMicros);
   if (stored === null) return;
-  const same = told.days.filter((day) => !changed.has(day));
+  const same = contents.days.filter((day) => !changed.has(day));
   const result = describe(work, {
-    told,
+    contents,
     known,
     changed,
     same,
@@ -75,7 +74,7 @@ export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChun
   });
   await orgDb.transaction(async (inside) => {
     if (!(await finishSyncChunk(inside, run.id, chunk.ordinal, stored?.sourceId ?? null, result))) return;
-    const final = same.filter((day) => told.isFinal(day));
+    const final = same.filter((day) => contents.isFinal(day));
     await confirmApiDays(
       inside,
       of,
@@ -83,7 +82,7 @@ export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChun
       work.connection.settings,
     );
     if (!stored) return;
-    const days = apiDays(work, told, changed);
+    const days = apiDays(work, contents, changed);
     await replaceApiDays(
       inside,
       of,
@@ -100,7 +99,7 @@ export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChun
   });
 }
 
-/** The first reading: what each day says, and every fault before anything is stored. */
+/** The first pass: collects each day's content, and finds every fault before anything is stored. */
 async function surveyPages(
   work: ChunkWork,
   pages: readonly SyncPage[],
@@ -115,7 +114,7 @@ async function surveyPages(
   return contents;
 }
 
-/** Rows of the chunk that belong to what the connection reads. Error account_mismatch when they name another account. */
+/** The chunk's rows that the connection reads. Error: account_mismatch for rows of another account. */
 async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGenerator<BilledRow> {
   const { connection, chunk } = work;
   for await (const batch of rethrowAsSyncError(rowsOf(work, pages), work)) {
@@ -137,7 +136,7 @@ async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGener
   }
 }
 
-/** All rows of the pages; those that were asked for differently are read apart. */
+/** All rows of the pages; pages of different requests are read separately. */
 async function* rowsOf(
   { deps, orgDb, connection, connector }: ChunkWork,
   pages: readonly SyncPage[],
@@ -160,7 +159,7 @@ async function* rowsOf(
   }
 }
 
-/** The reader's errors are about an uploaded file; here it is an answer that was fetched. */
+/** Rewords the reader's errors, which are about uploaded files, for a fetched answer. */
 async function* rethrowAsSyncError<T>(
   rows: AsyncIterable<T>,
   { connection, chunk }: ChunkWork,
@@ -176,7 +175,7 @@ async function* rethrowAsSyncError<T>(
   }
 }
 
-/** The stored pages one after the other, each checked against its sha256. */
+/** The stored pages in order, each checked against its sha256. */
 async function* bytesOf(orgDb: ChunkWork['orgDb'], pages: readonly SyncPage[]): AsyncGenerator<Buffer> {
   for (const { pageId } of pages) {
     const page = await findFetchedPage(orgDb, pageId);
@@ -187,7 +186,7 @@ async function* bytesOf(orgDb: ChunkWork['orgDb'], pages: readonly SyncPage[]): 
   }
 }
 
-/** The second reading: stores the rows of changed days. Null when another attempt has read the chunk meanwhile. */
+/** The second pass: stores the rows of changed days. null: another attempt has read the chunk meanwhile. */
 async function storeDays(
   work: ChunkWork,
   pages: readonly SyncPage[],
@@ -230,10 +229,10 @@ async function storeDays(
   return { sourceId, rows };
 }
 
-/** A whole report lists every kind of charge: a day occurs in each, also with zero. */
+/** A complete report covers every charge category of each day, also with zero charges. */
 function apiDays(
   { chunk, connection }: ChunkWork,
-  told: DayContents,
+  contents: DayContents,
   changed: ReadonlySet<string>,
 ): ApiDay[] {
   const categories = chunk.feed === 'cost' ? CHARGE_CATEGORIES : (['usage'] as const);
@@ -244,15 +243,15 @@ function apiDays(
       feed: chunk.feed,
       report: storedReport(chunk),
       chargeCategory,
-      ...told.sumOf(day, chargeCategory),
-      isFinal: told.isFinal(day),
-      contentHash: told.hashOf(day),
+      ...contents.sumOf(day, chargeCategory),
+      isFinal: contents.isFinal(day),
+      contentHash: contents.hashOf(day),
     })),
   );
 }
 
 interface Reading {
-  told: DayContents;
+  contents: DayContents;
   known: ReadonlyMap<string, CurrentCopy>;
   changed: ReadonlySet<string>;
   same: readonly string[];
@@ -262,24 +261,24 @@ interface Reading {
   leftOut: ReadonlySet<string>;
 }
 
-/** Whether the copy was converted by another rate than the settings name now. */
+/** Whether the copy was converted by another exchange rate than the present setting. */
 function isOtherRate({ day, fxRate }: CurrentCopy, settings: ConnectionSettings): boolean {
   return parseFxRate(fxRate ?? '')?.scaled !== parseFxRate(fxRateOn(settings, day) ?? '')?.scaled;
 }
 
-/** What the chunk brought. A day that the provider had closed and reports differently now is a restatement. */
+/** The chunk's result. A settled day that the provider now reports differently is a restatement. */
 function describe({ chunk, connection, connector }: ChunkWork, reading: Reading): ChunkResult {
-  const { told, known, changed, same, pages, fetchedAtMicros, rows } = reading;
+  const { contents, known, changed, same, pages, fetchedAtMicros, rows } = reading;
   const closedFrom = (day: string) =>
     microsOfDay(day) + BigInt(connector.facts.provisionalDays) * MICROS_PER_DAY;
   const usd = (pico: Pico) => (chunk.feed === 'cost' ? decimalFromPico(pico) : null);
   const restated = [...changed].sort().flatMap((day): RestatedDay[] => {
     const copy = known.get(day);
-    // Another rate is ours, not the provider's.
+    // A changed exchange rate is the organization's change, not the provider's.
     if (!copy || copy.confirmedAtMicros < closedFrom(day) || isOtherRate(copy, connection.settings))
       return [];
     const place = { day, feed: chunk.feed, report: storedReport(chunk) };
-    return [{ ...place, old_usd: usd(copy.amountPico), new_usd: usd(told.totalOf(day)) }];
+    return [{ ...place, old_usd: usd(copy.amountPico), new_usd: usd(contents.totalOf(day)) }];
   });
   const settled = same.filter((day) => {
     const confirmed = known.get(day)?.confirmedAtMicros;
@@ -300,7 +299,7 @@ function describe({ chunk, connection, connector }: ChunkWork, reading: Reading)
   };
 }
 
-/** What a day bills of one category. */
+/** A day's billed sum of one charge category. */
 export interface CategorySum {
   rowCount: number;
   amountPico: Pico;
@@ -308,7 +307,7 @@ export interface CategorySum {
 }
 
 interface Line {
-  /** Null while no row has one. */
+  /** null: no row has a quantity. */
   quantity: bigint | null;
   amountPico: Pico;
   originalAmount: bigint;
@@ -318,18 +317,18 @@ interface Line {
 interface DayContent {
   lines: Map<string, Line>;
   sums: Map<ChargeCategory, CategorySum>;
-  /** True while every row says that it is final, false once one says that it is not. */
+  /** true: every row that states it is final; false: some row is not final; null: no row states it. */
   isFinal: boolean | null;
 }
 
 /**
- * What each day of a report says, so that two fetches of it can be compared. Rows that differ in nothing but their hour
- * or their place in the page are one line: a day reported by the hour equals the same day reported as a whole.
+ * The content of each day of a report, for comparing two fetches. Rows that differ only in their hour or their place in
+ * the page are one line, so a day reported by the hour equals the same day reported as a whole.
  */
 export class DayContents {
   readonly #days = new Map<string, DayContent>();
 
-  /** The report speaks about the day, with or without charges. */
+  /** Marks the day as covered by the report, with or without charges. */
   cover(day: string): void {
     this.#of(day);
   }
@@ -370,12 +369,12 @@ export class DayContents {
     day.isFinal = day.isFinal === null ? row.isFinal : day.isFinal && row.isFinal;
   }
 
-  /** In their order. */
+  /** The days in order. */
   get days(): string[] {
     return [...this.#days.keys()].sort();
   }
 
-  /** The same for two fetches that say the same of the day. */
+  /** Digest of a day's content; equal for two fetches with the same content. */
   hashOf(day: string): string {
     const lines = [...this.#of(day).lines].map(
       ([key, line]) =>
@@ -388,7 +387,7 @@ export class DayContents {
     return this.#of(day).sums.get(category) ?? { rowCount: 0, amountPico: 0n, unconvertedRows: 0 };
   }
 
-  /** Whether the report itself calls the day final; null where it does not say. */
+  /** Whether the report states that the day is final; null: it does not state it. */
   isFinal(day: string): boolean | null {
     return this.#of(day).isFinal;
   }

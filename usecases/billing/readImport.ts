@@ -44,10 +44,10 @@ import { endRun } from '../runs/endRun.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 import { BILLING_PAGE_BYTES } from './billingUpload.js';
 
-/** A progress note, and a sign of life, at most so often. */
+/** Bytes between two progress updates, which are also heartbeats. */
 const PROGRESS_BYTES = 16_777_216;
 
-/** The bytes of a stored file, each chunk checked against its sha256; notes on the import how far they were read. */
+/** The bytes of a stored file, each chunk checked against its sha256; records the reading progress on the import. */
 class ImportBytes {
   readonly #orgDb: OrgDb;
   readonly #source: BillingSource;
@@ -71,7 +71,7 @@ class ImportBytes {
     }
   }
 
-  /** The same bytes in any order. */
+  /** Random access to the same bytes. */
   get random(): NonNullable<BillingFileOptions['random']> {
     return {
       sizeBytes: this.#source.sizeBytes,
@@ -86,7 +86,7 @@ class ImportBytes {
           const body = await this.#page(pageNo);
           parts.push(body.subarray(Math.max(0, from - start), to - start));
         }
-        // A file that is read from its end goes back once; from there on it is read forward.
+        // A file that is read from its end jumps back once, and is read forward from there.
         if (to < this.#source.sizeBytes) await this.#note(to);
         return Buffer.concat(parts);
       },
@@ -116,7 +116,7 @@ interface ImportDeps extends UseCaseDeps {
   readBillingFile: BillingFileReader;
 }
 
-/** Reads the file of an import and ends it. Throws the signal's reason when it is aborted. */
+/** Reads the file of an import and ends the import. Throws the signal's reason when it is aborted. */
 export async function readImport(
   deps: ImportDeps,
   orgDb: OrgDb,
@@ -132,12 +132,12 @@ export async function readImport(
   } catch (error) {
     const outcome = outcomeOf(error);
     if (!outcome) throw error;
-    // What is wrong with a file is the import's outcome: recorded on it, and nothing else of the file is kept.
+    // A fault of the file is the import's outcome: it is recorded, and nothing else of the file is stored.
     await discardImport(orgDb, importId, outcome);
   }
 }
 
-/** An outcome that a repeat would not change; undefined for a failure that may pass. */
+/** The outcome that a retry would not change; undefined: the failure is temporary. */
 function outcomeOf(error: unknown): { code: string; message: string } | undefined {
   if (isValueRefused(error))
     return {
@@ -150,7 +150,7 @@ function outcomeOf(error: unknown): { code: string; message: string } | undefine
     : undefined;
 }
 
-/** Ends an open import as failed and keeps nothing of its file. */
+/** Ends an open import as failed and stores nothing of its file. */
 export async function discardImport(
   orgDb: OrgDb,
   importId: string,
@@ -164,9 +164,9 @@ export async function discardImport(
 }
 
 /**
- * Reads the file once. It is read again only where it restates buckets, which is known at its end, without the copies
- * that were replaced; and where a first connection was made meanwhile, which owns the rows of nobody in particular. Rows
- * count nowhere until the days are written, so a fault in the last line leaves nothing.
+ * Reads the file once. It reads the file again in two cases: where the file restates buckets, which is known at its
+ * end, without the replaced copies; and where a first connection was created meanwhile, which owns the rows without an
+ * account. Rows count only once their days are written, so a fault in the last line leaves nothing.
  */
 async function readRows(
   deps: ImportDeps,
@@ -184,8 +184,8 @@ async function readRows(
 }
 
 /**
- * Whose the rows are that name no account: decided once and kept with the import, so that a later attempt, which may
- * know more accounts, decides the same. Error account_required.
+ * The account of rows that name none. It is decided once and stored with the import, so that a retry decides the same
+ * although more accounts may be known by then. Error: account_required.
  */
 async function settleAccount(orgDb: OrgDb, source: BillingSource): Promise<string> {
   const known = (await findRun(orgDb, BILLING_IMPORTS, source.id))?.accountId ?? null;
@@ -203,8 +203,8 @@ interface StoredRows {
 }
 
 /**
- * Stores the rows in short transactions, each while the next ones are read. A former attempt's rows go first, so that
- * what counts was read by one version of the code.
+ * Stores the rows in short transactions, each while the next rows are read. An earlier attempt's rows are removed
+ * first, so that one version of the code has read all rows that count.
  */
 async function storeRows(
   orgDb: OrgDb,
@@ -247,7 +247,7 @@ function openReader(
   });
 }
 
-/** Stores rows batch by batch, one statement under way while the next batch fills. */
+/** Stores rows batch by batch: one statement runs while the next batch fills. */
 class RowWriter {
   readonly #orgDb: OrgDb;
   readonly #source: BillingSource;
@@ -265,14 +265,14 @@ class RowWriter {
     if (this.#batch.length >= BATCH_ROWS) await this.#flush();
   }
 
-  /** How many rows there are, once the last is stored. */
+  /** The number of rows, once the last is stored. */
   async end(): Promise<number> {
     await this.#flush();
     await this.#pending;
     return this.#rows;
   }
 
-  /** Waits for pending work; its failure has been reported, or another failure came first. */
+  /** Waits for pending work. Its failure is ignored: it was reported, or another failure came first. */
   async settled(): Promise<void> {
     await this.#pending.catch(() => undefined);
   }
@@ -284,12 +284,12 @@ class RowWriter {
     const place = { id: this.#source.id, provider: this.#source.provider, firstRowNo: this.#rows + 1 };
     this.#rows += batch.length;
     this.#pending = insertBillingRows(this.#orgDb, place, batch);
-    // The next await reports it.
+    // The next await reports the failure.
     this.#pending.catch(() => undefined);
   }
 }
 
-/** Ends the import; false, and nothing done, where a first connection was made since its rows were stored. */
+/** Ends the import. Returns false, without changes, when a first connection was created since its rows were stored. */
 async function finish(
   orgDb: OrgDb,
   source: BillingSource,
@@ -329,7 +329,7 @@ async function finish(
     await lockFirstAccount(inside, orgDb.orgId, source.provider);
     const first = await findFirstAccount(inside, source.provider);
     if (accounts.hasDefault && first !== undefined && first !== DEFAULT_ACCOUNT) return false;
-    // Another attempt may have ended it meanwhile: then its days are there.
+    // Another attempt may have ended the import meanwhile, and has stored its days.
     if (!(await finishBillingSource(inside, source.id, result))) return true;
     await insertBillingDays(
       inside,
@@ -343,7 +343,10 @@ async function finish(
   });
 }
 
-/** Whose rows these are: as declared, else as each row says, else the account that was settled for those that do not. */
+/**
+ * The account of each row: the declared one, else the row's own, else the one that was decided for rows without an
+ * account.
+ */
 export class Accounts {
   readonly #declared: string | null;
   readonly #settle: () => Promise<string>;
@@ -352,8 +355,8 @@ export class Accounts {
   readonly #names = new Set<string>();
 
   /**
-   * `settle` decides, once, whose the rows are that name no account; `first` is the account of the provider's first
-   * connection, which owns what is of the account `default`.
+   * `settle` decides once which account owns rows without one; `first` is the account of the provider's first
+   * connection, which owns the rows of the account `default`.
    */
   constructor(declared: string | null, first: string | undefined, settle: () => Promise<string>) {
     this.#declared = declared;
@@ -361,21 +364,21 @@ export class Accounts {
     this.#settle = settle;
   }
 
-  /** Error account_required when nothing names one. */
+  /** Throws account_required when the account is unknown. */
   async of(fromContent: string | null): Promise<string> {
-    const told = this.#declared ?? fromContent ?? this.#settled ?? (await this.#settle());
-    if (this.#declared === null && fromContent === null) this.#settled = told;
-    const name = told === DEFAULT_ACCOUNT ? (this.#first ?? told) : told;
+    const account = this.#declared ?? fromContent ?? this.#settled ?? (await this.#settle());
+    if (this.#declared === null && fromContent === null) this.#settled = account;
+    const name = account === DEFAULT_ACCOUNT ? (this.#first ?? account) : account;
     this.#names.add(name);
     return name;
   }
 
-  /** Whether rows are of the account `default`. */
+  /** Whether any rows belong to the account `default`. */
   get hasDefault(): boolean {
     return this.#names.has(DEFAULT_ACCOUNT);
   }
 
-  /** The one account of the file; null where it has several. */
+  /** The file's only account; null: it has several. */
   get only(): string | null {
     const [name, more] = this.#names;
     return more === undefined ? (name ?? null) : null;
@@ -387,7 +390,7 @@ type DayKey = Pick<BillingDay, 'accountId' | 'day' | 'feed' | 'report' | 'charge
 /** Sums by account, day, feed, report and category. */
 export class ImportDays {
   readonly #days = new Map<string, BillingDay>();
-  /** What the bill says of its account's days; a category without a charge is as final as the others. */
+  /** Whether the bill is final, by account and day; a category without a charge has the finality of the others. */
   readonly #finality = new Map<string, boolean | null>();
   /** Tokens by day, account, feed and report, 1e-12. */
   readonly #tokens = new Map<string, bigint>();
@@ -405,14 +408,14 @@ export class ImportDays {
     if (row.feed === 'cost' && row.amountPico === null) day.unconvertedRows += 1;
     const place = placeOf(day);
     if (row.quantityUnit === 'tokens') {
-      const told = `${place}|${row.feed}|${row.report}`;
-      this.#tokens.set(told, (this.#tokens.get(told) ?? 0n) + (row.quantity ?? 0n));
+      const key = `${place}|${row.feed}|${row.report}`;
+      this.#tokens.set(key, (this.#tokens.get(key) ?? 0n) + (row.quantity ?? 0n));
     }
     const known = this.#finality.get(place);
     this.#finality.set(place, known === undefined ? row.isFinal : known && row.isFinal);
   }
 
-  /** Error invalid_billing_file where a day, or the file, is of more than any bill is. */
+  /** Throws invalid_billing_file where the dollars of a day or of the file, or the tokens of a day, exceed every real bill. */
   assertPlausible(): void {
     let whole = 0n;
     for (const { day, amountPico } of this.#days.values()) {
@@ -420,10 +423,13 @@ export class ImportDays {
       whole += amountPico;
     }
     assertPlausibleSum(whole, 'the file');
-    for (const [told, tokens] of this.#tokens) assertPlausibleTokens(tokens, told.slice(0, 10));
+    for (const [key, tokens] of this.#tokens) assertPlausibleTokens(tokens, key.slice(0, 10));
   }
 
-  /** Everything that the file speaks about: also days, and for whole reports categories, in which it bills nothing. */
+  /**
+   * Everything that the file covers, including days without charges and, for complete reports, categories without
+   * charges.
+   */
   async covering(
     summary: BillingFileSummary,
     accounts: Accounts,
@@ -435,13 +441,13 @@ export class ImportDays {
       for (const chargeCategory of categories)
         this.#of({ accountId: await accounts.of(account), day, feed, report, chargeCategory });
     }
-    // A day without a charge of its own is as final as the bill's others are.
+    // A day without charges has the finality of the bill's other days.
     const all = [...this.#finality.values()];
     const ofBill =
       all.length > 0 && all.every((isFinal) => isFinal) ? true : all.includes(false) ? false : null;
     return [...this.#days.values()].map((day) => {
-      const told = this.#finality.get(placeOf(day));
-      const isFinal = told === undefined ? ofBill : told;
+      const stated = this.#finality.get(placeOf(day));
+      const isFinal = stated === undefined ? ofBill : stated;
       return { ...day, isFinal, rank: rankOfDay(summary.format, isFinal) };
     });
   }

@@ -33,9 +33,9 @@ import { type ChunkAttempt, type ChunkWork, fetchChunk, loadChunk, type SyncDeps
 import { changedDays, outcomeOf, planSync } from './planSync.js';
 import { readChunk } from './readChunk.js';
 
-/** Copies of open days that were replaced are kept this long for anyone who looks into them. */
+/** Days for which replaced copies of open days are kept, for investigations. */
 const REPLACED_DAYS = 7;
-/** Pages that nothing rests on are kept this long. */
+/** Days for which unreferenced pages are kept. */
 const PAGES_DAYS = 30;
 
 function connectorOf(deps: SyncDeps, connection: BillingConnection): BillingConnector {
@@ -46,7 +46,7 @@ function connectorOf(deps: SyncDeps, connection: BillingConnection): BillingConn
   return connector;
 }
 
-/** Begins a sync of a connection whose time has come, unless one is open. */
+/** Starts the scheduled sync of a connection, unless one is open. */
 export async function requestScheduledSync(
   deps: SyncDeps,
   orgDb: OrgDb,
@@ -72,13 +72,13 @@ async function openWork(
   if (RUN_TERMINAL_STATUSES.has(run.status)) return undefined;
   const connection = await findBillingConnection(orgDb, run.connectionId);
   if (connection) return { run, connection };
-  // A connection that ended while the sync was being inserted has cancelled the others, and could not see this one.
+  // A connection that ended while this sync was being inserted cancelled its other syncs and could not see this one.
   const error = { code: 'connection_ended', message: 'the connection was ended' };
   await endRun(orgDb, 'billing_sync', runId, { status: 'cancelled', error });
   return undefined;
 }
 
-/** Stores what the sync asks for; null when it is over. */
+/** Stores what the sync fetches; null: the sync is over. */
 export async function planSyncRun(
   deps: SyncDeps,
   orgDb: OrgDb,
@@ -88,9 +88,9 @@ export async function planSyncRun(
   const work = await openWork(orgDb, runId);
   if (!work) return null;
   const { run, connection } = work;
-  // Credentials that do not open fail the sync once, here, and not part by part.
+  // Credentials that cannot be decrypted fail the sync once here, instead of each part.
   openCredentials(deps.secretKeys, orgDb.orgId, connection);
-  // Bills of nobody in particular become those of the first connection before the same days come from the provider.
+  // Rows without an account move to the first connection before the provider reports the same days.
   await giveToFirstConnection(deps.database, orgDb.orgId, connection.provider);
   const { chunks, revisesOn } = await planSync(
     orgDb,
@@ -104,7 +104,7 @@ export async function planSyncRun(
   };
 }
 
-/** Fetches one chunk, reads it and makes it count; false when the sync is over. Error ProviderWait. */
+/** Fetches and reads one chunk and makes it count; false: the sync is over. Error: ProviderWait. */
 export async function takeSyncChunk(
   deps: SyncDeps,
   orgDb: OrgDb,
@@ -131,7 +131,7 @@ export async function leaveSyncChunk(
   await orgDb.transaction((inside) => failSyncChunk(inside, runId, ordinal, error));
 }
 
-/** Ends the sync with what it found; whether what counts has changed. */
+/** Ends the sync with its result; returns whether counted copies have changed. */
 export async function finishSync(deps: SyncDeps, orgDb: OrgDb, runId: string): Promise<{ changed: boolean }> {
   const run = await findRun(orgDb, SYNC_RUNS, runId);
   if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
@@ -150,7 +150,7 @@ export async function finishSync(deps: SyncDeps, orgDb: OrgDb, runId: string): P
       error: error ?? null,
       revisedOn: error ? null : run.revisesOn,
     });
-    // A change of the connection under way was answered with this run, which used the former settings.
+    // A change of the connection during the sync returned this run, which used the former settings.
     if (connection && connection.updatedAtMicros > (run.startedAtMicros ?? run.createdAtMicros)) {
       const id = newUuid(deps.nowMicros());
       await queueRun(inside, SYNC_RUNS, { id, connectionId: connection.id, trigger: 'settings' });
@@ -161,7 +161,7 @@ export async function finishSync(deps: SyncDeps, orgDb: OrgDb, runId: string): P
     const { provisionalDays } = connectorOf(deps, connection).facts;
     const kept = { provisionalDays, keptDays: REPLACED_DAYS };
     await orgDb.transaction((inside) => pruneSupersededCopies(inside, connection.id, kept));
-    // Once a day is enough.
+    // All restatable days are fetched once a day only.
     if (run.revisesOn !== null) {
       const { orgId } = orgDb;
       await pruneFetchedPages(deps.database, { orgId, id: connection.id }, PAGES_DAYS);
@@ -170,7 +170,7 @@ export async function finishSync(deps: SyncDeps, orgDb: OrgDb, runId: string): P
   return { changed };
 }
 
-/** Starts the gap run over what has changed; `wait` while an older one is at work that may have missed it. */
+/** Starts the gap run over the changed days; `wait` while an older run works that may have missed the changes. */
 export async function startGapRunOfSync(
   deps: SyncDeps,
   orgDb: OrgDb,
@@ -193,7 +193,7 @@ export async function startGapRunOfSync(
       windowStartMicros: window.start,
       windowEndMicros: window.end,
     });
-    // One that has not begun reads what has just been stored; one at work may have read the days before.
+    // A queued gap run reads the stored days; a running one may have read the days before.
     const gapRun = made ?? (await findOpenRun(inside, GAP_RUNS, { period, provider: connection.provider }));
     if (!gapRun || (!made && gapRun.status !== 'queued')) {
       await noteSyncWaitsForGapRun(inside, runId);
@@ -220,7 +220,7 @@ export async function failSync(
   if (hasEnded) deps.logger.error({ runId, ...error, at: isoFromMicros(deps.nowMicros()) }, 'a sync failed');
 }
 
-/** A new sync of a connection. Error not_found when the connection has ended. */
+/** A new sync of a connection. Error: not_found when the connection has ended. */
 export function syncOpening(connectionId: string, trigger: SyncTrigger): RunOpening<NewSyncRun> {
   return {
     wanted: { connectionId, trigger },
@@ -232,7 +232,7 @@ export function syncOpening(connectionId: string, trigger: SyncTrigger): RunOpen
   };
 }
 
-/** The sync that follows changed settings, or the one that is open. Errors: not_found, service_unavailable. */
+/** The sync that follows changed settings, or the open one. Errors: not_found, service_unavailable. */
 export async function openSettingsSync(
   orgDb: OrgDb,
   connectionId: string,

@@ -13,18 +13,18 @@ import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 export interface SyncScheduleDeps extends UseCaseDeps {
   orchestrator: Orchestrator;
   logger: Logger;
-  /** Seconds between two syncs of a connection of this provider; undefined when none can be connected. */
+  /** Seconds between two syncs of a connection of this provider; undefined: the provider cannot be connected. */
   pollSeconds(provider: string): number | undefined;
   nowMicros(): bigint;
 }
 
 /**
- * Makes the engine's schedules of syncs what the connections in Postgres say: makes those that are missing, corrects those
- * that differ and removes the others. Each step is one that a second process finds done.
+ * Makes Temporal's sync schedules match the connections in Postgres: creates missing ones, corrects different ones and
+ * removes the others. Every step is idempotent, so a second process may run it too.
  */
 export async function reconcileSyncSchedules(deps: SyncScheduleDeps): Promise<void> {
   const { database, orchestrator, logger } = deps;
-  // The schedules first: a connection that is made meanwhile is then not taken for one that has ended.
+  // Schedules are listed before connections, so that a connection created meanwhile is not taken for an ended one.
   const found = await orchestrator.listSyncSchedules();
   for (const connection of await listScheduledConnections(database)) {
     const id = syncScheduleId(connection);
@@ -33,14 +33,14 @@ export async function reconcileSyncSchedules(deps: SyncScheduleDeps): Promise<vo
     if (schedule?.paused === connection.paused) continue;
     await putSchedule(deps, connection).catch((error: unknown) => {
       if (error instanceof DomainError && error.code === 'workflow_engine_unavailable') throw error;
-      // One that cannot be made does not hold back the others.
+      // A schedule that cannot be created does not hold back the others.
       logger.error({ err: error, schedule: id }, 'a schedule could not be made');
     });
   }
   for (const scheduleId of found.keys()) await orchestrator.deleteSchedule(scheduleId);
 }
 
-/** Makes one connection's schedule what its row says. Error workflow_engine_unavailable. */
+/** Makes one connection's schedule match its row. Error: workflow_engine_unavailable. */
 export async function tendSyncSchedule(
   deps: SyncScheduleDeps,
   orgId: string,

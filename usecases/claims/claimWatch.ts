@@ -13,27 +13,28 @@ interface ClaimWatchOptions {
   logger: Logger;
 }
 
-/** A notice that is late by that is looked after. */
+/** Seconds by which a notice is late before its claim's workflow is woken. */
 const OVERDUE_SECONDS = 60;
-/** Looks, one a minute, from one comparison of all open claims to the next. */
+/** Number of looks, one a minute, between two comparisons of all open claims. */
 const LOOKS_A_DAY = 1_440;
 const PAGE = 1_000;
 
 /**
- * Finds claims whose workflow is lost, or does not do what it should, and has word given to it, which starts it where there
- * is none: at each look those whose notice is overdue, and at the first one and once a day those of which none runs, also
- * where nothing of them is due for long. Several processes may do it: a word too many changes nothing.
+ * Finds claims whose workflow is lost or inactive and sends a message that wakes or starts the workflow. Each look
+ * finds the claims whose notice is overdue. The first look, and one a day, also finds every open claim without a
+ * running workflow, even when none of its notices is due soon. Several processes may run it: a surplus message changes
+ * nothing.
  */
 export class ClaimWatch {
   readonly #options: ClaimWatchOptions;
-  /** Looks that are left until everything is compared. */
+  /** Looks until the next comparison of all open claims. */
   #left = 0;
 
   constructor(options: ClaimWatchOptions) {
     this.#options = options;
   }
 
-  /** How many claims word was left for. */
+  /** Returns the number of claims whose workflows got a message. */
   async look(overdueSeconds: number): Promise<number> {
     const overdue = await listOverdueClaims(
       this.#options.database,
@@ -64,7 +65,7 @@ export class ClaimWatch {
       if (count > 0) logger.info({ claims: count }, 'open claims without a workflow get one');
       return count;
     } catch (error) {
-      // While the engine is away nothing is known of its workflows; the next look compares.
+      // While Temporal is unreachable its workflows are unknown; the next look compares again.
       if (!(error instanceof DomainError) || error.code !== 'workflow_engine_unavailable')
         logger.warn({ err: error }, 'open claims not compared with their workflows; trying again');
       return 0;

@@ -34,8 +34,8 @@ import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { isPolicyItemId, policyItemId } from './reviewQueue.js';
 
 /**
- * Confirms the finding behind an item of the review queue (`fnd_…`), so that its dispute is open. `isNew`: this request has
- * opened it. Errors not_found, decided_elsewhere, not_for_review, nothing_to_dispute, already_decided, already_disputed.
+ * Confirms the finding of a review queue item (`fnd_…`) and opens its dispute. `isNew`: this request opened it. Errors:
+ * not_found, decided_elsewhere, not_for_review, nothing_to_dispute, already_decided, already_disputed.
  */
 export async function confirmItem(
   orgDb: OrgDb,
@@ -58,7 +58,7 @@ export async function confirmItem(
 }
 
 /**
- * Dismisses the finding behind an item of the review queue; a repeat changes nothing. Errors not_found, decided_elsewhere,
+ * Dismisses the finding of a review queue item; a repeat changes nothing. Errors: not_found, decided_elsewhere,
  * not_for_review, already_decided.
  */
 export async function dismissItem(
@@ -88,7 +88,7 @@ export async function dismissItem(
 
 const subjectOf = ({ id }: StoredFinding) => ({ type: 'finding', id: publicId('fnd', id) });
 
-/** The finding behind an item, locked. Errors not_found, and decided_elsewhere for a policy's item. */
+/** Locks and returns the finding of an item. Errors: not_found; decided_elsewhere for a policy's item. */
 async function lockItem(inside: OrgDb, itemId: string): Promise<StoredFinding> {
   const uuid = findUuid('fnd', itemId);
   const finding = uuid === undefined ? undefined : await lockFinding(inside, uuid);
@@ -102,23 +102,23 @@ async function lockItem(inside: OrgDb, itemId: string): Promise<StoredFinding> {
   throw new DomainError('not_found', 'there is no item with this id in the review queue');
 }
 
-/** Error not_for_review where people are not asked about a finding, unless later runs no longer find it. */
+/** Throws not_for_review for a finding that people do not review, unless later runs no longer find it. */
 function assertForReview(finding: StoredFinding): void {
   const why = whyNotForReview(finding);
   if (why !== undefined && finding.status !== 'gone') throw new DomainError('not_for_review', why);
 }
 
-/** What came of a confirmation. */
+/** Result of a confirmation. */
 interface Confirmed {
   dispute: StoredDispute;
   isNew: boolean;
-  /** Whether this request has changed what is decided on the finding. */
+  /** Whether this request changed the decision on the finding. */
   isDecided: boolean;
 }
 
 /**
- * Opens the dispute over a finding, or returns the existing one, also where its days have become provisional since.
- * Errors not_for_review, nothing_to_dispute, already_decided, already_disputed.
+ * Opens the dispute of a finding, or returns the existing one, even if its days have become provisional since. Errors:
+ * not_for_review, nothing_to_dispute, already_decided, already_disputed.
  */
 async function openDispute(
   inside: OrgDb,
@@ -166,7 +166,7 @@ async function openDispute(
   return { dispute, isNew: true, isDecided: true };
 }
 
-/** Confirms a finding whose days are all in disputes already; false where it was decided on before. */
+/** Confirms a finding whose days are all in disputes already; false: the finding was decided before. */
 async function joinDispute(
   inside: OrgDb,
   finding: StoredFinding,
@@ -177,7 +177,7 @@ async function joinDispute(
   return true;
 }
 
-/** A dispute with its days and its evidence, which never change. Error not_found. */
+/** A dispute with its days and its evidence, which never change. Error: not_found. */
 export async function getWholeDispute(orgDb: OrgDb, id: string): Promise<WholeDispute> {
   const dispute = await findDispute(orgDb, id);
   const evidence = dispute && (await findDisputeEvidence(orgDb, id));
@@ -202,7 +202,10 @@ function disputeNotFound(): DomainError {
   return new DomainError('not_found', 'there is no dispute with this id');
 }
 
-/** Resolves a dispute that is in no claim; a repeat changes nothing. Errors not_found, already_resolved, already_claimed. */
+/**
+ * Resolves a dispute that is in no claim; a repeat changes nothing. Errors: not_found, already_resolved,
+ * already_claimed.
+ */
 export async function resolveDispute(
   orgDb: OrgDb,
   id: string,
@@ -227,7 +230,9 @@ export async function resolveDispute(
   });
 }
 
-/** Whether it is resolved in this way already; false where it can be. Errors already_resolved, already_claimed. */
+/**
+ * Whether the dispute already has this resolution; false: it is still open. Errors: already_resolved, already_claimed.
+ */
 function isResolvedSo({ dispute, claimStatus }: HeldDispute, resolution: string): boolean {
   if (dispute.status === 'resolved') {
     if (dispute.resolution === resolution) return true;

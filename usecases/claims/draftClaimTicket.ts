@@ -11,8 +11,8 @@ import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { claimNotFound } from './wholeClaim.js';
 
 /**
- * Drafts the ticket of an escalated claim from one snapshot. `author`: whose action the audit log keeps; a read has none.
- * Errors not_found, illegal_transition.
+ * Drafts the ticket of an escalated claim from one snapshot. `author` is recorded in the audit log; undefined: the
+ * draft is only read. Errors: not_found, illegal_transition.
  */
 export async function draftClaimTicket(
   orgDb: OrgDb,
@@ -35,7 +35,7 @@ export async function draftClaimTicket(
   return { ticket, atMicros: found.atMicros };
 }
 
-/** Undefined where there is no such claim. */
+/** undefined: the claim does not exist. */
 export async function readTicketFacts(
   orgDb: OrgDb,
   claimId: string,

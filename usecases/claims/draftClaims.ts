@@ -54,19 +54,19 @@ import { ratedDraft } from '../reconciliation/recomputeWeights.js';
 import { type EvidenceDeps, type FrozenEvidence, freezeEvidence } from './freezeEvidence.js';
 import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
 
-/** What making a claim asks of the process. */
+/** Dependencies of drafting claims. */
 export type DraftDeps = EvidenceDeps;
 
 /**
- * The same with the organization's prices at hand: ask for them before a transaction, which holds a connection while others
- * wait for their turn with theirs.
+ * Loads the organization's prices. Call it before a transaction: loading inside one holds a connection while it waits
+ * for another, and two such requests can block each other.
  */
 export async function readyToDraft(orgId: string, deps: DraftDeps): Promise<DraftDeps> {
   const book = await deps.prices.freshOf(orgId);
   return { ...deps, prices: { freshOf: async () => book } };
 }
 
-/** As `readyToDraft`, for drafts that are to be merged. Error invalid_body where a draft is to be merged with itself. */
+/** `readyToDraft` for drafts that are to be merged. Error: invalid_body where a draft would be merged with itself. */
 export function readyToMerge(
   orgId: string,
   { intoId, otherIds }: { intoId: string; otherIds: readonly string[] },
@@ -78,9 +78,9 @@ export function readyToMerge(
 }
 
 /**
- * Makes a claim over disputes that somebody has chosen: as a draft, net of what the provider charged the account too little
- * in the same months, with its evidence frozen. `deps` come from `readyToDraft`. Errors not_found, mixed_accounts,
- * already_claimed, already_resolved, nets_to_nothing.
+ * Drafts a claim over chosen disputes. The claim is net of undercharges to the account in the same months, and its
+ * evidence is frozen. `deps` come from `readyToDraft`. Errors: not_found, mixed_accounts, already_claimed,
+ * already_resolved, nets_to_nothing.
  */
 export async function createClaim(
   orgDb: OrgDb,
@@ -101,7 +101,7 @@ export async function createClaim(
   });
 }
 
-/** The claim over disputes that somebody has chosen; they are locked. */
+/** Locks the chosen disputes and plans their claim. */
 async function planChosen(
   inside: OrgDb,
   disputeIds: readonly string[],
@@ -131,8 +131,8 @@ export async function storeNewClaim(
 }
 
 /**
- * Makes one draft of several: `intoId` stays, with all their disputes, netted and frozen again; the others are gone.
- * Errors not_found, mixed_accounts, claim_not_draft, nets_to_nothing.
+ * Merges drafts into `intoId` with all their disputes, nets and freezes it again, and deletes the others. Errors:
+ * not_found, mixed_accounts, claim_not_draft, nets_to_nothing.
  */
 export async function mergeDrafts(
   orgDb: OrgDb,
@@ -161,7 +161,7 @@ async function mergeInside(
   const account = accountOf(seen.map((claim) => claim ?? throwNoClaim()));
   await lockDrafting(inside, account);
   const held: StoredClaim[] = [];
-  // In one order, so that two who merge the same claims wait for each other.
+  // Locked in one order, so that two merges of the same claims cannot deadlock.
   for (const id of [...ids].sort()) held.push(await lockDraft(inside, id));
   const into = held.find(({ id }) => id === given.intoId) ?? throwNoClaim();
   const disputeIds = (await Promise.all(ids.map((id) => listDisputeIdsOfClaim(inside, id)))).flat();
@@ -175,8 +175,8 @@ async function mergeInside(
 }
 
 /**
- * Discards a draft. Its disputes stay open and are in no claim; what it netted is free again. Errors not_found,
- * claim_not_draft.
+ * Discards a draft. Its disputes stay open and are in no claim; the undercharges that it netted are available again.
+ * Errors: not_found, claim_not_draft.
  */
 export async function discardDraft(orgDb: OrgDb, id: string, author: RequestAuthor): Promise<void> {
   await orgDb.transaction(async (inside) => {
@@ -193,12 +193,12 @@ export async function discardDraft(orgDb: OrgDb, id: string, author: RequestAuth
 
 const subjectOf = (id: string) => ({ type: 'claim', id: publicId('clm', id) });
 
-/** Drafting claims of an account waits for earlier drafting, so that nothing is netted twice. */
+/** Serializes drafting within an account, so that no undercharge is netted twice. */
 export function lockDrafting(inside: OrgDb, { provider, accountId }: ClaimedAccount): Promise<void> {
   return lockByName(inside, 'claimDrafts', JSON.stringify([inside.orgId, provider, accountId]));
 }
 
-/** The claim over these disputes, which are held. Error nets_to_nothing. */
+/** Plans the claim over these disputes, which are locked. Error: nets_to_nothing. */
 async function netChosen(
   inside: OrgDb,
   account: ClaimedAccount,
@@ -216,7 +216,7 @@ async function netChosen(
   );
 }
 
-/** Error claim_not_draft, not_found. */
+/** Locks and returns a draft. Errors: claim_not_draft, not_found. */
 async function lockDraft(inside: OrgDb, id: string): Promise<StoredClaim> {
   const claim = (await lockClaim(inside, id)) ?? throwNoClaim();
   if (claim.status !== 'draft')
@@ -231,7 +231,7 @@ function throwNoClaim(): never {
   throw claimNotFound();
 }
 
-/** Error not_found where one of them is none of the organization's. */
+/** Throws not_found where the organization lacks one of the disputes. */
 function allOf(ids: readonly string[], found: ClaimableDispute[]): ClaimableDispute[] {
   const known = new Set(found.map(({ id }) => id));
   const unknown = ids.findIndex((id) => !known.has(id));
@@ -240,7 +240,7 @@ function allOf(ids: readonly string[], found: ClaimableDispute[]): ClaimableDisp
   return found;
 }
 
-/** The one account that all of them are of. Error mixed_accounts. */
+/** The account that all of them share. Error: mixed_accounts. */
 function accountOf(all: readonly ClaimedAccount[]): ClaimedAccount {
   const [first] = all;
   const other = all.find(
@@ -258,7 +258,7 @@ const nameOf = ({ provider, accountId }: ClaimedAccount) =>
   accountId === '' ? `${provider} without an account` : `${provider} ${accountId}`;
 const isFirst = (name: string, at: number, all: readonly string[]) => all.indexOf(name) === at;
 
-/** Error already_claimed or already_resolved where it is no longer open to be claimed. */
+/** Throws already_claimed or already_resolved for a dispute that can no longer be claimed. */
 function assertClaimable({ id, status, claimId }: ClaimableDispute): void {
   const name = publicId('dsp', id);
   if (status === 'resolved') throw new DomainError('already_resolved', `${name} is resolved`);
@@ -269,7 +269,7 @@ function assertClaimable({ id, status, claimId }: ClaimableDispute): void {
     );
 }
 
-/** Stores a claim as a draft with everything that it is made of. Its disputes are held, open and in no claim. */
+/** Stores a claim as a draft with all its parts. Its disputes are locked, open and in no claim. */
 export async function insertDraft(
   inside: OrgDb,
   draft: DraftClaim,
@@ -293,8 +293,8 @@ export async function insertDraft(
 }
 
 /**
- * Makes another claim of a draft under the same id: of more disputes, netted and frozen again. It stays as old as it
- * is, and its history says that it was made once more. The row is held; what it netted is free already.
+ * Replaces a draft under the same id by one over more disputes, netted and frozen again. Its creation time stays, and
+ * its history records the replacement. The row is locked; the undercharges that it netted are already released.
  */
 export async function replaceDraft(
   inside: OrgDb,
@@ -320,7 +320,7 @@ export async function replaceDraft(
   return woken(inside, draft.id);
 }
 
-/** The claim as it is stored, with word to its workflow, which keeps its deadlines. */
+/** The stored claim, with a message that wakes its workflow, which watches its deadlines. */
 async function woken(inside: OrgDb, id: string): Promise<StoredClaim> {
   await insertOutboxMessage(inside, 'claim.wake', id);
   const claim = await findClaim(inside, id);
@@ -328,7 +328,9 @@ async function woken(inside: OrgDb, id: string): Promise<StoredClaim> {
   return claim;
 }
 
-/** Its disputes, what it nets, what the bill says of its days, and the files of its evidence. */
+/**
+ * Stores the claim's disputes, its netted undercharges, the bill's state of its days, and the files of its evidence.
+ */
 async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvidence): Promise<void> {
   await insertClaimParts(inside, draft);
   await recordCitedInvoices(inside, draft.id, frozen.invoiceIds);
@@ -336,23 +338,23 @@ async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvide
   await insertClaimFiles(inside, draft.id, frozen.files);
 }
 
-/** Whether drafting is still allowed; that cannot change until the transaction ends. */
+/** Whether drafting is still allowed; the answer holds until the transaction ends. */
 type Holds = (inside: OrgDb) => Promise<boolean>;
 
 export interface Drafted {
   claims: StoredClaim[];
-  /** Over what nothing was drafted, since as much was charged too little. */
+  /** Groups without a draft, because undercharges cancel them out. */
   withheld: WithheldDraft[];
-  /** What could not be made, and why. */
+  /** Groups whose draft failed, with the error. */
   failed: { group: DraftGroup; error: unknown }[];
 }
 
 /**
- * Drafts claims over what people have confirmed of a provider's bills (null: of all of them), as far as it is in no claim
- * and still found: one for each account, kind and month, each in a transaction of its own, so that what has been made stays
- * when the next one fails. Again it drafts nothing more. `by` is who the claims say made them; `checkpoint` is
- * asked between two of them and throws where nothing more is to be made; `holds` is asked in each transaction, and nothing
- * is made where it is false. Throws DomainError service_unavailable where the database cannot be asked; repeat it then.
+ * Drafts claims over the confirmed disputes of a provider's bills (null: of all bills) that are in no claim and still
+ * found: one for each account, kind and month. Each is one transaction, so that finished drafts stay when the next one
+ * fails. A repeat drafts nothing more. `by` is recorded as the claims' author. `checkpoint` is called between two
+ * drafts and throws to stop. `holds` is called in each transaction, which drafts nothing when it returns false. Throws
+ * DomainError service_unavailable when the database is unreachable; the caller may repeat it then.
  */
 export async function draftConfirmed(
   orgDb: OrgDb,
@@ -384,7 +386,7 @@ interface Step {
   withheld: WithheldDraft[];
 }
 
-/** Drafts the largest claim of an account that there is to draft, if there is one. */
+/** Drafts the largest claim of an account that can be drafted, if any. */
 async function draftOne(
   orgDb: OrgDb,
   account: ClaimedAccount,
@@ -417,10 +419,10 @@ async function draftOne(
 const PASSING: ReadonlySet<ErrorCode> = new Set(['service_unavailable', 'storage_full']);
 const isTransient = (error: unknown) => error instanceof DomainError && PASSING.has(error.code);
 
-/** What is to be drafted in an account as it is now; its disputes are held. */
+/** The account's present draft, with its disputes locked. */
 async function planAccount(inside: OrgDb, account: ClaimedAccount): Promise<DraftPlan> {
   const [draftable] = await listDraftableAccounts(inside, account.provider, account.accountId);
-  // Held first and looked at then: what somebody resolves or claims meanwhile is out.
+  // Locked before they are read again: disputes that others resolve or claim meanwhile drop out.
   const held = await lockClaimable(inside, draftable?.disputeIds ?? []);
   const open = held.filter(({ status, claimId }) => status === 'open' && claimId === null);
   const disputes = await loadDraftDisputes(

@@ -1,4 +1,4 @@
-/** The calls that a claim rests on, as lines of a file, added up by class, and as a sample. */
+/** The calls behind a claim: as lines of a file, summed by token class, and as a sample. */
 import { countEventsOfDay, type EvidenceEvent, listEventsOfDay } from '../../db/claims/evidence.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { timesOfBillingDay } from '../../domain/billing/billingDay.js';
@@ -14,15 +14,15 @@ import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
 
-/** Calls that a pack holds where the rate alone is disputed, and where the quantity is. */
+/** Most calls in a pack: when only the rate is disputed, and when the quantity is. */
 const RATE_EVENTS_MAX = 20_000;
 const QUANTITY_EVENTS_MAX = 200_000;
-/** Calls whose request ids a claim names. */
+/** Most request ids that a claim lists. */
 export const SAMPLES_MAX = 40;
 
 export const EVENTS_FILE = 'events.jsonl';
 
-/** A claimed day of a series, and the names of its calls' models. */
+/** A claimed day of a series, with the model names of its calls. */
 export interface ClaimedDay {
   provider: string;
   accountId: string;
@@ -41,8 +41,8 @@ interface EvidenceCalls {
 }
 
 /**
- * Reads the calls of the claimed days. `isQuantity`: the number of units is disputed, so all of them are needed. Work grows
- * with the calls of the days, which are in memory as text.
+ * Reads the calls of the claimed days. `isQuantity`: the number of units is disputed, so all calls are needed. Time and
+ * memory grow with the calls of the days, which are held as text.
  */
 export async function readCalls(
   inside: OrgDb,
@@ -54,7 +54,7 @@ export async function readCalls(
   for (const { of } of scopes) total += await countEventsOfDay(inside, of);
   const limit = isQuantity ? QUANTITY_EVENTS_MAX : RATE_EVENTS_MAX;
   const isWhole = total <= limit;
-  // Some calls of every day, so that every model has some.
+  // Some calls of every day are sampled, so that every model is represented.
   const perDay = Math.max(1, Math.ceil(SAMPLES_MAX / Math.max(1, days.length)));
   const lines: string[] = [];
   const observed: EvidenceObserved[] = [];
@@ -118,10 +118,13 @@ function lineOf({ day, model }: ClaimedDay, event: EvidenceEvent) {
   };
 }
 
-/** Escapes of signs that the database keeps in no text. */
+/** JSON escapes of characters that the database does not store. */
 const UNKEPT = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
 
-/** The usage object as the client got it; its text where it is no JSON, or none that the database keeps. */
+/**
+ * The usage object as the client received it; its text where it is not JSON, or contains characters that the database
+ * does not store.
+ */
 function usageOf({ usageRaw }: EvidenceEvent): JsonValue {
   if (usageRaw === null || UNKEPT.test(usageRaw)) return usageRaw;
   try {
@@ -154,7 +157,7 @@ function sumsOf({ day, model }: ClaimedDay, events: readonly EvidenceEvent[]): E
   });
 }
 
-/** Calls of a day at even distances, those with a request id first: that is what a provider looks up. */
+/** Evenly spaced calls of a day. Calls with a request id come first, because the provider looks calls up by it. */
 function sampleOf(
   { day, model }: ClaimedDay,
   events: readonly EvidenceEvent[],

@@ -10,15 +10,15 @@ import { claimNotFound } from './wholeClaim.js';
 
 const CLAIM_JSON = 'claim.json';
 const CLAIM_PDF = 'claim.pdf';
-/** How often a draft may be made again while its document is rendered. */
+/** Attempts to render the document of a draft that is replaced meanwhile. */
 const ATTEMPTS_MAX = 3;
 
 interface DocumentDeps {
-  /** Renders the document of a claim, in a process of its own. Error document_failed. */
+  /** Renders the document of a claim in a separate process. Error: document_failed. */
   renderClaim(evidence: ClaimEvidence): Promise<Buffer>;
 }
 
-/** A file of a claim's frozen evidence. Error not_found. */
+/** A file of a claim's frozen evidence. Error: not_found. */
 export async function getEvidenceFile(
   orgDb: OrgDb,
   id: string,
@@ -30,8 +30,8 @@ export async function getEvidenceFile(
 }
 
 /**
- * The document, rendered from the frozen evidence when it is first asked for and stored then. A draft that is made again
- * meanwhile is read again. Errors not_found, document_failed.
+ * The claim's document, rendered from the frozen evidence at the first request and then stored. A draft that is
+ * replaced meanwhile is read again. Errors: not_found, document_failed.
  */
 export async function getClaimPdf(
   orgDb: OrgDb,
@@ -50,7 +50,9 @@ export async function getClaimPdf(
   throw new DomainError('document_failed', 'the claim changes too often to read it; repeat the request');
 }
 
-/** All files of a claim's evidence in one archive, the same bytes each time. Errors not_found, document_failed. */
+/**
+ * All files of a claim's evidence in one archive with identical bytes each time. Errors: not_found, document_failed.
+ */
 export async function packClaim(orgDb: OrgDb, id: string, deps: DocumentDeps): Promise<Buffer> {
   await getClaimPdf(orgDb, id, deps);
   const files = await listClaimFiles(orgDb, id);

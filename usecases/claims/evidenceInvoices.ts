@@ -12,21 +12,21 @@ import { getInvoicePage, type InvoicePageDeps } from '../invoices/invoiceFiles.j
 
 /** Pages of one invoice that a pack shows as images. */
 const PAGES_MAX = 5;
-/** Largest invoice that goes into a pack as it was uploaded. */
+/** Largest invoice, bytes, that a pack contains as it was uploaded. */
 const FILE_BYTES_MAX = 10_485_760;
 
-/** What a claim says of the invoices that its disputes are about. */
+/** The part of a claim's evidence about the invoices of its disputes. */
 export interface EvidenceInvoices {
   ids: string[];
   refs: EvidenceInvoiceRef[];
   files: EvidenceFile[];
-  /** Whole sentences. */
+  /** Complete sentences. */
   notes: string[];
 }
 
 /**
- * The invoices of a claim's disputes: each as it was uploaded, its first pages as images, and its lines beside the rows of
- * the bill that they were compared with. A file that is gone is named in the notes.
+ * The invoices of a claim's disputes: each as uploaded, its first pages as images, and its lines beside the rows of the
+ * bill that they were compared with. The notes name a missing file.
  */
 export async function readEvidenceInvoices(
   inside: OrgDb,
@@ -84,7 +84,7 @@ async function filesOf(
 const HEADER =
   'row,line,description,kind,model,token_class,first_day,last_day,amount,currency,match_status,billed,difference,account';
 
-/** Each line as the invoice states it, and below it the rows of the bill that it was compared with. */
+/** Each line as the invoice states it, followed by the rows of the bill that it was compared with. */
 async function comparisonOf(inside: OrgDb, invoice: StoredInvoice, folder: string): Promise<EvidenceFile> {
   const lines = await listInvoiceLines(inside, invoice.id);
   const rows = await listLineMatches(inside, invoice.id);

@@ -21,9 +21,9 @@ import { publicSourceId } from '../../domain/ids.js';
 import { decimalFromPico, decimalFromScaled } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 
-/** The pages that a claim's rows were read from, and where on them each row's numbers stand. */
+/** Finds the pages that a claim's rows were read from, and the place of each row's numbers on them. */
 
-/** A page as it was received, and how it was read then. */
+/** A page as it was received, and the settings that it was read with. */
 interface PageToLocate {
   bytes: Buffer;
   provider: string;
@@ -42,14 +42,14 @@ interface RecordOfPage {
   rows: readonly BilledRow[];
 }
 
-/** What of a bill's readers is needed to locate a row. */
+/** The parts of a bill's readers that locate a row. */
 export interface PageReaders {
   locateRecords(page: PageToLocate): AsyncIterable<RecordOfPage>;
-  /** What a page was asked for, by where the page before it said that it begins. */
+  /** The charge category that a page was requested for, from the cursor of the page before it. */
   askedFor(provider: string, previousCursor: string | null): ChargeCategory | undefined;
 }
 
-/** Bytes of pages that a pack holds; of what is beyond, the records alone. */
+/** Most bytes of pages in a pack; further pages are represented by their records alone. */
 const PACK_PAGES_BYTES_MAX = 33_554_432;
 const EXTRACT = 'pages/records.jsonl';
 
@@ -59,15 +59,15 @@ export interface LocatedRows {
   pages: EvidencePage[];
   files: EvidenceFile[];
   sources: EvidenceSource[];
-  /** By source: what records call the invoice. */
+  /** The invoice's name in the records, by source. */
   invoices: ReadonlyMap<string, string>;
-  /** Rows that are shown as they were imported, since their page is not there or is not read any more as it was. */
+  /** Rows that are shown as imported, because their page is missing or is now read differently. */
   unlocated: number;
 }
 
 export const rowId = (row: Pick<CountedRow, 'sourceId' | 'rowNo'>): string => `${row.sourceId}/${row.rowNo}`;
 
-/** Finds every row on the pages that it came from. Work grows with the pages of the rows' sources. */
+/** Finds every row on its original page. Time grows with the pages of the rows' sources. */
 export async function locateRows(
   inside: OrgDb,
   rows: readonly CountedRow[],
@@ -87,7 +87,7 @@ export async function locateRows(
   return work.result(sources);
 }
 
-/** Wanted rows by content; the same charge may occur several times. */
+/** Wanted rows by content; identical charges may occur several times. */
 class WantedRows {
   readonly #byKey = new Map<string, CountedRow[]>();
 
@@ -198,7 +198,7 @@ class Locating {
     }
   }
 
-  /** The page's name in the pack; undefined where a checker reads its records instead. */
+  /** The page's name in the pack; undefined: the pack contains only its records, for checkers. */
   #keep(source: EvidenceSource, page: ReceivedPage): string | undefined {
     const known = this.#names.get(page.sha256);
     if (known !== undefined) return known === '' ? undefined : known;
@@ -226,7 +226,7 @@ class Locating {
     return isRead ? file : undefined;
   }
 
-  /** The record's numbers alone, in the order of the file of records. */
+  /** Adds the record's numbers alone, in the order of the file of records. */
   #extracted(place: EvidenceRow, numbers: RecordNumbers): EvidenceRow {
     const document = this.#extract.push(
       JSON.stringify({ document: place.document, at: place.at, numbers: Object.fromEntries(numbers) }),
@@ -292,12 +292,12 @@ const INVOICE_COLUMNS = ['bill_invoice_id', 'bill/invoiceid', 'invoiceid', 'invo
 
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** The pages of a bill as they were received: uploaded files, and what connections fetched. */
+/** Reads the pages of a bill as they were received: uploaded files, and pages that connections fetched. */
 
-/** A file that is larger is not read again: it would be in memory as a whole. */
+/** Largest file that is read again, bytes: it is held in memory as a whole. */
 const FILE_BYTES_MAX = 134_217_728;
 
-/** The rate that was given with a file, or with the connection for a day. */
+/** The exchange rate that was declared with a file, or set on the connection for a day. */
 function fxTextOf({ declaredFxRate, settings }: EvidenceSource, day: string): string | null {
   return declaredFxRate ?? (settings === null ? null : (fxRateOn(settings, day) ?? null));
 }
@@ -314,7 +314,7 @@ interface ReceivedPage {
   previousCursor: string | null;
 }
 
-/** The pages that a source was read from, in their order; each is in memory as a whole. */
+/** The pages of a source in order; each is held in memory as a whole. */
 export async function* streamReceivedPages(
   inside: OrgDb,
   source: EvidenceSource,
@@ -348,7 +348,7 @@ export async function* streamReceivedPages(
   }
 }
 
-/** Where each provider's reports are asked for. */
+/** Host of each provider's reports. */
 const HOSTS: Readonly<Record<string, string>> = {
   openai: 'https://api.openai.com',
   anthropic: 'https://api.anthropic.com',

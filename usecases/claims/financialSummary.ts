@@ -6,13 +6,13 @@ import { type FinancialSummary, summarize } from '../../domain/claims/financialS
 import { dayOf, LATEST_MICROS } from '../../domain/period.js';
 import { standardPeriod } from '../policies/savings.js';
 
-/** Half-open; undefined leaves a side open. */
+/** Half-open; undefined: that side is unbounded. */
 interface SummaryWindow {
   fromMicros: bigint | undefined;
   toMicros: bigint | undefined;
 }
 
-/** What there is to get back and to save, in one snapshot, and the savings run behind the number that is modeled. */
+/** The recoverable dollars and the savings, in one snapshot, with the savings run behind the modelled number. */
 export async function readFinancialSummary(
   orgDb: OrgDb,
   window: SummaryWindow,
@@ -39,8 +39,8 @@ export async function readFinancialSummary(
 }
 
 /**
- * The newest result of what rules would have saved: of exactly the period that is asked for, with both bounds; of the last
- * 30 days with neither. No run is of a period that is open on one side.
+ * The newest savings result of exactly the requested period when both bounds are set, or of the last 30 days when
+ * neither is. A period with one bound has no savings run.
  */
 async function findModeled(
   orgDb: OrgDb,

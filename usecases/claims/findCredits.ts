@@ -37,11 +37,10 @@ import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
 
 /**
- * Looks on the bills of a provider (null: of all) for what answers filed claims: credits, and days that are billed
- * otherwise than when the evidence was frozen. Proposes the credits that are found and publishes them. Again it
- * changes nothing; a proposal that the bill no longer bears out is taken back. Each provider is a transaction of its
- * own; `checkpoint` is asked between two of them and throws where no more is to be done. `holds` is asked in each,
- * and changes nothing where it is false.
+ * Searches a provider's bills (null: all bills) for answers to filed claims: credits, and days whose bill has changed
+ * since the evidence was frozen. Stores and publishes the found credits as proposals. A repeat changes nothing; a
+ * proposal that the bill no longer supports is withdrawn. Each provider is one transaction. `checkpoint` is called
+ * between two of them and throws to stop. `holds` is called in each, which changes nothing when it returns false.
  */
 export async function findCredits(
   orgDb: OrgDb,
@@ -62,7 +61,7 @@ export async function findCredits(
   }
 }
 
-/** The claim held, where it still waits for an answer. */
+/** Locks and returns the claim while it still waits for an answer; else undefined. */
 async function lockOpenClaim(inside: OrgDb, id: string): Promise<StoredClaim | undefined> {
   const claim = await lockClaim(inside, id);
   return claim && claim.status !== 'draft' && !isTerminal(claim.status) ? claim : undefined;
@@ -78,9 +77,10 @@ async function restate(inside: OrgDb, restated: RestatedClaim): Promise<void> {
   const known = (await listCreditsOf(inside, [claim.id])).filter(
     ({ source, decidedBy }) => source === 'restatement' && decidedBy !== DECIDED_BY_RUN,
   );
-  const told = known.reduce((sum, credit) => sum + picoOf(credit), 0n);
-  if (restated.fallPico === told) return;
-  // What was proposed of it is another amount by now; what somebody has decided on is not asked again.
+  const knownPico = known.reduce((sum, credit) => sum + picoOf(credit), 0n);
+  if (restated.fallPico === knownPico) return;
+  // The proposed amount has changed, so the proposal is replaced. A credit that somebody decided on is not proposed
+  // again.
   await withdraw(
     inside,
     known.filter(({ status }) => status === 'proposed'),
@@ -122,7 +122,7 @@ async function noticeStale(inside: OrgDb, claim: StoredClaim, restated: Restated
   });
 }
 
-/** Of claims none of whose days is billed otherwise any more. */
+/** Withdraws proposals of claims whose days are all billed as before again. */
 async function withdrawRestored(
   inside: OrgDb,
   watched: readonly WatchedClaim[],
@@ -166,7 +166,7 @@ const idsOf = (list: readonly { id: string }[]): string[] => list.map(({ id }) =
 const isTaken = (credits: readonly StoredCredit[], key: string): boolean =>
   credits.some(({ status, rows }) => status !== 'rejected' && rows.some((row) => row.sourceKey === key));
 
-/** Somebody has said that it is not the answer; what a run took back it may find again. */
+/** Whether a person rejected the credit for this claim. A credit that a run withdrew may be found again. */
 const isRefused = (credits: readonly StoredCredit[], claimId: string, key: string): boolean =>
   credits.some(
     (credit) =>
@@ -183,7 +183,7 @@ function creditable(claim: WatchedClaim, credits: readonly StoredCredit[]): Cred
   const asked = claim.creditedCents ?? claim.recoverableCents;
   return {
     id: claim.id,
-    // What nobody had named may have a name on later bills.
+    // Rows without an account name may have one on later bills.
     accountId: claim.accountId === DEFAULT_ACCOUNT ? '' : claim.accountId,
     submittedAtMicros: claim.submittedAtMicros,
     periodStart: claim.periodStart,
@@ -209,7 +209,7 @@ async function storeFound(inside: OrgDb, { claimId, rows }: FoundCredit): Promis
   }));
   if (!isTerminal(claim.status)) await propose(inside, claim, 'credit_row', parts);
   else if (claim.status !== 'denied')
-    // Somebody has said already that it came: this is it.
+    // The credit of this claim was already recorded, so the found row is accepted as that credit.
     await insertCredit(inside, {
       ...{ id: newUuid(await readClock(inside)), claimId, source: 'credit_row', rows: parts },
       isAccepted: true,
@@ -256,9 +256,8 @@ async function withdraw(inside: OrgDb, credits: readonly StoredCredit[]): Promis
 }
 
 /**
- * Decides on the credits that are proposed for a claim as it ends, in the transaction of that move: those that come to what
- * was credited are its answer, the others are not and may be the answer to another claim. `creditCents` is null where
- * nothing was credited.
+ * Decides on a claim's proposed credits in the transaction that ends the claim: those that sum to the credited amount
+ * are accepted. The others are rejected and may answer another claim. `creditCents` is null where nothing was credited.
  */
 export async function settleCredits(
   inside: OrgDb,
@@ -274,8 +273,8 @@ export async function settleCredits(
 }
 
 /**
- * Rejects a proposed credit: it is not the answer to the claim and is not proposed for it again. A repeat changes nothing.
- * Errors not_found, already_resolved where the claim was resolved with it.
+ * Rejects a proposed credit for a claim; it is not proposed for this claim again. A repeat changes nothing. Errors:
+ * not_found; already_resolved where the claim was resolved with it.
  */
 export async function rejectCredit(
   orgDb: OrgDb,

@@ -1,4 +1,4 @@
-/** Freezes what a claim rests on, as it is known when the claim is made, and the files that go with it (docs/evidence.md). */
+/** Freezes a claim's evidence as it is known when the claim is drafted, with its files (docs/evidence.md). */
 import { createHash } from 'node:crypto';
 import {
   type CountedRow,
@@ -49,25 +49,25 @@ export interface EvidenceDeps extends InvoicePageDeps {
   nowMicros(): bigint;
   /** The organization's prices as stored now. */
   prices: { freshOf(orgId: string): Promise<PriceBook> };
-  /** What reads pages of bills again. */
+  /** Reads pages of bills again. */
   pages: PageReaders;
 }
 
 export interface FrozenEvidence {
   evidence: ClaimEvidence;
-  /** Of the canonical text of the evidence without its own `sha256`; hex. */
+  /** Hash of the canonical text of the evidence without its `sha256`; hex. */
   sha256: string;
   files: EvidenceFile[];
-  /** Uploaded invoices that it cites. */
+  /** Uploaded invoices that the evidence cites. */
   invoiceIds: string[];
 }
 
-/** Days before a run's end that its explanations look at. */
+/** Days before a run's end that its explanations cover. */
 const EXPLAINED_DAYS = 400n;
 
 /**
- * Gathers and freezes the evidence of a claim that is about to be made; changes nothing. Work grows with the days of its
- * series, the pages of its rows and its calls.
+ * Collects and freezes the evidence of a claim that is about to be drafted; changes nothing. Time grows with the days
+ * of its series, the pages of its rows and its calls.
  */
 export async function freezeEvidence(
   inside: OrgDb,
@@ -129,7 +129,7 @@ export async function freezeEvidence(
   return { ...fileEvidence(plain(built), files), invoiceIds: invoices.ids };
 }
 
-/** The same as it comes back from where it is stored: without what says nothing. */
+/** The value as it will be read back from storage: without undefined fields. */
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 interface SeriesWork {
@@ -184,7 +184,7 @@ async function readSeries(
   return { model, disputes, days, evidence, explained, offsetHours: run?.dayOffsets[provider] ?? 0 };
 }
 
-/** Undefined for evidence in a form of before an upgrade. */
+/** undefined: the evidence has the format of a version before an upgrade. */
 function readEvidence(json: unknown): SeriesDayEvidence | undefined {
   try {
     return json === null ? undefined : evidenceFromJson(json);
@@ -310,7 +310,7 @@ function notesOf({
   ];
 }
 
-/** The evidence with its hash, and the files of its pack; its document is set from it when it is first asked for. */
+/** The evidence with its hash and the files of its pack; the document is rendered from it at the first request. */
 function fileEvidence(
   built: Omit<ClaimEvidence, 'sha256'>,
   gathered: readonly EvidenceFile[],

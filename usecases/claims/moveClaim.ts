@@ -40,9 +40,12 @@ import type { RequestAuthor } from '../access/recordAction.js';
 import { settleCredits } from './findCredits.js';
 import { claimNotFound, getClaimAfter, type ViewedClaim, viewClaim, type WholeClaim } from './wholeClaim.js';
 
-/** From then on, by the database's clock, the row refuses the move; the API waits a second longer for the engine. */
+/**
+ * Time after which the row refuses the move, by the database's clock, microseconds; the API waits one second longer for
+ * Temporal.
+ */
 const MOVE_MICROS = 4_000_000n;
-/** Longest wait for earlier moves of the same claim. */
+/** Longest wait for earlier moves of the same claim, milliseconds. */
 const LANE_MS = 5_000;
 const RETRY_AFTER_SECONDS = 5;
 const HOUR_MICROS = 3_600_000_000n;
@@ -59,10 +62,10 @@ interface MoveDeps {
 }
 
 /**
- * Moves a claim by its workflow; returns the claim as the move has left it. Postgres alone answers, without the engine, that
- * there is no such claim, that a request with the same Idempotency-Key has made the move already, or that it is illegal.
- * Errors not_found, illegal_transition, claim_conflict, invalid_body, and workflow_engine_unavailable: then the claim is as
- * it was and stays so (docs/claims.md).
+ * Moves a claim by its workflow; returns the moved claim. Postgres alone, without Temporal, reports that the claim does
+ * not exist, that a request with the same Idempotency-Key has already made the move, or that the move is illegal.
+ * Errors: not_found, illegal_transition, claim_conflict, invalid_body; workflow_engine_unavailable: the claim is
+ * unchanged and stays so (docs/claims.md).
  */
 export async function moveClaim(
   orgDb: OrgDb,
@@ -76,11 +79,11 @@ export async function moveClaim(
   if (seen.recorded && isKept(seen)) return getClaimAfter(orgDb, claimId, known);
   const { version } = seen.claim;
   assertMovable(seen.claim, { to, fields, version });
-  // A key that was used more than a day ago is a new one.
+  // An Idempotency-Key that was used more than a day ago counts as new.
   const commandId = seen.recorded ? randomUUID() : known;
   const passed = await lanes.pass(`${orgDb.orgId} ${claimId}`, LANE_MS, async (hasWaited) => {
     const now = hasWaited ? await viewClaim(orgDb, claimId, commandId) : seen;
-    // The move before may have changed the claim that this request was made for.
+    // The previous move may have changed the claim that this request was made for.
     assertMovable(now.claim, { to, fields, version });
     const notAfterMicros = Number(now.atMicros + MOVE_MICROS);
     const command = {
@@ -115,17 +118,17 @@ async function carryOut(
     'the engine does not say what became of a move',
   );
   if (await waitForMove(orgDb, command, (ms) => sleep(ms))) return;
-  // The move was not made. Where another one was made meanwhile, the row says why this one cannot be.
+  // The move was not made. Where another move was made meanwhile, the row shows why this one is impossible.
   assertMovable((await viewClaim(orgDb, command.claimId, command.commandId)).claim, command);
   throw notMoved(answer.cause);
 }
 
-/** Whether what was recorded is the answer to a repeat, as long as answers are kept for repeats. */
+/** Whether the recorded move answers a repeat: only as long as answers are kept for repeats. */
 function isKept({ recorded, atMicros }: ViewedClaim): boolean {
   return recorded !== undefined && recorded.atMicros > atMicros - BigInt(IDEMPOTENCY_HOURS) * HOUR_MICROS;
 }
 
-/** The same for a repeat of a request, with the same Idempotency-Key and the same words; else one of its own. */
+/** Equal for repeats with the same Idempotency-Key and content; a random id for requests without a key. */
 function commandIdOf(
   { operationId, idempotencyKey, claimId, to, fields }: WantedMove,
   keyId: string,
@@ -144,18 +147,18 @@ function notMoved(cause?: unknown): DomainError {
 }
 
 /**
- * Looks at a row that cannot be looked at: held for longer than statements wait, or in a database that is away. Together
- * they take longer than any command counts, so that none is carried out after it was given up.
+ * Attempts to read a row that is locked for too long, or whose database is unreachable. All attempts take longer than a
+ * command is valid, so that no command is carried out after it was given up.
  */
 const TRIES = 6;
 const TRY_PAUSE_MS = 1_000;
 const MILLI_MICROS = 1_000n;
 
 /**
- * What became of a command of which nobody knows: its row of the history, or undefined once it is certain that it has
- * done nothing and never will. That is when its time is over and nobody holds the claim: an earlier holder has
- * committed or given up, and a later one finds the command too late. Error service_unavailable where
- * the row cannot be looked at.
+ * Determines the result of a command whose answer was lost: its row in the history, or undefined once it certainly did
+ * nothing and never will. That is certain when its time is over and no transaction holds the claim: earlier holders
+ * have committed or aborted, and later ones find the command too late. Error: service_unavailable where the row cannot
+ * be read.
  */
 export async function waitForMove(
   orgDb: OrgDb,
@@ -193,9 +196,9 @@ function viewHeld(
 }
 
 /**
- * Carries a move out, with everything that follows from it; a command that is recorded already changes nothing more.
- * Simultaneous moves wait for the row, so the history is in one order. Errors not_found, command_too_late,
- * illegal_transition, claim_conflict (it is another version by now), invalid_body (partial of the whole).
+ * Carries out a move with all its effects; a command that is already recorded changes nothing. Simultaneous moves wait
+ * for the row, so the history has one order. Errors: not_found, command_too_late, illegal_transition, claim_conflict
+ * (the claim has another version by now), invalid_body (a partial credit of the whole amount).
  */
 export async function recordClaimMove(orgDb: OrgDb, command: ClaimCommand): Promise<StoredClaim> {
   return orgDb.transaction((inside) => recordInside(inside, command));
@@ -204,7 +207,7 @@ export async function recordClaimMove(orgDb: OrgDb, command: ClaimCommand): Prom
 async function recordInside(inside: OrgDb, command: ClaimCommand): Promise<StoredClaim> {
   const before = await lockClaim(inside, command.claimId);
   if (!before) throw claimNotFound();
-  // Statements after the lock, sent together: what was recorded, the time and the calendar, as they are now.
+  // Sent together after the lock: the recorded move, the time and the calendar, all as of now.
   const [recorded, atMicros, days] = await Promise.all([
     findClaimEventOf(inside, command.commandId),
     readClock(inside),
@@ -256,8 +259,7 @@ async function moveRow(
 }
 
 /**
- * The outcome is written down, the disputes are resolved, their days and what was netted are free again, and credits
- * are settled.
+ * Records the outcome, resolves the disputes, releases their days and the netted undercharges, and settles the credits.
  */
 async function endClaim(
   inside: OrgDb,
@@ -292,7 +294,7 @@ async function endClaim(
   await insertOutboxMessage(inside, 'weights.recompute', claim.id);
 }
 
-/** Kind by kind; of several disputes of a kind the largest says what it was believed on. */
+/** Dollars by kind; a kind with several disputes has the confidence of the largest. */
 function kindsOf(disputes: readonly ClaimedDispute[]): ClaimOutcomeKind[] {
   const kinds = new Map<FindingKind, ClaimOutcomeKind>();
   for (const { kind, amountCents, probability, waterfall, weightSet } of disputes) {
@@ -335,13 +337,13 @@ function recordMove(
 }
 
 /**
- * Lets one piece of work of a name go on at a time in this process: a claim's workflow takes a few moves at once and no
- * more, and of many that came together only the first can be carried out.
+ * Runs one task per name at a time in this process: a claim's workflow accepts only a few moves at once, and of
+ * simultaneous moves only the first can succeed.
  */
 export class Lanes {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** The result of `work`, whose parameter is whether it had to wait; undefined where its turn did not come in time. */
+  /** The result of `work`, whose parameter is whether it waited; undefined: its turn did not come in time. */
   async pass<T>(
     name: string,
     waitMs: number,

@@ -20,9 +20,9 @@ import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
 
 /**
- * Leaves the reminder of a claim that is due by the database's clock, once, as an alert and as a webhook message, and
- * fixes the next one, which may be due already; a claim of which none is due does not change. Returns the claim;
- * undefined where there is none.
+ * Records a claim's due reminder once, as an alert and a webhook message, and sets the next one, which may also be due.
+ * Due times are judged by the database's clock; a claim without a due reminder does not change. Returns the claim;
+ * undefined: it does not exist.
  */
 export async function noteClaimDue(orgDb: OrgDb, claimId: string): Promise<StoredClaim | undefined> {
   return orgDb.transaction(async (inside) => {
@@ -44,9 +44,8 @@ export async function noteClaimDue(orgDb: OrgDb, claimId: string): Promise<Store
 }
 
 /**
- * Fixes the next notice of every claim that is not over again, by the calendar as it is now, with word to the
- * workflows of those that it changes; their number. Call it in the transaction of the change, after it. Reminders
- * that were sent are not repeated.
+ * Sets the next notice of every open claim again by the present calendar and wakes the workflows of changed claims;
+ * returns their number. Call it in the transaction of the change, after the change. Sent reminders are not repeated.
  */
 export async function recountDeadlines(inside: OrgDb): Promise<number> {
   const claims = await lockOpenClaims(inside);
@@ -64,9 +63,9 @@ export async function recountDeadlines(inside: OrgDb): Promise<number> {
 const DAYS_MAX = 366n;
 
 /**
- * Stops the reminders of a claim until a time, or a day as it begins in the organization's time zone, and then leaves one;
- * null takes that back. Wakes the claim's workflow. The version stays: nothing was moved. Errors not_found, claim_over,
- * invalid_body (`until` is past, or further than a year).
+ * Stops a claim's reminders until a time, or until a day begins in the organization's time zone, and then sends one;
+ * null cancels the snooze. Wakes the claim's workflow. The version stays, because nothing was moved. Errors: not_found,
+ * claim_over, invalid_body (`until` is past, or more than a year away).
  */
 export async function snoozeClaim(
   orgDb: OrgDb,

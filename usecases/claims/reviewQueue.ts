@@ -11,7 +11,7 @@ import { findUuid, publicId } from '../../domain/ids.js';
 import { absPico, type Pico } from '../../domain/money.js';
 import type { Direction } from '../../domain/reconciliation/inference/finding.js';
 
-/** Something that people decide on: a finding, or a policy that calls have broken. */
+/** An item that people decide on: a finding, or a policy that calls have broken. */
 export interface QueueItem {
   id: string;
   sizePico: Pico;
@@ -28,28 +28,31 @@ interface QueueFilter {
 interface QueuePage {
   limit: number;
   offset: number;
-  /** Size and public id of the item before the page. */
+  /** Size and public id of the last item of the previous page. */
   after: SizePosition | undefined;
 }
 
 const POLICY_ID = /^pol_[1-9]\d{0,8}$/;
-/** Sorts after the ids of all findings, as a policy's item comes after the findings of its size. */
+/** Sorts after the ids of all findings, because a policy's item follows the findings of its size. */
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 export const isPolicyItemId = (text: string): boolean => POLICY_ID.test(text);
 export const isItemId = (text: string): boolean =>
   isPolicyItemId(text) || findUuid('fnd', text) !== undefined;
-/** A policy's item is named by the policy's number in the organization. */
+/** Public id of a policy's item, from the policy's number in the organization. */
 export const policyItemId = ({ policyId }: { policyId: number }): string => `pol_${policyId}`;
 
-/** A page of the queue, the largest first, and the count and size of all that the filter lets through, in one snapshot. */
+/**
+ * A page of the queue, largest items first, with the count and size of all items that match the filter, in one
+ * snapshot.
+ */
 export async function readReviewQueue(
   orgDb: OrgDb,
   wanted: QueueFilter,
   page: QueuePage,
 ): Promise<{ items: QueueItem[]; count: number; sizePico: Pico }> {
   const { status, direction, provider, minImpactPico } = wanted;
-  // Decided findings are shown even where their days may be restated again.
+  // Decided findings are listed even where their days may be restated again.
   const filter = { provider, minImpactPico, status, direction, forReview: status === 'open' };
   const hasPolicies = status === 'open' && direction === 'overcharge';
   return orgDb.transaction(async (inside) => {
@@ -77,8 +80,8 @@ const itemOfFinding = (finding: StoredFinding): QueueItem => ({
 });
 
 /**
- * A page of findings and policies in one order. Policies are few: findings are read from as many rows earlier as there are
- * policies, and the page is cut out of both.
+ * A page of findings and policies in one order. Policies are few: findings are read from as many rows before the page
+ * as there are policies, and the page is cut from the merged list.
  */
 async function readPage(
   inside: OrgDb,
@@ -100,7 +103,7 @@ async function readPage(
   return [...found.map(itemOfFinding), ...behind].sort(bySize).slice(offset - from, offset - from + limit);
 }
 
-/** The largest first, then by id. */
+/** Largest first, then by id. */
 function bySize(a: QueueItem, b: QueueItem): number {
   if (a.sizePico !== b.sizePico) return a.sizePico > b.sizePico ? -1 : 1;
   return a.id < b.id ? -1 : 1;

@@ -15,7 +15,7 @@ import { type OrgDb, readClock } from '../../db/orgDb.js';
 import { type ClaimState, isTerminal, type MovedFields, movedFields } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 
-/** A claim with everything that belongs to it. */
+/** A claim with all its parts. */
 export interface WholeClaim {
   claim: StoredClaim;
   disputeIds: readonly string[];
@@ -29,7 +29,7 @@ export function claimNotFound(): DomainError {
   return new DomainError('not_found', 'there is no claim with this id');
 }
 
-/** What the claim's workflow waits by; null where there is no such claim. */
+/** The state that the claim's workflow waits by; null: the claim does not exist. */
 export async function findClaimState(orgDb: OrgDb, id: string): Promise<ClaimState | null> {
   return stateOf(await findClaim(orgDb, id));
 }
@@ -46,14 +46,14 @@ export function stateOf(claim: StoredClaim | undefined): ClaimState | null {
   };
 }
 
-/** A claim, the recorded move of a command, and the time, all by the database. */
+/** A claim, the recorded move of a command, and the time, all from the database. */
 export interface ViewedClaim {
   claim: StoredClaim;
   recorded: ClaimEvent | undefined;
   atMicros: bigint;
 }
 
-/** Error not_found. */
+/** The claim and the command's move. Error: not_found. */
 export async function viewClaim(orgDb: OrgDb, claimId: string, commandId: string): Promise<ViewedClaim> {
   return orgDb.transaction(async (inside) => {
     const [claim, recorded, atMicros] = await Promise.all([
@@ -66,7 +66,7 @@ export async function viewClaim(orgDb: OrgDb, claimId: string, commandId: string
   });
 }
 
-/** One state of all of a claim: a move may be recorded between two reads. Error not_found. */
+/** All parts of a claim in one snapshot, since a move may be recorded between two reads. Error: not_found. */
 export async function getWholeClaim(orgDb: OrgDb, id: string): Promise<WholeClaim> {
   const whole = await orgDb.transaction(async (inside) => {
     const [claim, disputeIds, events, outcomes, credits, evidence] = await Promise.all([
@@ -83,7 +83,7 @@ export async function getWholeClaim(orgDb: OrgDb, id: string): Promise<WholeClai
   return whole;
 }
 
-/** A claim as a recorded command has left it, whatever was done to it since: what a repeat of it is answered. */
+/** A claim as it was after a recorded command, whatever changed since: the answer to a repeat of the command. */
 export async function getClaimAfter(orgDb: OrgDb, id: string, commandId: string): Promise<WholeClaim> {
   const whole = await getWholeClaim(orgDb, id);
   const event = whole.events.find((one) => one.commandId === commandId);
@@ -123,11 +123,11 @@ function asOfVersion(whole: WholeClaim, version: number): WholeClaim {
   };
 }
 
-/** A time that had come by a moment; null where it had not. */
+/** The time if it was not after the moment; else null. */
 const ifBy = (micros: bigint | null, byMicros: bigint): bigint | null =>
   micros !== null && micros <= byMicros ? micros : null;
 
-/** A credit as it was at a moment; none where it was not found yet. */
+/** A credit as it was at a moment; empty where it was found later. */
 function creditAsOf(credit: StoredCredit, atMicros: bigint): StoredCredit[] {
   if (credit.foundAtMicros > atMicros) return [];
   if (credit.decidedAtMicros === null || credit.decidedAtMicros <= atMicros) return [credit];

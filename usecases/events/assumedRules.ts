@@ -3,12 +3,12 @@ import type { OrgDb } from '../../db/orgDb.js';
 import type { OrganizationSettings } from '../../domain/installation/settings.js';
 import { Judges } from './judgeBatch.js';
 
-/** Organizations that are remembered; the one that was read first is forgotten first. */
+/** Organizations in the cache; the oldest entry is evicted first. */
 const ORGANIZATIONS_MAX = 10_000;
-/** What compiled policies may come to in memory, of all organizations together; mostly it is a tenth of that. */
+/** Most memory of compiled policies, bytes, of all organizations together; typically a tenth of it is used. */
 const POLICY_BYTES_MAX = 268_435_456;
 
-/** What holds for the calls of an organization. */
+/** Settings and policies for the calls of an organization. */
 export interface IngestRules {
   settings: OrganizationSettings;
   judges: Judges;
@@ -22,22 +22,22 @@ interface Remembered {
 }
 
 /**
- * Settings and policies as they were when they were last read. They may have changed since, in any process: anyone who
- * acts on them asks for the mark in the statement by which he acts, and begins again with `forget` when it is another
- * one. So a change holds everywhere from its commit on, and nobody waits for word of it.
+ * A cache of settings and policies. Any process may have changed them since they were read, so a writer verifies their
+ * version mark in the statement that stores, and after a mismatch calls `forget` and starts again. A change therefore
+ * holds everywhere from its commit on, without notifications.
  */
 export class AssumedRules {
   readonly #byOrganization = new Map<string, Remembered>();
   readonly #shared: SharedJudges;
   readonly #bytesMax: number;
 
-  /** @param onCompiled is called with policies that this process adopts. */
+  /** @param onCompiled is called with policies that this process compiles. */
   constructor(onCompiled: (judges: Judges) => void = () => undefined, bytesMax = POLICY_BYTES_MAX) {
     this.#shared = new SharedJudges(onCompiled);
     this.#bytesMax = bytesMax;
   }
 
-  /** What to assume for the organization of the handle; read where nothing is remembered. */
+  /** The cached rules of the handle's organization; reads them when they are not cached. */
   async of(orgDb: OrgDb): Promise<IngestRules> {
     const known = this.#byOrganization.get(orgDb.orgId);
     if (known) return known.rules;
@@ -51,13 +51,13 @@ export class AssumedRules {
     this.#shared.release(known.policiesText);
   }
 
-  /** Organizations that are remembered, and the memory of their policies. */
+  /** Number of cached organizations, and the memory of their policies. */
   get size(): { organizations: number; bytes: number } {
     return { organizations: this.#byOrganization.size, bytes: this.#shared.bytes };
   }
 
   #remember(orgId: string, { settings, policiesText, alertsWanted, mark }: MarkedRules): IngestRules {
-    // Somebody else of this process may have read it meanwhile.
+    // Another request of this process may have read it meanwhile.
     this.forget(orgId);
     const rules = { settings, judges: this.#shared.take(policiesText), alertsWanted, mark };
     for (const oldest of this.#byOrganization.keys()) {
@@ -69,7 +69,7 @@ export class AssumedRules {
   }
 }
 
-/** Policies that were made ready, once for all organizations that have the same ones. */
+/** Compiled policies, shared by all organizations with equal policies. */
 class SharedJudges {
   bytes = 0;
   readonly #byText = new Map<string, { judges: Judges; organizations: number }>();
@@ -104,5 +104,5 @@ class SharedJudges {
   }
 }
 
-/** What was assumed of an organization holds no longer. */
+/** The cached rules of an organization are out of date. */
 export class RulesChanged extends Error {}

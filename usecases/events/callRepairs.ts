@@ -41,17 +41,18 @@ import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 import { settleAlertsOfStored } from './traceSweep.js';
 
 /**
- * Repairs what versions before 0038_one_event_a_call stored. They walked at most sixteen steps from a response id to the
- * event that counted for it; each report beyond that became a call of its own. What they left is a row of events that
- * supersede each other, and others with the same request that count all the same.
+ * Repairs data of versions before 0038_one_event_a_call. They followed at most sixteen steps from a response id to the
+ * event that counted for it; each further report became a separate call. The result is a chain of events that supersede
+ * each other, beside further events of the same request that all count.
  */
 
-/** Events that one transaction looks at, by stage: it holds the fold back as long as it lasts. */
+/** Events of one transaction, by stage: the fold waits as long as the transaction lasts. */
 const SLICE_EVENTS = { search: 20_000, merge: 5_000 };
 
 /**
- * Repairs the next events of an organization, in one transaction: a repeat continues behind them. Returns what was
- * repaired when that was the last of it, else whether there is more; another process that is at it has it done.
+ * Repairs the next events of an organization in one transaction; a repeat continues after them. Returns the number of
+ * repairs when this was the last part, else whether more remain; when another process repairs the same organization,
+ * that one does the work.
  */
 export async function repairNextCalls(
   orgDb: OrgDb,
@@ -74,7 +75,7 @@ export async function repairNextCalls(
   });
 }
 
-/** Lets one event of each call count, of those that have noted requests. */
+/** Makes one event of each call count, for calls whose requests are noted. */
 async function mergeRequests(orgDb: OrgDb, slice: EventSlice, prices: PriceBook): Promise<void> {
   const reports = (await listEventsToRepair(orgDb, slice)).flatMap(reportOf);
   if (reports.length === 0) return;
@@ -92,7 +93,7 @@ async function mergeRequests(orgDb: OrgDb, slice: EventSlice, prices: PriceBook)
   });
 }
 
-/** The calls that these events are of, each with every event of it that counts, locked. */
+/** The calls of these events, each with all its counting events, locked. */
 async function mergeStored(orgDb: OrgDb, reports: readonly IdentifiedReport[]): Promise<GroupedCall[]> {
   const identities = await lockIdentities(orgDb, reports);
   const ids = [...identities.map(({ holderId }) => holderId), ...reports.map(({ id }) => id)];
@@ -110,7 +111,7 @@ async function mergeStored(orgDb: OrgDb, reports: readonly IdentifiedReport[]): 
 
 const SPAN_REQUEST = /^([0-9a-f]{32}):([0-9a-f]{16})$/;
 
-/** An event as a report with the one identity that its request id proves; nothing where a client made that up. */
+/** An event as a report with the identity that its request id proves; empty where a client generated the id. */
 function reportOf(event: StoredEvent): IdentifiedReport[] {
   const { id, kind, requestId } = event;
   if (requestId === null) return [];
@@ -138,9 +139,8 @@ async function finish(orgDb: OrgDb): Promise<CallRepair> {
 }
 
 /**
- * Reduces calls which an earlier version counted more than once to one event each: takes the next
- * events of each organization that is not done. Returns whether more is waiting. One organization that fails keeps none
- * of the others from it.
+ * Reduces calls that an earlier version counted more than once to one event each: processes the next events of each
+ * unfinished organization. Returns whether more remain. A failure in one organization does not stop the others.
  */
 export async function repairCalls(
   deps: UseCaseDeps & { prices: Pick<Prices, 'of'>; logger: Logger },

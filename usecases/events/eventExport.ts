@@ -2,8 +2,8 @@ import { streamEventTexts } from '../../db/events/events.js';
 import { type OrgDb, readClock } from '../../db/orgDb.js';
 
 /**
- * The events of a window as texts, oldest first (`streamEventTexts`), as they were ingested up to `snapshotMicros`: the
- * database's time now.
+ * The events of a window as texts, oldest first (`streamEventTexts`), as ingested up to `snapshotMicros`, the
+ * database's present time.
  */
 export async function openEventExport(
   orgDb: OrgDb,

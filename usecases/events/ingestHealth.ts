@@ -19,8 +19,8 @@ import { sumSources } from '../usage/usage.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 
 /**
- * Sources of the window, the busiest first; one whose every item was refused is among them. With a handle of a project:
- * where its calls come from, and what its workspace's keys sent that was refused.
+ * Sources of the window, busiest first, including sources whose every item was refused. With a project's handle: the
+ * sources of its calls, and the refused items of its workspace's keys.
  */
 export async function listSourceHealth(orgDb: OrgDb, sinceMicros: bigint): Promise<SourceHealth[]> {
   const sources = await sumSources(orgDb, sinceMicros);
@@ -44,8 +44,8 @@ function emptySource({ serviceName, scopeName }: Source): SourceHealth {
 }
 
 /**
- * Finds services that are instrumented twice and puts a notice into the feed of each organization that has one. A failure
- * in one organization keeps none of the others from it. Returns the number of notices.
+ * Finds services that are instrumented twice and adds a notice to each affected organization's feed. A failure in one
+ * organization does not stop the others. Returns the number of notices.
  */
 export async function reportDoubleInstrumentation(
   deps: UseCaseDeps & { logger: Logger },
@@ -64,8 +64,8 @@ export async function reportDoubleInstrumentation(
 }
 
 /**
- * Looks through the calls of the last day for services that two scopes report, and records a notice of each that has none
- * yet. A service whose counted scopes the organization has named is left out: what the others send does not count.
+ * Searches the calls of the last day for services that two scopes report, and records a notice for each without one.
+ * Services whose counted scopes the organization has configured are skipped, because their other scopes do not count.
  * Returns the number of notices.
  */
 export async function reportDoublesOf(orgDb: OrgDb, nowMicros: bigint): Promise<number> {
@@ -88,7 +88,7 @@ async function recordDouble(orgDb: OrgDb, double: DoubleReport, nowMicros: bigin
   return orgDb.transaction(async (inside) => (await recordNotice(inside, notice)) !== undefined);
 }
 
-/** Names may be long, and an index takes no long key. */
+/** A hash, because names may exceed the length of an index key. */
 function noticeKeyOf({ serviceName, scopes }: DoubleReport): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([serviceName, ...scopes]))

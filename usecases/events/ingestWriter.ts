@@ -20,28 +20,30 @@ import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js'
 import { type Judgement, judgeBatch, judgeCostBy } from './judgeBatch.js';
 import { resolveDuplicateReports } from './resolveDuplicateReports.js';
 
-/** Calls of one transaction at most; one request is never split over two. */
+/** Most calls of one transaction; a request is never split over two. */
 const BATCH_ROWS_MAX = 2_000;
-/** Of what calls carry, as JSON, in one statement: writing it out holds up other requests. One call may have more. */
+/**
+ * Characters of call JSON in one statement, because serializing it blocks other requests. A single call may exceed it.
+ */
 const PART_CHARS_MAX = 4_194_304;
 /**
- * Calls that may wait before new ones are refused with 503: bounds memory and the wait. Of what is free an organization
- * may take half, so that one alone never keeps the others out.
+ * Calls that may wait before new ones are refused with 503; it bounds memory and waiting time. One organization may
+ * take half of the free room, so that it cannot shut out the others.
  */
 export const QUEUE_ROWS_MAX = 40_000;
-/** Beginnings of one batch at most, where somebody changes settings or policies each time. */
+/** Attempts at one batch while settings or policies change each time. */
 const RULES_CHANGES_MAX = 8;
 const RETRY_AFTER_SECONDS = 1;
 /**
- * How long nothing is tried after the database found no space. Each attempt adds to its log, on the same full disk, and
- * a Postgres that cannot write its log stops and takes the reads with it.
+ * Pause after the database ran out of disk space, milliseconds. Each attempt adds to the write-ahead log on the same
+ * full disk, and a Postgres that cannot write its log stops, also for reads.
  */
 const STORAGE_FULL_PAUSE_MS = 2_000;
 
 export interface IngestOutcome {
-  /** Calls that are stored now, whether by this request or an earlier one. */
+  /** Calls of the request that are stored now, by this request or an earlier one. */
   accepted: number;
-  /** Those of them that were stored before. */
+  /** Accepted calls that were stored before. */
   duplicates: number;
   /** Calls that were left out because their instrumentation scope is not the one that counts. */
   leftOut: number;
@@ -57,16 +59,15 @@ interface Observer {
   queueRows(rows: number): void;
   batchRows(rows: number): void;
   alert?(policyType: PolicyType): void;
-  /** A policy that could not be held against a call that is stored. */
+  /** Called for a policy that could not be evaluated for a stored call. */
   unjudged?(policyType: PolicyType, reason: UnjudgedReason): void;
-  /** Patterns that are passed over, of policies that this process takes up. */
+  /** Called with the number of skipped patterns when this process compiles policies. */
   skippedPatterns?(patterns: number): void;
 }
 
 /**
- * The one write path behind every way in. Requests of an organization that arrive while all connections are busy are
- * gathered into the next transaction; each is answered after its commit with its own counts. No timer: an idle
- * writer stores at once.
+ * The only write path of ingest. Requests of an organization that arrive while all connections are busy join the next
+ * transaction; each is answered after its commit with its counts. There is no timer: an idle writer stores immediately.
  */
 export class IngestWriter {
   readonly #database: Database;
@@ -89,8 +90,8 @@ export class IngestWriter {
   }
 
   /**
-   * Stores a request's calls; resolves after the commit. Errors: service_unavailable when too much is waiting or the
-   * database is away, storage_full; then nothing of the request is stored, and sending it again is safe.
+   * Stores a request's calls; resolves after the commit. Errors: service_unavailable when too many calls wait or the
+   * database is unreachable, storage_full. After an error nothing of the request is stored, and a retry is safe.
    */
   submit(request: IngestRequest): Promise<IngestOutcome> {
     const rows = rowsOf(request);
@@ -142,7 +143,7 @@ export class IngestWriter {
       const [orgId, queue] = first.value;
       this.#queues.delete(orgId);
       const taken = takeBatch(queue);
-      // What is left goes to the end of the line.
+      // The organization's remaining requests go to the end of the line.
       if (queue.length > 0) this.#queues.set(orgId, queue);
       this.#connections += 1;
       void this.#flush(orgId, taken).finally(() => {
@@ -166,7 +167,7 @@ export class IngestWriter {
         for (const pending of taken) pending.reject(error);
         return;
       }
-      // A request that cannot be stored must not cost the others theirs.
+      // A request that cannot be stored must not fail the others of the batch.
       for (const pending of taken) {
         await this.#store(orgId, [pending]).then(
           ([outcome]) => pending.resolve(outcome as IngestOutcome),
@@ -176,7 +177,7 @@ export class IngestWriter {
     }
   }
 
-  /** Prepares, judges and stores by the rules as they are remembered, and begins again when they no longer hold. */
+  /** Prepares, judges and stores by the cached rules, and starts again when they are out of date. */
   async #store(orgId: string, taken: readonly Pending[]): Promise<IngestOutcome[]> {
     const prices = await this.#prices.of(orgId);
     const orgDb = new OrgDb(this.#database, orgId);
@@ -230,7 +231,7 @@ function takeBatch(queue: Pending[]): Pending[] {
   return queue.splice(0, count);
 }
 
-/** A batch with everything by which it is stored. */
+/** A batch with everything that storing it needs. */
 interface Storing {
   prepared: PreparedBatch;
   judgement: Judgement;
@@ -238,7 +239,7 @@ interface Storing {
   prices: PriceBook;
 }
 
-/** Stores a batch and its alerts in the running transaction: ids of the events that are new, and the alerts. */
+/** Stores a batch and its alerts in the running transaction; returns the ids of new events, and the alerts. */
 async function storeAll(
   orgDb: OrgDb,
   { prepared, judgement, rules, prices }: Storing,
@@ -270,7 +271,7 @@ async function storeAll(
   return { stored, alerts: alerts.values() };
 }
 
-/** What one statement stores: at least one part, which may be empty. */
+/** Splits events into the parts of one statement each: at least one part, possibly empty. */
 function* partsOf(events: readonly StorableEvent[]): Generator<readonly StorableEvent[]> {
   let from = 0;
   let chars = 0;
@@ -298,7 +299,7 @@ function alertsOf(events: readonly StorableEvent[], { alerts }: Judgement): NewA
   return [...new Set(events.map(({ id }) => id))].flatMap((id) => alerts.get(id) ?? []);
 }
 
-/** A call counts once as stored; a second one with its id, in whichever request, is a duplicate. */
+/** A stored call counts once; a second one with its id, in any request, is a duplicate. */
 function countOutcomes(prepared: PreparedBatch, stored: ReadonlySet<string>): IngestOutcome[] {
   const outcomes = prepared.leftOut.map((leftOut) => ({ accepted: 0, duplicates: 0, leftOut }));
   const seen = new Set<string>();
@@ -313,29 +314,29 @@ function countOutcomes(prepared: PreparedBatch, stored: ReadonlySet<string>): In
 
 export interface IngestRequest {
   orgId: string;
-  /** `key_…` of the key that sent it: part of every call's hash. */
+  /** `key_…` of the sending key: part of every call's hash. */
   keyId: string;
-  /** Stamped on calls that name no project: the workspace of the key. */
+  /** Set on calls without a project: the project of the key's workspace. */
   defaultProjectId: string | null;
   batch: MappedBatch;
 }
 
-/** Requests of one organization as what one transaction stores. */
+/** Requests of one organization, prepared for one transaction. */
 export interface PreparedBatch {
   events: StorableEvent[];
   /** Index of the request of each event. */
   owners: number[];
-  /** Spans that are no calls, or whose calls do not count. */
+  /** Spans that are not calls, or whose calls do not count. */
   links: SpanLink[];
-  /** Items that are not stored, counted by who sent them and why. */
+  /** Refused items, counted by sender and reason. */
   refusals: RefusedItems[];
   /** Calls of each request that do not count. */
   leftOut: number[];
 }
 
 /**
- * Calls of several requests as rows: those that do not count are left out, one call reported twice becomes one live row,
- * then each is hashed and priced. Other requests are served meanwhile.
+ * Converts the calls of several requests to rows: leaves out calls that do not count, merges two reports of a call into
+ * one live row, then hashes and prices each. It yields to other requests meanwhile.
  */
 export async function prepareBatch(
   requests: readonly IngestRequest[],
@@ -359,7 +360,7 @@ export async function prepareBatch(
         owners.push(index);
         continue;
       }
-      // As any span that is no call: it still shows what lies inside what.
+      // Kept as a span that is not a call, because it shows the nesting of other spans.
       if (call.trace !== null) links.push(call.trace);
       leftOut[index] = (leftOut[index] as number) + 1;
       const { serviceName, scopeName } = call;
@@ -383,20 +384,20 @@ export async function prepareBatch(
     if (supersededBy === null) return;
     const [report, winner] = [events[index] as StorableEvent, events[supersededBy] as StorableEvent];
     report.supersededBy = winner.id;
-    // Nobody named a project, and only the report's key is of a workspace.
+    // No report names a project, and only this report's key belongs to a workspace.
     winner.projectId ??= report.projectId;
   });
   return { events, owners, links, refusals: countRefused(refused), leftOut };
 }
 
-/** Takes off what the calls said, last of all: until then they can be judged by it. */
+/** Removes the payloads. It runs last, because policies read them before. */
 export function dropPayloads({ events }: PreparedBatch): void {
   for (const event of events) event.call = withoutPayload(event.call);
 }
 
 /**
- * What a call said and did, and what its client added about itself, is gone, and with it the number that would confirm
- * who guesses a prompt; its labels, usage and times stay.
+ * A call without prompts, answers and the client's additions, and without the hash that would confirm a guessed prompt;
+ * labels, usage and times stay.
  */
 function withoutPayload(call: CallRecord): CallRecord {
   return { ...call, payload: null, toolInput: null, toolOutput: null, service: null, promptHash: null };

@@ -15,16 +15,16 @@ import {
 } from '../../domain/policies/judge.js';
 import { type Policy, type PolicyType, PROMPTS_SCANNED_MAX } from '../../domain/policies/policy.js';
 
-/** Prompts that are searched without a look at the clock. */
+/** Prompts that are searched between two checks of the clock. */
 const PROMPTS_A_LOOK = 2;
 
-/** What policies say to the calls of a batch, before it is known which of them are new. */
+/** Results of judging a batch's calls, before it is known which of them are new. */
 export interface Judgement {
-  /** Alerts of each event, if it is stored. */
+  /** Alerts by event, valid if the event is stored. */
   alerts: ReadonlyMap<string, readonly NewAlert[]>;
-  /** A policy breach in a superseded report, for the call that replaces it. */
+  /** Policy violations in superseded reports, for the call that replaces them. */
   violationsOf: ReadonlyMap<string, readonly Violation[]>;
-  /** What could not be judged of each event, if it is stored. */
+  /** Policies that could not be evaluated, by event, valid if the event is stored. */
   unjudged: ReadonlyMap<string, readonly Unjudged[]>;
 }
 
@@ -34,8 +34,8 @@ const NO_REPORTS: readonly StorableEvent[] = [];
 const NOTHING: readonly Violation[] = [];
 
 /**
- * Holds the policies against the calls of a batch, whose payloads must still be there. A call is judged once, with what
- * all its reports in the batch say.
+ * Evaluates the policies for a batch's calls, whose payloads must still be present. Each call is judged once, from all
+ * its reports in the batch.
  */
 export async function judgeBatch(events: readonly StorableEvent[], judges: Judges): Promise<Judgement> {
   if (judges.isEmpty) return NOTHING_JUDGED;
@@ -45,7 +45,7 @@ export async function judgeBatch(events: readonly StorableEvent[], judges: Judge
   const unjudged = new Map<string, readonly Unjudged[]>();
   const seen = new Set<string>();
   for (const event of events) {
-    // One that is in the batch twice is judged as it is stored: the first time.
+    // An event that is in the batch twice is judged as it is stored: in its first form.
     if (event.supersededBy !== null || seen.has(event.id)) continue;
     seen.add(event.id);
     const others = reports.get(event.id) ?? NO_REPORTS;
@@ -61,7 +61,7 @@ export async function judgeBatch(events: readonly StorableEvent[], judges: Judge
   return { alerts, violationsOf, unjudged };
 }
 
-/** Violations in superseded reports, and the superseded reports by the event that counts in their place. */
+/** Violations in superseded reports, and the superseded reports by the event that replaces them. */
 async function judgeReports(events: readonly StorableEvent[], judges: Judges, turns: Turns) {
   const violationsOf = new Map<string, readonly Violation[]>();
   const reports = new Map<string, StorableEvent[]>();
@@ -78,7 +78,7 @@ async function judgeReports(events: readonly StorableEvent[], judges: Judges, tu
   return { violationsOf, reports };
 }
 
-/** One alert a policy: the first of each. */
+/** One alert for each policy: its first violation. */
 function alertsOf(event: StorableEvent, violations: readonly Violation[]): NewAlert[] {
   const first = new Map<string, Violation>();
   for (const violation of violations)
@@ -86,7 +86,7 @@ function alertsOf(event: StorableEvent, violations: readonly Violation[]): NewAl
   return [...first.values()].map((violation) => newAlert(event, violation));
 }
 
-/** The patterns that the prompts match, a few prompts at a time: nobody says how many a call has. */
+/** The patterns that match the prompts, a few prompts at a time, because a call may have any number of prompts. */
 function searchPrompts(
   judged: JudgedCall,
   { ofPrompts }: Judges,
@@ -113,20 +113,20 @@ async function searchMany(
   return NOTHING;
 }
 
-/** A call as policies see it: its own prompts, and the key that it, or else another report of it, was made with. */
+/** A call as policies see it: its own prompts, and its key, else the key of another report of it. */
 function judgedCallOf(event: StorableEvent, others: readonly StorableEvent[]): JudgedCall {
   const { call, apiKeyId } = event;
   return {
     model: call.model,
     prompts: call.prompts,
-    // The `_service.environment` tag; where a client names it elsewhere, the tag was filled in from there.
+    // The `_service.environment` tag; ingest filled it in where the client names the environment elsewhere.
     environment: call.environment,
     keyPrefix: keyPrefixOf(call) ?? leastPrefix(others) ?? publicPrefix(apiKeyId),
     costPico: knownCost(event),
   };
 }
 
-/** Whichever report came first, it is the same one. */
+/** The smallest key prefix, so that the result does not depend on the order of reports. */
 function leastPrefix(reports: readonly StorableEvent[]): string | undefined {
   return reports.length === 0 ? undefined : reports.flatMap(({ call }) => keyPrefixOf(call) ?? []).sort()[0];
 }
@@ -140,23 +140,26 @@ function isObject(value: Json): value is { [key: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An organization's policies, made ready apart by what they look at: not every report of a call is judged by all. */
+/**
+ * An organization's compiled policies, separated by their input, because not every report of a call is judged by all of
+ * them.
+ */
 export class Judges {
   static readonly NONE = new Judges([]);
 
-  /** Whether nothing is judged at all. */
+  /** Whether there is nothing to judge. */
   readonly isEmpty: boolean;
-  /** What looks at the call as a whole: its model, its cost, its key. */
+  /** Policies on the whole call: its model, its cost, its key. */
   readonly ofCall: CompiledPolicies;
-  /** What looks at what each report of the call says of itself. */
+  /** Policies on fields of each report of the call. */
   readonly ofReport: CompiledPolicies;
-  /** What looks at the cost alone. */
+  /** Policies on the cost alone. */
   readonly ofCost: CompiledPolicies;
-  /** What looks at the prompts; undefined: nobody reads them. */
+  /** Policies on prompts; undefined: prompts are not read. */
   readonly ofPrompts: CompiledPolicies | undefined;
-  /** What they may come to in memory. */
+  /** Upper bound of their memory, bytes. */
   readonly bytesMax: number;
-  /** Patterns that are passed over. */
+  /** Number of skipped patterns. */
   readonly skippedPatterns: number;
 
   constructor(policies: readonly Policy[]) {
@@ -175,7 +178,10 @@ export class Judges {
   }
 }
 
-/** A policy that somebody wrote into the database by hand and that cannot be read judges nothing: calls are stored. */
+/**
+ * Compiles a policy. One that was edited in the database by hand and cannot be parsed judges nothing, so that calls are
+ * still stored.
+ */
 function compile(policy: Policy): CompiledPolicies {
   try {
     return compilePolicies([policy]);
@@ -184,7 +190,7 @@ function compile(policy: Policy): CompiledPolicies {
   }
 }
 
-/** Judges what a call costs, where its completed form costs another sum than any report of it. */
+/** Judges a call's cost where its completed form has another cost than each of its reports. */
 export function judgeCostBy({ ofCost }: Judges): JudgeCost {
   return ({ call }, costPico) =>
     judgeCall(ofCost, { model: call.model, prompts: () => [], environment: null, keyPrefix: null, costPico });

@@ -35,19 +35,19 @@ import type { Violation } from '../../domain/policies/alert.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Steps } from '../../domain/steps.js';
 
-/** What was judged of the events of a batch, as far as their calls' alerts depend on it. */
+/** Judgements of a batch's events that affect their calls' alerts. */
 export interface JudgedReports {
-  /** Alerts that this transaction has made. */
+  /** Alerts that this transaction created. */
   fresh: readonly NewAlert[];
-  /** What a superseded report says that breaks a policy, by its event's id. */
+  /** Policy violations in a superseded report, by its event's id. */
   violationsOf: ReadonlyMap<string, readonly Violation[]>;
   judgeCost: JudgeCost;
 }
 
 /**
- * Decides, for the events of a batch whose identity another event has, which of them counts: the same response id or the
- * same span came before, in another request, another way in or another process. Afterwards each call has one event that
- * counts, and its identities point at that event. Its alerts follow.
+ * Decides which event counts for each call of a batch whose identity another event already has: the same response id or
+ * span arrived before, in another request, by another way of ingest or in another process. Afterwards each call has one
+ * counting event, its identities refer to that event, and so do its alerts.
  */
 export async function resolveDuplicateReports(
   orgDb: OrgDb,
@@ -72,14 +72,16 @@ export async function resolveDuplicateReports(
   return settleAlerts(orgDb, settled, fresh, judgeCost);
 }
 
-/** A new event that has to do with events outside its batch, or with another one of its batch by its identities. */
+/** A new event that shares an identity with events outside its batch, or with another one of its batch. */
 interface NewReport {
   event: StorableEvent;
   /** Another report had one of its identities first. */
   isContested: boolean;
-  /** The event that it was resolved into, where that one was stored before. */
+  /** The stored event that it was resolved into; undefined: none. */
   storedWinnerId: string | undefined;
-  /** The new event that it was resolved into, where what proves the one to be of a call proves the other. */
+  /**
+   * The new event that it was resolved into, where the same identity proves both to be the same call; undefined: none.
+   */
   newWinnerId: string | undefined;
 }
 
@@ -110,14 +112,17 @@ function reportsToSettle(
   return { reports, newEvents };
 }
 
-/** Not where one of the two sums up several calls: what has its identity is not of the call that it was resolved into. */
+/**
+ * Whether both events are certainly one call. False where one of them sums up several calls: an identity of the other
+ * is then not an identity of the sum.
+ */
 function isProvenSame({ call: one }: StorableEvent, { call: other }: StorableEvent): boolean {
   const key = responseKey(one);
   if (key !== null && key === responseKey(other)) return true;
   return one.usage === null || other.usage === null || isSameUsage(one.usage, other.usage);
 }
 
-/** Places from which a richer report has come than the one by which they are known. */
+/** Trace places that have received a richer report than the one that they are stored with. */
 async function findRicherPlaces(
   orgDb: OrgDb,
   events: readonly StorableEvent[],
@@ -155,7 +160,7 @@ interface Found {
   reports: readonly NewReport[];
   newEvents: ReadonlyMap<string, StorableEvent>;
   identities: readonly HeldIdentity[];
-  /** By the event that an identity or a report names: the one that counts for its call. */
+  /** The counting event of each call, by the id of the event that an identity or report names. */
   live: ReadonlyMap<string, StoredEvent>;
   violationsOf: JudgedReports['violationsOf'];
 }

@@ -37,9 +37,9 @@ export interface Sweep {
 }
 
 /**
- * Finds spans of one call that arrived in different requests, one an ancestor of the other: looks at the traces that
- * got spans since the last sweep. Runs every few seconds; sweeping twice changes nothing. Organizations take turns, so
- * that long traces of one of them do not keep the others waiting.
+ * Finds spans of one call that arrived in different requests, one an ancestor of the other, in the traces that got
+ * spans since the last sweep. Runs every few seconds; a repeat changes nothing. Organizations take turns, so that long
+ * traces of one of them do not delay the others.
  */
 export async function sweepTraces(database: Database, prices: Pick<Prices, 'of'>): Promise<Sweep> {
   const found = await listTouchedTraces(database);
@@ -76,7 +76,7 @@ async function resolveTraces(orgDb: OrgDb, traceIds: readonly string[], prices: 
     const link = linkOf(span);
     const event = span.event_id === null ? undefined : byId.get(span.event_id);
     if (event) {
-      // Superseded reports are shown too: their call must not be taken for another one.
+      // Superseded reports are included, so that their call is not taken for another one.
       reports.push(event);
       calls.push(callOfStored(event, link));
     } else if (link) links.push(link);
@@ -95,7 +95,7 @@ async function resolveTraces(orgDb: OrgDb, traceIds: readonly string[], prices: 
   return superseded.length;
 }
 
-/** The spans of some traces, and what their calls were resolved to. */
+/** The spans of some traces, with the events that their calls were resolved to. */
 interface ResolvedTraces {
   reports: readonly StoredEvent[];
   calls: readonly CallRecord[];
@@ -104,8 +104,8 @@ interface ResolvedTraces {
 }
 
 /**
- * Each event that still counts although another span is its call, with the event that counts for that span: a span of
- * another trace, where that one has superseded it by its response id.
+ * Pairs each event that still counts, although another span reports its call, with the event that counts for that span.
+ * The latter may be in another trace, which superseded the span by its response id.
  */
 async function mergeResolved(
   orgDb: OrgDb,
@@ -139,18 +139,18 @@ interface SweptCall extends MergedCall {
   superseded: LiveReport[];
 }
 
-/** Events that were found to be of one call, pair by pair. */
+/** Events that were found to be one call, pair by pair. */
 class SweptCalls {
   readonly #tree: SpanTree;
   readonly #calls = new Map<string, SweptCall>();
-  /** From an event that is superseded to the one that counts. */
+  /** The counting event's id by the id of each superseded event. */
   readonly #keptIds = new Map<string, string>();
 
   constructor(tree: SpanTree) {
     this.#tree = tree;
   }
 
-  /** @param reported what is known of the call by the pair. */
+  /** @param reported the merged call record that comparing the pair returned. */
   join(kept: StoredEvent, loser: StoredEvent, reported: CallRecord): void {
     const [one, other] = [this.#callOf(kept), this.#callOf(loser)];
     if (one === other) return;
@@ -177,7 +177,7 @@ class SweptCalls {
   }
 }
 
-/** The alerts follow; of policies, what the completed calls cost is all that can have become another one. */
+/** Moves the alerts to the counting events; of the policies only those on cost can change, by the completed calls. */
 export async function settleAlertsOfStored(orgDb: OrgDb, settled: SettledCalls): Promise<void> {
   const { policiesText, alertsWanted } = await readMarkedRules(orgDb);
   const ofCost = parsePolicies(policiesText).filter(

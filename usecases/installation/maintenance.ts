@@ -5,7 +5,7 @@ import { ensurePartitions } from '../../db/partitions.js';
 import { refreshStatistics } from '../../db/statistics.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
-/** Makes the partitions of the coming months, as the tables' owner over a direct connection. */
+/** Creates the partitions of the coming months, as the tables' owner over a direct connection. */
 export async function makePartitions(directUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: directUrl, application_name: 'trueup-maintenance' });
   await client.connect();
@@ -16,17 +16,17 @@ export async function makePartitions(directUrl: string): Promise<void> {
   }
 }
 
-/** Drops old span identities, a bounded number at a time; returns how many. */
+/** Deletes old span identities, a bounded number at a time; returns the number deleted. */
 export function pruneCallSpans({ database }: UseCaseDeps): Promise<number> {
   return deleteOldIdentities(database);
 }
 
-/** Analyzes tables that have grown, so that plans rest on what is stored. */
+/** Analyzes tables that have grown, so that query plans match the stored data. */
 export async function analyzeGrownTables({ database }: UseCaseDeps): Promise<void> {
   await refreshStatistics(database);
 }
 
-/** Analyzes what was written in bulk. Reads work without it, so a failure is no matter: the next round repeats it. */
+/** Analyzes bulk-written tables. Reads work without it, so a failure is ignored; the next round repeats it. */
 export async function analyzeAfterBulk(deps: UseCaseDeps & { logger: Logger }): Promise<void> {
   await refreshStatistics(deps.database).catch((error: unknown) =>
     deps.logger.warn({ err: error }, 'tables could not be analyzed'),

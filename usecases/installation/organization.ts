@@ -29,10 +29,10 @@ import {
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { recountDeadlines } from '../claims/reminders.js';
 
-/** Business days follow from these. */
+/** Settings that determine business days. */
 const CALENDAR_FIELDS: readonly string[] = [SETTING_FIELDS.holidays, SETTING_FIELDS.timeZone];
 
-/** Renames the organization, if a name is present; returns it as it is then. */
+/** Renames the organization if a name is present; returns the organization. */
 export async function renameOrganization(
   orgDb: OrgDb,
   name: string | undefined,
@@ -50,8 +50,8 @@ export async function renameOrganization(
 }
 
 /**
- * Changes some of the settings and leaves the others, also when somebody else changes those at the same time. Deadlines of
- * claims are recounted where the calendar changes: then the dispatcher has work.
+ * Changes some settings and leaves the others, even when others change those at the same time. A changed calendar sets
+ * the deadlines of claims again; the dispatcher must then be woken.
  */
 export async function changeOrganizationSettings(
   orgDb: OrgDb,
@@ -70,15 +70,15 @@ export async function changeOrganizationSettings(
   });
 }
 
-/** In the transaction of the change, as its last statement. */
+/** Records the change in its transaction, as the last statement. */
 function record(inside: OrgDb, author: RequestAuthor, details: AuditDetails): Promise<void> {
   const subject = { type: 'organization', id: publicId('org', inside.orgId) };
   return recordAction(inside, author, 'settings.changed', subject, details);
 }
 
 /**
- * Makes the instance's first organization with its admin key, which is the first row of its audit log, in one
- * transaction; false when there is one already. Two processes that start at once make one.
+ * Creates the instance's first organization with its admin key, which is the first row of its audit log, in one
+ * transaction; false: an organization already exists. Two simultaneous starts create one.
  */
 export async function insertFirstOrganization(
   database: Database,
@@ -94,7 +94,7 @@ export async function insertFirstOrganization(
   });
 }
 
-/** Makes the demo's organization with its admin key, in one transaction; false when there is a demo already. */
+/** Creates the demo's organization with its admin key, in one transaction; false: a demo already exists. */
 export async function insertDemoOrganization(
   database: Database,
   organization: DemoOrganization,
@@ -120,9 +120,9 @@ async function insertKeyOf(inside: OrgDb, maker: 'start' | 'demo', key: NewKey):
 }
 
 /**
- * Removes an organization that is marked as the demo with every row that it has, in one transaction; returns how many
- * rows there were. The catalogue names the tables, so a new table is not forgotten. Error not_found for any
- * organization that is not the demo: nothing of it is touched.
+ * Removes an organization that is marked as the demo with all its rows, in one transaction; returns the number of rows.
+ * The database's catalogue lists the tables, so that new tables are included. Error: not_found for any other
+ * organization, which stays untouched.
  */
 export async function removeDemoOrganization(database: Database, orgId: string): Promise<number> {
   return unscoped(database, 'a demo is removed with all that it has', async (system) => {

@@ -56,13 +56,13 @@ import { removeOrphanedFiles } from '../invoices/removeOrphanedFiles.js';
 import { foldAll } from '../usage/usage.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
-/** A bucket that nobody asked for so long is full again whatever it counts. */
+/** An unused rate bucket is full again after this time, whatever it counts. */
 const RATE_BUCKET_IDLE_SECONDS = 86_400;
-/** Runs that failed one after the other before an operator should look. */
+/** Consecutive failed runs before an operator is warned. */
 const FAILURES_WORTH_A_LOOK = 2;
 
 export interface RetentionDeps extends UseCaseDeps {
-  /** A connection of the tables' owner, without a pooler between: partitions are dropped over it. */
+  /** A connection string of the tables' owner without a pooler, for dropping partitions. */
   directUrl: string;
   retention: RetentionLimits;
   secretKeys: Pick<SecretKeys, 'sign'>;
@@ -76,12 +76,12 @@ export interface RetentionStepRef {
   step: RetentionStep;
 }
 
-/** Removes the records of old runs of the retention itself. */
+/** Deletes records of old retention runs. */
 export function forgetRetentionRuns({ database }: UseCaseDeps): Promise<number> {
   return pruneRetentionRuns(database);
 }
 
-/** Does a step of a run; ends after a piece of work when the signal is aborted, with the signal's reason. */
+/** Runs a retention step; when the signal is aborted, it throws the signal's reason after the current part. */
 export async function runRetentionStep(
   deps: RetentionDeps,
   ref: RetentionStepRef,
@@ -101,7 +101,7 @@ export async function runRetentionStep(
   await endRetentionStep(database, ref, null);
 }
 
-/** Notes that a step failed, and warns when it fails again and again. */
+/** Records that a step failed, and warns after repeated failures. */
 export async function failRetentionStep(
   { database, logger }: RetentionDeps,
   { runId, step, message }: RetentionStepRef & { message: string },
@@ -115,7 +115,7 @@ export async function failRetentionStep(
   else logger.warn(line, 'a step of the retention fails again and again: what is too old is not removed');
 }
 
-/** A step without a limit has nothing to do. */
+/** Removes old data of one kind; a step without a limit does nothing. */
 async function removeOld(deps: RetentionDeps, step: RetentionStep, work: RetentionWork): Promise<void> {
   const { database, retention, secretKeys, blobs, logger } = deps;
   const note = async (rows: Promise<number>) => {
@@ -157,7 +157,7 @@ async function removeOld(deps: RetentionDeps, step: RetentionStep, work: Retenti
   }
 }
 
-/** Folds of one organization at most before its events are looked at: what is left waits for the next run. */
+/** Most folds of one organization before its events are removed; unfolded events wait for the next run. */
 const FOLDS_MAX = 1_000;
 
 async function forEachOrganization(
@@ -168,10 +168,10 @@ async function forEachOrganization(
 }
 
 /**
- * Removes the calls that are older than so many days, with the copies that were kept when they changed and the history
- * of their prices. Months that lie before the limit as a whole are dropped, what is left is deleted row by row. Nothing
- * goes that is in no total yet, so all totals do not change; what goes is added up in removed_usage, so that totals
- * can still be compared with events. A repeat finds nothing left.
+ * Removes calls older than `days`, with the copies that their changes left and their price history. Complete months
+ * before the limit are dropped as partitions; other rows are deleted one by one. Only folded rows are removed, so
+ * totals do not change. The removed calls are summed in removed_usage, so that totals can still be compared with
+ * events. A repeat finds nothing left.
  */
 export async function removeOldEvents(work: RetentionWork, days: number): Promise<void> {
   const limit = retentionLimit(work.nowMicros, days);
@@ -183,19 +183,19 @@ export async function removeOldEvents(work: RetentionWork, days: number): Promis
     await forEachOrganization(work, (orgId) => deleteEventCopies(work, orgId, limit));
     await forEachOrganization(work, (orgId) => deletePriceChanges(work, orgId, limit));
   } finally {
-    // Also where the rest could not go.
+    // The removed calls are recorded even if the rest could not be removed.
     await recordRemoved(work, dayOf(limit), gone);
   }
 }
 
-/** Drops the months that lie before the limit as a whole. `gone` counts the events of each organization. */
+/** Drops the months that lie completely before the limit. `gone` counts the removed events of each organization. */
 async function removeMonths(work: RetentionWork, limit: bigint, gone: Map<string, number>): Promise<void> {
   await withOwner(work.directUrl, async (client) => {
     await dropTakenOut(client, work, gone);
-    // A day later than it could be: a call that was taken in just before the limit may still be on its way.
+    // One day later than necessary: a call that was accepted just before the limit may still be in transit.
     const { olderEndMicros, months } = await listPastPartitions(client, 'events', limit - MICROS_PER_DAY);
     if (olderEndMicros === undefined) return;
-    // Emptied first: to let it reach further, Postgres looks through it under the lock.
+    // The rows are deleted first: to change its bound, Postgres scans the partition under the lock.
     await removeEvents(work, olderEndMicros < limit ? olderEndMicros : limit, gone);
     if (months.length > 0) await emptyPages(client, 'events');
     for (const month of months)
@@ -204,7 +204,7 @@ async function removeMonths(work: RetentionWork, limit: bigint, gone: Map<string
   });
 }
 
-/** Drops months that were taken out of the table, by this run or by one that was killed. */
+/** Drops partitions that this run, or a killed one, detached from the table. */
 async function dropTakenOut(
   client: pg.ClientBase,
   { report }: RetentionWork,
@@ -229,7 +229,7 @@ function addTo(gone: Map<string, number>, orgId: string, rows: number): void {
   gone.set(orgId, (gone.get(orgId) ?? 0) + rows);
 }
 
-/** Adds to the log of each organization how many of its calls went, once a run. */
+/** Adds the number of removed calls to each organization's log, once a run. */
 async function recordRemoved(
   { database }: RetentionWork,
   before: string,
@@ -237,7 +237,7 @@ async function recordRemoved(
 ): Promise<void> {
   for (const [orgId, calls] of gone)
     await new OrgDb(database, orgId).transaction(async (inside) => {
-      // A demo may have been removed meanwhile, and its log with it.
+      // A demo and its log may have been removed meanwhile.
       if (!(await hasOrganization(inside))) return;
       await recordAudit(inside, {
         action: 'retention.ran',
@@ -250,8 +250,8 @@ async function recordRemoved(
 }
 
 /**
- * Removes the payloads of calls that are older than so many days: months that lie before the limit as a whole are
- * dropped, what is left is deleted row by row. A repeat finds nothing left.
+ * Removes payloads of calls older than `days`: complete months before the limit are dropped as partitions, other rows
+ * are deleted one by one. A repeat finds nothing left.
  */
 export async function removeOldPayloads(work: RetentionWork, days: number): Promise<void> {
   const { directUrl, nowMicros, report } = work;
@@ -261,7 +261,7 @@ export async function removeOldPayloads(work: RetentionWork, days: number): Prom
   await withOwner(directUrl, async (client) => {
     const { olderEndMicros, months } = await listPastPartitions(client, 'event_payloads', limit);
     if (olderEndMicros !== undefined) {
-      // Emptied first: to let it reach further, Postgres looks through it under the lock.
+      // The rows are deleted first: to change its bound, Postgres scans the partition under the lock.
       await removeBefore(olderEndMicros < limit ? olderEndMicros : limit);
       if (months.length > 0) await emptyPages(client, 'event_payloads');
       for (const month of months)
@@ -275,13 +275,13 @@ export async function removeOldPayloads(work: RetentionWork, days: number): Prom
   await removeBefore(limit);
 }
 
-/** A notice that was acknowledged is kept for so long after that: a year, and a month to look back on it. */
+/** Acknowledged notices are kept for a year and a month of hindsight. */
 export const NOTICE_DAYS = 400n;
 
 /**
- * Removes alerts that calls have raised once they are as old as calls are kept, acknowledged or not: they carry the
- * calls' labels. With `eventDays` undefined calls are kept for good, and so are their alerts. Notices that were
- * acknowledged long ago go too; an open one stays however old it is. A repeat finds nothing left.
+ * Removes alerts of calls once they are as old as calls are kept, acknowledged or not, because they contain the calls'
+ * labels. With `eventDays` undefined calls and their alerts are kept forever. Notices that were acknowledged long ago
+ * are removed too; open ones stay at any age. A repeat finds nothing left.
  */
 export async function removeOldAlerts(work: RetentionWork, eventDays: number | undefined): Promise<void> {
   if (eventDays !== undefined) {
@@ -295,13 +295,10 @@ export async function removeOldAlerts(work: RetentionWork, eventDays: number | u
   if (notices > 0) await work.report({ rows: notices, partitions: [] });
 }
 
-/** What a run compared stays so long where it is not published, for people who look into a failed run. */
+/** Retention of unpublished results of gap runs, for investigations of failed runs. */
 const GAP_RUNS_KEPT = { unpublishedDays: 7, runDays: 400, sliceDays: 200 };
 
-/**
- * Removes what is left over of every organization's gap runs, and runs that ended long ago. A repeat continues with
- * what is left.
- */
+/** Removes remains of all organizations' gap runs, and runs that ended long ago. A repeat continues with the rest. */
 export async function removeOldGapRuns(work: Pick<RetentionWork, 'database' | 'report'>): Promise<void> {
   const { database, report } = work;
   const { sliceDays } = GAP_RUNS_KEPT;
@@ -318,18 +315,18 @@ export async function removeOldGapRuns(work: Pick<RetentionWork, 'database' | 'r
 }
 
 /**
- * Of the standard period the result that holds stays, and the one before it, which somebody may be reading page by page.
- * Of other periods the results of the newest runs stay for some days.
+ * The standard period keeps its current result and the previous one, which a client may still be paging through. Other
+ * periods keep the results of the newest runs for some days.
  */
 const SAVINGS_KEPT = { standardRuns: 2, otherRuns: 10, otherDays: 7 };
-/** Days that runs are kept after their results are gone. */
+/** Days for which runs are kept after their results are removed. */
 const SAVINGS_RUN_DAYS = 90;
 /** Rows of one transaction. */
 const SLICE_MODELED = 5_000;
 
 /**
- * Removes results that newer ones have replaced, slice by slice; `report` is called after each and may throw to end the
- * work there. A repeat continues with what is left.
+ * Removes results that newer ones have replaced, in slices; `report` is called after each and may throw to stop. A
+ * repeat continues with the rest.
  */
 export async function emptyReplacedSavings(
   orgDb: OrgDb,
@@ -344,7 +341,7 @@ export async function emptyReplacedSavings(
   }
 }
 
-/** Removes what is left over of every organization's results, and runs that ended long ago. */
+/** Removes remains of all organizations' savings results, and runs that ended long ago. */
 export async function removeOldSavings(work: Pick<RetentionWork, 'database' | 'report'>): Promise<void> {
   const { database, report } = work;
   await forEachOrganization(work, async (orgId) => {
@@ -355,14 +352,14 @@ export async function removeOldSavings(work: Pick<RetentionWork, 'database' | 'r
   });
 }
 
-/** Messages are kept for so long, with every attempt to deliver them. */
+/** Days for which messages are kept, with every delivery attempt. */
 export const WEBHOOK_MESSAGE_DAYS = 30n;
 /** Messages of one transaction. */
 const SLICE_MESSAGES = 500;
 
 /**
- * Removes messages that are older than 30 days, with their deliveries and attempts, slice by slice; one that is still to
- * be delivered to somebody stays. A repeat finds nothing left.
+ * Removes messages older than 30 days, with their deliveries and attempts, in slices; messages with a pending delivery
+ * stay. A repeat finds nothing left.
  */
 export async function removeOldWebhookMessages(
   work: Pick<RetentionWork, 'database' | 'nowMicros' | 'report'>,

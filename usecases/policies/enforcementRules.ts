@@ -22,7 +22,7 @@ import {
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { remodelSavings } from './savings.js';
 
-/** A change of a rule; the dispatcher is to be woken where it has a savings run opened. */
+/** A changed rule; the dispatcher must be woken when the change opened a savings run. */
 interface ChangedRule {
   rule: StoredRule;
   isRemodeled: boolean;
@@ -39,7 +39,7 @@ export function uuidOfRule(id: string): string {
   return uuid;
 }
 
-/** Stores a rule behind the rules that are there. Errors invalid_body, too_many_items. */
+/** Stores a rule after the existing ones. Errors: invalid_body, too_many_items. */
 export async function createRule(
   orgDb: OrgDb,
   wanted: Pick<Rule, 'name' | 'type' | 'config' | 'scope' | 'enabled' | 'mode'>,
@@ -61,10 +61,10 @@ export async function createRule(
   });
 }
 
-/** What changes of a rule; absent fields keep their values. */
+/** A change of a rule; absent fields keep their values. */
 interface RuleChange {
   name: string | null | undefined;
-  /** Reads the configuration that was given for the rule's type. */
+  /** Parses the given configuration by the rule's type. */
   configFor: ((type: RuleType) => RuleConfig) | undefined;
   scope: RuleScope | undefined;
   enabled: boolean | undefined;
@@ -102,7 +102,7 @@ export async function changeRule(
   });
 }
 
-/** Takes a rule out of the wrappers' configuration; it stays readable. Error not_found. */
+/** Removes a rule from the wrappers' configuration; it stays readable. Error: not_found. */
 export async function withdrawRule(
   orgDb: OrgDb,
   id: string,
@@ -123,7 +123,7 @@ function assertRule(rule: Rule): void {
   if (fault) throw invalidField('body', fault.field, fault.message, 'invalid_body');
 }
 
-/** Models the savings of the rules again; a rule that is off before and after changes nothing of them. */
+/** Starts a savings run for the changed rules; a rule that is disabled before and after needs none. */
 async function remodel(inside: OrgDb, nowMicros: bigint, ...forms: readonly StoredRule[]): Promise<boolean> {
   if (forms.every(({ enabled }) => !enabled)) return false;
   await remodelSavings(inside, nowMicros);

@@ -24,9 +24,9 @@ import {
 } from '../../domain/policies/policy.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 
-/** Events with their payloads, which may have 256 KB each, that are in memory at once. */
+/** Events in memory at once, with payloads of up to 256 KB each. */
 const PREVIEW_PAGE = 50;
-/** Where the newest events are looked for first. */
+/** The newest events are searched first in the last 35 days. */
 const RECENT_DAYS = 35n;
 
 const PACE = {
@@ -37,27 +37,27 @@ const PACE = {
   pause: () => new Promise<void>((resolve) => setImmediate(resolve)),
 };
 
-/** Patterns that are passed over; none for a type without patterns. */
+/** Number of skipped patterns; 0 for a type without patterns. */
 async function skippedOf(
   { type, config }: TypedConfig,
   standing: readonly StoredPolicy[],
 ): Promise<SkippedPattern[]> {
   if (type !== 'banned_patterns') return [];
-  // What was found quick enough stays so: the same list put again is not measured again.
+  // Patterns that were measured as fast enough stay accepted: the same list is not measured again.
   const before = standing.find((policy) => policy.type === type);
   const isSame = before && JSON.stringify(before.config) === JSON.stringify(config);
   if (isSame && before.skipped.every(({ code }) => code !== 'slow')) return [...before.skipped];
   return inspectPatterns(config.regexes, PACE);
 }
 
-/** Makes the policy of a type or replaces it. */
+/** Creates or replaces the policy of a type. */
 export async function savePolicy(
   orgDb: OrgDb,
   typed: TypedConfig,
   enabled: boolean,
   author: RequestAuthor,
 ): Promise<StoredPolicy> {
-  // Before the transaction: measuring patterns can take a while, and nobody is to wait for it.
+  // Before the transaction, because measuring patterns can take a while and would hold the lock.
   const skipped = await skippedOf(typed, await listPolicies(orgDb));
   const policy = { ...typed, enabled, skipped } as PolicyToPut;
   return orgDb.transaction(async (inside) => {
@@ -68,7 +68,7 @@ export async function savePolicy(
   });
 }
 
-/** What a policy that is not stored would flag of the newest events. */
+/** The newest events that an unsaved policy would flag. */
 export interface PolicyPreview {
   type: Policy['type'];
   result: Preview['result'];
@@ -93,7 +93,7 @@ export async function previewPolicy(
   return { type: typed.type, result: preview.result, skipped, known };
 }
 
-/** Adds a preview to the audit log: it may show what prompts hold. */
+/** Records a preview in the audit log, because it may show content of prompts. */
 export async function recordPreview(
   inside: OrgDb,
   { type, result, known }: PolicyPreview,
@@ -152,14 +152,14 @@ export function uuidOfAlert(id: string): string {
   return uuid;
 }
 
-/** An alert, or the one that replaces it where two events turned out to be one call. Error not_found. */
+/** An alert, or the one that replaces it where two events turned out to be one call. Error: not_found. */
 export async function getAlert(orgDb: OrgDb, id: string): Promise<StoredAlert> {
   const alert = await findAlert(orgDb, id);
   if (!alert) throw alertNotFound();
   return alert;
 }
 
-/** Acknowledges an alert; a repeat changes nothing, and the first one stays. Error not_found. */
+/** Acknowledges an alert; a repeat changes nothing and keeps the first acknowledgement. Error: not_found. */
 export async function acknowledgeAlert(
   orgDb: OrgDb,
   id: string,
@@ -170,7 +170,7 @@ export async function acknowledgeAlert(
       const alert = await getAlert(inside, id);
       if (alert.status !== 'open') return alert;
       const acknowledged = await recordAcknowledgement(inside, alert.id, author.caller.keyId);
-      // Another request was first, or another alert has replaced this one: look again.
+      // Another request was faster, or another alert has replaced this one: try again.
       if (!acknowledged) continue;
       const subject = { type: 'alert', id: publicId('alr', acknowledged.id) };
       await recordAction(inside, author, 'alert.acknowledged', subject);

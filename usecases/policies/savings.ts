@@ -49,11 +49,11 @@ export interface Savings {
   open: SavingsRun | undefined;
 }
 
-/** What rules have prevented in a period, and what the newest run over it has modeled. */
+/** The calls that rules blocked in a period, and the savings that the newest run over it modelled. */
 export async function readSavings(orgDb: OrgDb, period: SavingsPeriod): Promise<Savings> {
   const { windowStartMicros: fromMicros, windowEndMicros: toMicros } = period;
   const prevented = await sumPreventedSpend(orgDb, { fromMicros, toMicros });
-  // One state of both: a result that is replaced between the two reads would be shown without its rules.
+  // Both are read in one snapshot: a result that is replaced between two reads would lack its rules.
   return orgDb.transaction(async (inside) => {
     const run = await findSavingsResult(inside, period);
     const result = run && { run, rules: await listModeledRules(inside, run.id) };
@@ -61,7 +61,7 @@ export async function readSavings(orgDb: OrgDb, period: SavingsPeriod): Promise<
   }, 'repeatable read');
 }
 
-/** Which calls of a result are listed: `runId` and `ruleId` are public ids. */
+/** Selects the calls of a result; `runId` and `ruleId` are public ids. */
 interface SavingsQuery {
   runId: string | undefined;
   ruleId: string | undefined;
@@ -69,7 +69,7 @@ interface SavingsQuery {
   limit: number;
 }
 
-/** A page of the calls behind a result; no run where nothing was modeled yet. Error invalid_parameter. */
+/** A page of the calls behind a result; without a run where nothing was modelled yet. Error: invalid_parameter. */
 export async function listSavingsCalls(
   orgDb: OrgDb,
   { runId, ruleId: ruleText, after, limit }: SavingsQuery,
@@ -82,7 +82,7 @@ export async function listSavingsCalls(
   return { run, calls: run ? await listModeledCalls(orgDb, run.id, { ruleId, after, limit }) : [] };
 }
 
-/** The run whose calls are listed; undefined where nothing was modeled yet. Error invalid_parameter. */
+/** The run whose calls are listed; undefined: nothing was modelled yet. Error: invalid_parameter. */
 async function runOfCalls(
   orgDb: OrgDb,
   named: string | undefined,
@@ -107,18 +107,18 @@ async function runOfCalls(
   throw invalidField('query', 'run_id', why);
 }
 
-/** Whether a run has a result whose calls are still there. */
+/** Whether a run has a result whose calls are still stored. */
 function hasCalls({ savedPico, emptiedAtMicros }: SavingsRun): boolean {
   return savedPico !== null && emptiedAtMicros === null;
 }
 
-/** The days before now that are modeled unless a period is named. */
+/** Days before now that are modelled by default. */
 const SAVINGS_DAYS = 30;
-/** Looks for a run that ends between finding none and finding one open. */
+/** Attempts, since an open run may end between the insert that finds it and the read. */
 const ATTEMPTS = 5;
 const RETRY_AFTER_SECONDS = 2;
 
-/** The period that is modeled unless one is named: the 30 days before now. */
+/** The default period: the 30 days before now. */
 export function standardPeriod(nowMicros: bigint): SavingsPeriod {
   return {
     isStandard: true,
@@ -128,9 +128,9 @@ export function standardPeriod(nowMicros: bigint): SavingsPeriod {
 }
 
 /**
- * Has the savings modeled again because the rules change. Call it in the transaction of the change, behind it: a run is
- * opened, or follows the one that is open, and reads the rules as this transaction leaves them. Errors:
- * service_unavailable when runs begin and end faster than one can be opened.
+ * Starts a savings run after a change of rules. Call it in the transaction of the change, after the change: it opens a
+ * run, or queues one after the open run, which reads the rules of this transaction. Error: service_unavailable when
+ * runs begin and end faster than one can be opened.
  */
 export async function remodelSavings(inside: OrgDb, nowMicros: bigint): Promise<void> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -144,12 +144,12 @@ export async function remodelSavings(inside: OrgDb, nowMicros: bigint): Promise<
   );
 }
 
-/** A run over a period that somebody asks for. */
+/** A run over a requested period. */
 export function savingsOpening(period: SavingsPeriod, requestedBy: string): RunOpening<NewSavingsRun> {
   return { wanted: { ...period, cause: 'request', requestedBy }, open: openRunOf(period) };
 }
 
-/** A standard run, stored with the message that starts it; false while one is open. */
+/** Stores a standard run with the message that starts it; false while one is open. */
 export async function queueSavingsRun(
   orgDb: OrgDb,
   nowMicros: bigint,
@@ -159,12 +159,12 @@ export async function queueSavingsRun(
   return (await queueRun(orgDb, SAVINGS_RUNS, wanted)) !== undefined;
 }
 
-/** Runs of the instance that are open at once, beyond which none is opened that nobody asked for. */
+/** Open runs of the instance above which no automatic run is opened. */
 const OPEN_MAX = 20;
 
 /**
- * Opens a savings run for each organization whose result has grown old. Two processes that do it at the same time open one
- * all the same. Returns how many it opened.
+ * Opens a savings run for each organization with an outdated result. Simultaneous processes still open one each.
+ * Returns the number of opened runs.
  */
 export async function openDueSavings(deps: UseCaseDeps, nowMicros: bigint): Promise<number> {
   let opened = 0;
@@ -176,12 +176,12 @@ export async function openDueSavings(deps: UseCaseDeps, nowMicros: bigint): Prom
 interface ModelDeps extends UseCaseDeps {
   prices: Prices;
   logger: Logger;
-  /** Calls that are read at once; the product's own where absent. */
+  /** Calls that are read at once; absent: the product's default. */
   replayPageCalls?: number;
   nowMicros(): bigint;
 }
 
-/** One attempt at a run: another one may take the run over. */
+/** One attempt at a run: another attempt may take the run over. */
 interface Attempt {
   orgDb: OrgDb;
   runId: string;
@@ -193,7 +193,7 @@ interface Attempt {
 /** Rows of an earlier attempt that one transaction removes. */
 const SLICE_ROWS = 5_000;
 
-/** The run is over, or another attempt has it: nothing may be written any more. */
+/** The run is over or another attempt has taken it over; nothing may be written any more. */
 class TakenOver extends Error {}
 
 /** One attempt at a run, from its first call to its result. */
@@ -210,7 +210,7 @@ export async function modelSavings(
   try {
     const rules = await begin(attempt);
     const replay = new Replay(rules, { costAs: (call, toModel) => costAs(book, call, toModel) });
-    // Without rules there is nothing to look at.
+    // Without rules there are no calls to replay.
     if (rules.length > 0) await replayCalls(deps, run, attempt, replay);
     await publish(deps, attempt, replay);
   } catch (error) {
@@ -219,7 +219,9 @@ export async function modelSavings(
   }
 }
 
-/** Work of an attempt that still has its run: in one transaction, in which nobody else can take it. */
+/**
+ * Runs `work` in a transaction in which no other attempt can take the run over. Throws TakenOver when one already has.
+ */
 async function whileHeld<T>(
   { orgDb, runId, id, checkpoint }: Attempt,
   work: (inside: OrgDb) => Promise<T>,
@@ -232,13 +234,14 @@ async function whileHeld<T>(
   });
 }
 
-/** Clears what an earlier attempt has left, and reads the rules as they are. */
+/** Removes the rows of an earlier attempt, and reads the present rules. */
 async function begin(attempt: Attempt): Promise<Rule[]> {
   const { runId } = attempt;
   for (let removed = SLICE_ROWS; removed > 0; )
     removed = await whileHeld(attempt, (inside) => removeModeledCalls(inside, runId, SLICE_ROWS));
   return whileHeld(attempt, async (inside) => {
-    // Before the rules are read: who changes them from here on finds the run, waits for this transaction, and notes it.
+    // Noted before the rules are read: later changes of rules find the run, wait for this transaction, and request
+    // another run.
     await noteRulesRead(inside, runId);
     await insertModeledRules(inside, runId);
     return (await listModeledRules(inside, runId)).map(({ rule }) => rule);
@@ -266,7 +269,7 @@ function judge(replay: Replay, calls: readonly ReplayedCall[]): JudgedCall[] {
   });
 }
 
-/** Shows the result, all of it at once; where the rules changed meanwhile, another run follows. */
+/** Publishes the whole result at once; if the rules changed meanwhile, another run follows. */
 async function publish({ nowMicros }: ModelDeps, attempt: Attempt, replay: Replay): Promise<void> {
   await whileHeld(attempt, async (inside) => {
     await recordFindings(inside, attempt.runId, replay.findings());

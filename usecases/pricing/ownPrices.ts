@@ -10,12 +10,15 @@ import type { Prices } from './priceBookHolder.js';
 
 const LIMITS = { entriesMax: 2_000, allModelsMax: 100 };
 
-/** The book that an entry is laid over: a contract over the organization's list prices, an override over everybody's. */
+/** The book that an entry overrides: for a contract the organization's list prices, for an override the common list. */
 export async function bookUnder(prices: Prices, kind: OwnPriceKind, orgId: string): Promise<PriceBook> {
   return kind === 'contract' ? (await prices.of(orgId)).list : prices.current();
 }
 
-/** An entry that could never price anything is most likely a slip in the model's name. Error invalid_body. */
+/**
+ * Throws invalid_body for an entry that could never price a call, which is most likely a typing error in the model's
+ * name.
+ */
 export function refuseWithoutPrice(book: PriceBook, price: Omit<NewOwnPrice, 'id' | 'createdBy'>): void {
   if (coveredBy(book, price).coverage !== 'new') return;
   const gives = price.rates ?? {};
@@ -31,7 +34,7 @@ export function refuseWithoutPrice(book: PriceBook, price: Omit<NewOwnPrice, 'id
     : invalidField('body', 'model', `${known}, so there is nothing to discount`, 'invalid_body');
 }
 
-/** Stores an entry, in the request's transaction. Error too_many_items. */
+/** Stores an entry, in the request's transaction. Error: too_many_items. */
 export async function createOwnPrice(
   inside: OrgDb,
   price: Omit<NewOwnPrice, 'createdBy'>,
@@ -49,7 +52,7 @@ export async function createOwnPrice(
   return stored;
 }
 
-/** Ends an entry from a day on. Error not_found, also for one that ended on that day or before. */
+/** Ends an entry from a day on. Error: not_found, also for an entry that ended on that day or earlier. */
 export async function endOwnPrice(
   orgDb: OrgDb,
   { kind, id, endsOn }: { kind: OwnPriceKind; id: string | undefined; endsOn: string },

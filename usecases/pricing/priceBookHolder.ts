@@ -7,31 +7,35 @@ import { loadPriceBook, readPriceState } from '../../db/pricing/prices.js';
 import { bookWithOwnPrices } from '../../domain/pricing/ownPrices.js';
 import type { PriceBook, PriceState } from '../../domain/pricing/priceBook.js';
 
-/** The prices of a process, as everything that prices a call or judges a bill is given them. */
+/** The prices of a process, for code that prices calls or judges bills. */
 export interface Prices {
-  /** The list prices that everybody has. */
+  /** The common list prices. */
   current(): PriceBook;
-  /** The prices of an organization: its contract and its overrides over the list; the list itself where it has none. */
+  /**
+   * The prices of an organization: its contract and its overrides over the list; the list itself without own prices.
+   */
   of(orgId: string): Promise<PriceBook>;
-  /** The same as stored now, not some seconds ago: for results that are kept. */
+  /** The prices as stored now instead of seconds ago, for results that are stored. */
   freshOf(orgId: string): Promise<PriceBook>;
 }
 
-/** How long a book is used before the database is asked whether it still holds. */
+/** Milliseconds for which a book is used before the database is asked for newer prices. */
 const FRESH_MS = 5_000;
-/** After a pause of this length the book at hand may be of any age: who asks for an organization's waits for the look. */
+/**
+ * After a pause of this length the book may be of any age, so requests for an organization's prices wait for the check.
+ */
 const STALE_MS = 2 * FRESH_MS;
-/** Books of organizations that are kept; one that is built again costs a query and some milliseconds. */
+/** Organizations' books in the cache; building one again costs a query and some milliseconds. */
 const OWN_BOOKS_MAX = 100;
 
 export interface PriceBookHolderOptions {
-  /** Milliseconds of a clock that never goes back. */
+  /** Monotonic clock, milliseconds. */
   nowMs(): number;
   /** Called when a refresh in the background failed; the present book stays in use. */
   onFailure(error: unknown): void;
 }
 
-/** An organization's book, with the list and the revision that it was made from. */
+/** An organization's book, with the list and the revision that it was built from. */
 interface OwnBook {
   readonly book: PriceBook;
   readonly list: PriceBook;
@@ -39,21 +43,21 @@ interface OwnBook {
 }
 
 /**
- * The prices of a process, at hand without a query. Being asked for them is what makes it look, in the background and
- * once at a time, whether others are stored; a process that is not asked does nothing. Only who asks for an
- * organization's prices after such a pause waits for the look: what was agreed meanwhile holds for the first call too.
+ * The prices of a process, available without a query. Each request for prices may start a check for newer ones, in the
+ * background and one at a time; an idle process runs none. After a pause only requests for an organization's prices
+ * wait for the check, so that prices agreed meanwhile apply to the first call.
  */
 export class PriceBookHolder implements Prices {
   readonly #database: Database;
   readonly #options: PriceBookHolderOptions;
   #book: PriceBook;
   #checkedMs: number;
-  /** When the last look that has ended began. */
+  /** Start time of the last completed check, milliseconds. */
   #lookedMs: number;
-  /** The look under way, and the one that waits for it to end. */
+  /** The running check, and the one that follows it. */
   #looking: Promise<PriceBook> | undefined;
   #waiting: Promise<PriceBook> | undefined;
-  /** Organizations that have own prices, by the latest revision that was seen. */
+  /** Organizations with own prices, and the latest known revision. */
   readonly #revisions: Map<string, number>;
   readonly #own = new LRUCache<string, OwnBook>({ max: OWN_BOOKS_MAX });
   readonly #loading = new Map<string, Promise<PriceBook>>();
@@ -77,7 +81,7 @@ export class PriceBookHolder implements Prices {
     return new PriceBookHolder(database, options, book, await readOwnPriceRevisions(database));
   }
 
-  /** The prices as of at most a few seconds ago, if there was anything to ask for them. */
+  /** The list prices, at most seconds old. */
   current(): PriceBook {
     if (this.#options.nowMs() - this.#checkedMs >= FRESH_MS && !this.#looking) {
       this.refresh().catch((error: unknown) => this.#options.onFailure(error));
@@ -86,12 +90,12 @@ export class PriceBookHolder implements Prices {
   }
 
   /**
-   * The prices of an organization as of at most a few seconds ago; an organization without own prices costs nothing.
-   * Error service_unavailable where its own prices are not at hand and the database is away.
+   * The prices of an organization, at most seconds old; without own prices no query is needed. Error:
+   * service_unavailable where its own prices are not cached and the database is unreachable.
    */
   async of(orgId: string): Promise<PriceBook> {
     this.current();
-    // A look that fails leaves the book at hand in use.
+    // A failed check leaves the present book in use.
     if (this.#options.nowMs() - this.#lookedMs >= STALE_MS) await this.#looking?.catch(() => undefined);
     const list = this.#book;
     const revision = this.#revisions.get(orgId);
@@ -112,16 +116,16 @@ export class PriceBookHolder implements Prices {
     return this.of(orgId);
   }
 
-  /** Takes up a change that this process has just stored: the next call is priced by it. */
+  /** Loads a change that this process has just stored, so that it prices the next call. */
   async reload(orgId: string): Promise<void> {
-    // A load under way may have read before the change.
+    // A load in progress may have read before the change.
     await this.#loading.get(orgId)?.catch(() => undefined);
     await this.#loadOnce(orgId);
   }
 
   /**
-   * Looks now; resolves with prices that were stored at some time after the call. A look under way may have read
-   * before the caller's change, so another follows it; all who ask meanwhile share that one.
+   * Checks now; resolves with prices that were stored after the call. A check in progress may have read before the
+   * caller's change, so another one follows, which all further callers share.
    */
   refresh(): Promise<PriceBook> {
     const before = this.#looking;
@@ -135,7 +139,7 @@ export class PriceBookHolder implements Prices {
     return this.#waiting;
   }
 
-  /** Waits until no look is under way; call it before the database is closed. */
+  /** Waits until no check runs; call it before the database is closed. */
   async settle(): Promise<void> {
     while (this.#waiting ?? this.#looking) await (this.#waiting ?? this.#looking)?.catch(() => undefined);
     await Promise.allSettled(this.#loading.values());
@@ -161,7 +165,7 @@ export class PriceBookHolder implements Prices {
     return this.#book;
   }
 
-  /** Revisions only grow, so what an older look brings late takes nothing back. */
+  /** Revisions only increase, so a late result of an older check changes nothing. */
   #saw(orgId: string, revision: number): void {
     if ((this.#revisions.get(orgId) ?? 0) < revision) this.#revisions.set(orgId, revision);
   }
@@ -188,7 +192,7 @@ export class PriceBookHolder implements Prices {
   }
 }
 
-/** What names an organization's prices: another name whenever the list or its own prices change. */
+/** Identifies an organization's prices; it changes whenever the list or its own prices change. */
 function stateWith(list: PriceState, orgId: string, own: OwnPriceRevision): PriceState {
   const contentHash = createHash('sha256')
     .update(`${list.contentHash} ${orgId} ${own.revision}`)

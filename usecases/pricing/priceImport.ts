@@ -35,7 +35,7 @@ export interface PriceImportOptions {
   readonly provider: Provider | undefined;
 }
 
-/** What an import would change, and the prices that it was compared with. */
+/** The changes of an import, and the prices that it was compared with. */
 export interface PriceImportPreview {
   readonly differences: CollectionDifferences;
   readonly state: PriceState;
@@ -57,7 +57,7 @@ export async function previewPriceImport(
   return { differences, state: book.state };
 }
 
-/** The day as of which each model's price is known: that of the list that changed it, or of a later import. */
+/** The date of each model's price: that of the list that changed it, or of a later import. */
 async function knownDays(system: SystemDb): Promise<Map<string, string>> {
   const days = new Map<string, string>();
   for (const { provider, model, withdrawn, periodsAsOf } of await listRecordedModels(system))
@@ -72,8 +72,8 @@ async function knownDays(system: SystemDb): Promise<Map<string, string>> {
 }
 
 /**
- * Appends what was previewed to the prices; every process prices by it within seconds. Returns the name of the prices
- * that hold now; undefined, and nothing stored, when the prices have changed since the preview.
+ * Appends the previewed prices; every process uses them within seconds. Returns the version of the present prices;
+ * undefined: the prices have changed since the preview and nothing was stored.
  */
 export async function storePriceImport(
   database: Database,

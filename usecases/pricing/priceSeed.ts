@@ -29,15 +29,15 @@ import {
 } from '../../domain/pricing/priceFile.js';
 
 export interface SeedResult {
-  /** Entries that were new, changed or withdrawn; 0 when the list was read before. */
+  /** Number of new, changed or withdrawn entries; 0 when the list was read before. */
   changed: number;
-  /** The name of the prices that hold now. */
+  /** The version of the present prices. */
   version: string;
-  /** `provider model` of entries whose imports the list now overtakes: it changed them later. */
+  /** `provider model` of entries whose imports the list supersedes, because the list changed them later. */
   overtaken: string[];
 }
 
-/** data/prices.json beside the sources, or above the folder of the built product. */
+/** data/prices.json beside the sources, or above the folder of the build. */
 function shippedList(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   for (let parent = dirname(folder); parent !== folder; folder = parent, parent = dirname(folder)) {
@@ -48,10 +48,10 @@ function shippedList(): string {
 }
 
 /**
- * Brings the stored prices to the shipped list: appends what changed, keeps what was. Safe to run from many processes
- * at once and any number of times; a list that was read before costs its digest and one query. A list older than the
- * one stored is left alone, so an old process that starts late takes no price back.
- * @throws RangeError when the list is broken; DomainError service_unavailable when the database is away.
+ * Updates the stored prices to the shipped list: appends changes and keeps history. Safe to run any number of times and
+ * from many processes at once; a list that was read before costs its digest and one query. A list older than the stored
+ * one is ignored, so that an old process that starts late does not revert prices.
+ * @throws RangeError when the list is invalid; DomainError service_unavailable when the database is unreachable.
  */
 export async function seedPrices(database: Database, listPath = shippedList()): Promise<SeedResult> {
   const bytes = await readFile(listPath);
@@ -114,12 +114,12 @@ async function applyList(system: SystemDb, list: PriceFile, listSha256: string):
   };
 }
 
-/** What names the prices that hold: the list alone where nothing was imported. */
+/** Identifies the prices in force; equals the list's hash without imports. */
 export function priceContentHash(listContentHash: string, importIds: readonly string[]): string {
   return importIds.length === 0 ? listContentHash : sha256([listContentHash, ...importIds]);
 }
 
-/** Entries that the list has just changed, by later knowledge than an import that stood over them. */
+/** Entries that the list has just changed and whose imports are older. */
 function overtakenBy(changed: readonly ComparedEntry[], imports: readonly PriceImport[]): string[] {
   const idsOf = ({ entry: { model } }: ComparedEntry) =>
     [model.model, ...model.aliases].map((id) => keyOf({ provider: model.provider, model: id }));
@@ -135,16 +135,16 @@ function overtakenBy(changed: readonly ComparedEntry[], imports: readonly PriceI
     .map(({ entry: { model } }) => `${model.provider} ${model.model}`);
 }
 
-/** An entry of the list beside what is recorded of it. */
+/** An entry of the list with its recorded state. */
 export interface ComparedEntry {
   readonly entry: PriceEntry;
   readonly modelHash: string;
   readonly periodsHash: string;
-  /** The day of the list that its periods are from. */
+  /** Date of the list that its periods are from. */
   readonly periodsAsOf: string;
   readonly modelChanged: boolean;
   readonly periodsChanged: boolean;
-  /** The revision under which its periods stand, or will stand. */
+  /** The revision of its periods, stored or about to be. */
   readonly revision: number;
 }
 
@@ -178,7 +178,7 @@ function keyOf({ provider, model }: { provider: string; model: string }): string
   return `${provider}\n${model}`;
 }
 
-/** Digest of a value as JSON; the reader of the list fixes the order of every object's keys. */
+/** Digest of a value as JSON; the list's reader fixes the order of keys. */
 function sha256(value: unknown): string {
   const text = JSON.stringify(value, (_, item: unknown) =>
     typeof item === 'bigint' ? item.toString() : item,

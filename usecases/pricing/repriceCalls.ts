@@ -9,11 +9,11 @@ import type { Prices } from './priceBookHolder.js';
 
 interface RepriceDeps extends UseCaseDeps {
   prices: Prices;
-  /** How long one pass runs; the product's own where absent. */
+  /** Duration of one pass, milliseconds; absent: the product's default. */
   repricePassMs?: number;
 }
 
-/** How long one pass runs, batch after batch: few entries in the history, and a cancellation is soon heard. */
+/** Duration of one pass, milliseconds: long enough for few history entries, short enough for cancellation. */
 const PASS_MS = 10_000;
 
 const PRICES_CHANGED = {
@@ -23,8 +23,9 @@ const PRICES_CHANGED = {
 };
 
 /**
- * Batch after batch for a while. The prices are those stored now, and the same for all of the run: a run that meets
- * others ends, and says so. Says whether that was all. `checkpoint` throws when the run was cancelled meanwhile.
+ * Re-prices batches of calls for one pass. All passes of a run use the same prices, those stored at its start; a run
+ * that finds other prices ends as partial. Returns whether the run is complete. `checkpoint` throws when the run was
+ * cancelled meanwhile.
  */
 export async function repriceCalls(
   deps: RepriceDeps,
@@ -37,7 +38,7 @@ export async function repriceCalls(
   const book = await deps.prices.freshOf(orgId);
   const run = await startRepriceRun(orgDb, runId, book.version);
   if (!run) {
-    // A run that was asked to stop ends here too, where its workflow did not hear of it; one that has ended does not
+    // A run that was asked to stop also ends here, in case its workflow missed the request; an ended run does not
     // change.
     await endRun(orgDb, 'reprice', runId, { status: 'cancelled' });
     return { done: true };
@@ -65,7 +66,7 @@ export async function repriceCalls(
   return { done: true };
 }
 
-/** Models seen in the hours of a window whose calls lack a price, or have an assumed one, in one snapshot. */
+/** Models in the hours of a window whose calls lack a price, or have an assumed one, in one snapshot. */
 export function listUnpricedModels(orgDb: OrgDb, window: { fromMicros: bigint; toMicros: bigint }) {
   return orgDb.transaction((inside) => readUnpricedModels(inside, window), 'repeatable read');
 }

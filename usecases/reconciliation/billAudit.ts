@@ -17,12 +17,12 @@ import {
 } from '../../domain/reconciliation/matching/charges.js';
 import { type DayRange, rangesOf } from '../../domain/reconciliation/statement/statementFigures.js';
 
-/** The longest range of one audit, in days. */
+/** The longest range of one audit, days. */
 export const AUDIT_DAYS_MAX = 366;
 
 interface AuditRequest {
   provider: Provider;
-  /** First and last UTC day, `YYYY-MM-DD`, both included; null: as far as there are bills, at most 366 days. */
+  /** First and last UTC day, `YYYY-MM-DD`, both included; null: the range of the bills, at most 366 days. */
   fromDay: string | null;
   toDay: string | null;
   nowMicros: bigint;
@@ -30,20 +30,20 @@ interface AuditRequest {
 
 export interface AuditReport extends AuditResult {
   provider: Provider;
-  /** First and last day that were looked at; null without any bill. */
+  /** First and last audited day; null: there is no bill. */
   fromDay: string | null;
   toDay: string | null;
   /** Days of the range without a bill, by account. */
   missing: DayRange[];
   /** Days that the provider may still restate. */
   provisional: DayRange[];
-  /** The days for which there are bills of this provider at all; null: none. */
+  /** First and last day with any bill of this provider; null: there is none. */
   billed: { firstDay: string; lastDay: string } | null;
 }
 
 /**
- * Audits a provider's bills day by day: each day is read in a short transaction of its own, so a long range holds
- * nothing back. Error invalid_range for a range that is turned round or longer than 366 days.
+ * Audits a provider's bills day by day. Each day is read in one short transaction, so that a long range delays nothing.
+ * Error: invalid_range for a reversed range or one longer than 366 days.
  */
 export async function auditBills(
   orgDb: OrgDb,
@@ -87,7 +87,7 @@ export async function auditBills(
   };
 }
 
-/** A provider-day's usage charges, judged, and the accounts whose bill covers it. */
+/** A provider-day's judged usage charges, and the accounts whose bill covers the day. */
 export async function readBilledDay(
   orgDb: OrgDb,
   provider: Provider,
@@ -114,8 +114,8 @@ interface Days {
 }
 
 /**
- * The days that are looked at: as asked, else as far as there are bills; undefined without either. `what` is looked
- * for in them. Error invalid_range for a range that is turned round or longer than 366 days.
+ * The audited days: the requested ones, else the range of the bills; undefined without either. Error: invalid_range for
+ * a reversed range or one longer than 366 days, with `what` as the noun.
  */
 export function billedRangeOf(
   request: Pick<AuditRequest, 'fromDay' | 'toDay'>,
@@ -131,12 +131,12 @@ export function billedRangeOf(
   return { fromDay, toDay };
 }
 
-/** The last billed day, or the day that was asked for where it lies later. */
+/** The last billed day, or the requested first day where that is later. */
 function latest(lastDay: string | undefined, fromDay: string | null): string | undefined {
   return lastDay !== undefined && fromDay !== null && fromDay > lastDay ? fromDay : lastDay;
 }
 
-/** The first billed day, but no more than a whole range before the end. */
+/** The first billed day, but at most one whole range before the end. */
 function earliest(toDay: string | undefined, firstDay: string | undefined): string | undefined {
   if (toDay === undefined || firstDay === undefined) return undefined;
   if (firstDay > toDay) return toDay;
@@ -150,7 +150,7 @@ function refuse(field: string, sentence: string): DomainError {
   });
 }
 
-/** Days of the range, up to yesterday, that no bill of an account covers. */
+/** Days of the range, up to yesterday, without a bill of an account. */
 function missingOf(days: readonly AccountDay[], range: Days, nowMicros: bigint): DayRange[] {
   const covered = new Set(days.map(({ accountId, day }) => `${accountId}\n${day}`));
   const accounts = new Set(days.map(({ accountId }) => accountId));

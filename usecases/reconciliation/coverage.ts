@@ -16,7 +16,7 @@ import {
   noCoverage,
 } from '../../domain/reconciliation/coverage.js';
 
-/** Groups in their order, and what all of them sum to. */
+/** Groups in order, with their sums. */
 export interface Coverage {
   groups: CoverageGroup[];
   totals: CoverageFigures;
@@ -24,7 +24,7 @@ export interface Coverage {
   days: number;
 }
 
-/** Coverage of a half-open window of days: by day the newest first, else the most billed dollars first. */
+/** Coverage of a half-open window of days: by day newest first, else most billed dollars first. */
 export async function readCoverage(
   orgDb: OrgDb,
   group: BucketGroup | 'key',
@@ -44,7 +44,7 @@ export async function readCoverage(
   }, 'repeatable read');
 }
 
-/** By provider key, from bills and calls as they are: no run has to have compared them. */
+/** Coverage by provider key, straight from bills and calls; it needs no gap run. */
 async function listKeyGroups(inside: OrgDb, query: CoverageQuery): Promise<CoverageGroup[]> {
   const billed = await listBilledKeyDays(inside, query);
   const observed = await listObservedKeyDays(inside, query);

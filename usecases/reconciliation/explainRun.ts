@@ -41,10 +41,10 @@ import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js
 import { listSuspectKeys } from '../billing/providerKeys.js';
 import { digestOf, explainedWindowOf, loadRun, pricesDigest, type RunWork } from './gapRunWork.js';
 
-/** Suspect keys that an explanation is given at most: what is billed most comes first. */
+/** Most suspect keys that an explanation receives, by billed dollars. */
 const SUSPECTS_MAX = 10_000;
 
-/** What an account's explanation rests on beside its days. */
+/** Inputs of an account's explanation besides its days. */
 interface Context {
   ties: Record<string, InvoiceTie>;
   suspects: SuspectKey[];
@@ -53,9 +53,9 @@ interface Context {
 export type ExplanationPlan = { turn: 'wait' } | { turn: 'over' } | { turn: 'go'; accounts: number };
 
 /**
- * Decides what a run explains again, when it is its turn: the series that have a bucket on a day that it has matched, and
- * all series of an account whose other grounds (prices, other copies of its bills) have changed. Where only what is known
- * of its keys has changed, the account as a whole is looked at again. A repeat goes by what was decided first.
+ * Decides once, at the run's turn, what it explains again: series with a bucket on a day that the run matched, and all
+ * series of an account whose other inputs (prices, other copies of its bills) have changed. If only the facts about its
+ * keys have changed, only the account as a whole is explained again. A repeat uses the first decision.
  */
 export async function planExplanations(work: RunWork): Promise<ExplanationPlan> {
   const { deps, orgDb, runId } = work;
@@ -88,7 +88,7 @@ export async function planExplanations(work: RunWork): Promise<ExplanationPlan> 
 
 const accountKey = ({ provider, accountId }: AccountName) => `${provider}\n${accountId}`;
 
-/** What is known beside the bills' days, of every account of which there is something. */
+/** Inputs besides the bills' days, of every account that has any. */
 async function readContexts({ orgDb }: RunWork, run: GapRun): Promise<Map<string, Context>> {
   const window = explainedWindowOf(run);
   const contexts = new Map<string, Context>();
@@ -124,8 +124,8 @@ function contextOf(
 }
 
 /**
- * Explains the series of one account that are left, each by itself, then the account as a whole. In memory are one
- * series' days and the account's explanations. A repeat continues with the series that are not explained yet.
+ * Explains the remaining series of one account one by one, then the account as a whole. Memory holds one series' days
+ * and the account's explanations. A repeat continues with the remaining series.
  */
 export async function explainRunAccount(work: RunWork, ordinal: number): Promise<void> {
   const { deps, orgDb, runId } = work;
@@ -135,7 +135,7 @@ export async function explainRunAccount(work: RunWork, ordinal: number): Promise
   if (account.status === 'done') return;
   const run = await loadRun(work);
   const book = await deps.prices.freshOf(orgDb.orgId);
-  // Read again, as prices are: what was learned since the plan is explained once more by the next run.
+  // Weights are read again, as prices are: if they changed since the plan, the next run explains once more.
   const weights = weightsFor(await currentWeights(orgDb), account.provider);
   const scope = {
     ...{ account, provider: account.provider, book, weights },
@@ -162,7 +162,7 @@ export async function explainRunAccount(work: RunWork, ordinal: number): Promise
   await recordAccountFindings(orgDb, runId, ordinal, explanationToText(findings));
 }
 
-/** Notes that an account cannot be explained: its findings do not change published. */
+/** Records that an account cannot be explained: its published findings stay unchanged. */
 export async function failAccount(
   orgDb: OrgDb,
   runId: string,
@@ -182,7 +182,7 @@ interface Scope {
 
 const contextOfAccount = (account: RunAccount) => explanationFromJson<Context>(account.context);
 
-/** Explains one series; null where none of its days is left. */
+/** Explains one series; null: it has no days left. */
 async function explainOne(work: RunWork, scope: Scope, model: string): Promise<SeriesExplanation | null> {
   const { account, provider, book } = scope;
   const name: SeriesName = { provider, accountId: account.accountId, model };
@@ -202,7 +202,10 @@ async function explainOne(work: RunWork, scope: Scope, model: string): Promise<S
   });
 }
 
-/** Evidence in a form from before an upgrade cannot be read: the day counts again once a run has compared it again. */
+/**
+ * The evidence of a day; undefined: a version before an upgrade wrote it. The day counts again once a run has compared
+ * it.
+ */
 function readEvidence(json: unknown): SeriesDayEvidence | undefined {
   try {
     return evidenceFromJson(json);

@@ -25,10 +25,10 @@ import type { Prices } from '../pricing/priceBookHolder.js';
 import { endRun } from '../runs/endRun.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 
-/** What the steps of a gap run need of the process. */
+/** Dependencies of a gap run's steps. */
 export interface RunDeps extends UseCaseDeps {
   prices: Prices;
-  /** The time now, microseconds since 1970. */
+  /** The present time, microseconds since 1970. */
   nowMicros(): bigint;
   logger: Logger;
 }
@@ -38,7 +38,7 @@ export interface RunWork {
   deps: RunDeps;
   orgDb: OrgDb;
   runId: string;
-  /** Throws when the run was cancelled meanwhile: asked between pieces of work. */
+  /** Throws when the run was cancelled meanwhile; called between parts of work. */
   checkpoint(): void;
 }
 
@@ -50,7 +50,7 @@ export function runWork(
   return { deps, orgDb: orgDbOf(deps, ref.orgId), runId: ref.runId, checkpoint };
 }
 
-/** Days back from a run's end that a series is explained over. */
+/** Days before a run's end over which a series is explained. */
 const EXPLAINED_DAYS = 400n;
 
 export async function loadRun({ orgDb, runId }: RunWork): Promise<GapRun> {
@@ -70,12 +70,12 @@ export function windowOf(run: GapRun): RunWindow {
   return { provider: run.provider, fromDay: dayOf(run.windowStartMicros), toDay: dayOf(run.windowEndMicros) };
 }
 
-/** The days over which the series are explained that the run finds changed. */
+/** The days over which the run explains changed series. */
 export function explainedWindowOf(run: GapRun): RunWindow {
   return { ...windowOf(run), fromDay: dayOf(run.windowEndMicros - EXPLAINED_DAYS * MICROS_PER_DAY) };
 }
 
-/** First event of each account of a provider, as the run found it when it was planned. */
+/** First event of each account of a provider, as recorded when the run was planned. */
 export function observedSinceOf(run: Pick<GapRun, 'observedSince'>, provider: string): Map<string, bigint> {
   const entries = Object.entries(run.observedSince[provider] ?? {});
   return new Map(
@@ -86,14 +86,14 @@ export function observedSinceOf(run: Pick<GapRun, 'observedSince'>, provider: st
   );
 }
 
-/** Hex digest of a text, as marks are kept. */
+/** Hex digest of a text, the form of stored input marks. */
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
 const digests = new WeakMap<PriceBook, Map<Provider, string>>();
 
-/** Digest of all that a book says of a provider's prices, agreed and listed: reckoned once for each book. */
+/** Digest of a provider's agreed and list prices in a book; computed once for each book. */
 export function pricesDigest(book: PriceBook, provider: Provider): string {
   const known = digests.get(book) ?? new Map<Provider, string>();
   digests.set(book, known);
@@ -109,8 +109,8 @@ export function pricesDigest(book: PriceBook, provider: Provider): string {
 }
 
 /**
- * Looks for the answers to filed claims on the bills that a run has compared. A run that has published nothing, or has
- * ended, looks for none.
+ * Searches the bills that a run compared for answers to filed claims. A run that has published nothing, or has ended,
+ * searches nothing.
  */
 export async function findRunCredits(work: RunWork): Promise<void> {
   const { orgDb, runId, checkpoint } = work;
@@ -122,12 +122,12 @@ export async function findRunCredits(work: RunWork): Promise<void> {
   });
 }
 
-/** What was withheld, as far as a run's result lists it. */
+/** Most withheld drafts that a run's result lists. */
 const LISTED_MAX = 200;
 
 /**
- * Drafts claims over what people have confirmed of the bills that a run has compared, and adds to its result what came of
- * it. A run that has published nothing, or has ended, drafts nothing. Returns how many claims could not be drafted.
+ * Drafts claims over the confirmed disputes of the bills that a run compared, and adds the outcome to its result. A run
+ * that has published nothing, or has ended, drafts nothing. Returns the number of claims that could not be drafted.
  */
 export async function draftRunClaims(work: RunWork, deps: DraftDeps): Promise<{ failed: number }> {
   const { orgDb, runId, checkpoint } = work;
@@ -161,14 +161,14 @@ function presentWithheld({ group, underchargedPico }: WithheldDraft): RunDrafts[
 }
 
 /**
- * Whether a run may go on now, has to wait for others of its organization, or is over. `published`: its findings are
- * published, and what is left is what follows from them.
+ * Whether a run may continue, has to wait for other runs of its organization, or is over. `published`: its findings are
+ * published, and only the steps after publication are left.
  */
 export type RunTurn = 'go' | 'wait' | 'published' | 'over';
 
 /**
- * Marks a run as taken up by its workflow, when fewer than `runningMax` others of the organization are at work. A run
- * that has ended, also one that was cancelled before it began, stays ended; one that was asked to stop ends here.
+ * Marks a run as running when fewer than `runningMax` others of the organization run. An ended run, also one that was
+ * cancelled before it began, stays ended; a run that was asked to stop ends here.
  */
 export async function takeGapRunTurn(orgDb: OrgDb, id: string, runningMax: number): Promise<RunTurn> {
   return orgDb.transaction(async (inside) => {

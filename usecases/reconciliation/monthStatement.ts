@@ -27,30 +27,30 @@ import {
 } from '../../domain/reconciliation/statement/statement.js';
 import { readBilledDay } from './billAudit.js';
 
-/** Copies of a bill that do not say the same: so many are listed. */
+/** Most differing copies of a bill that are listed. */
 export const DIFFERENCES_MAX = 200;
-/** An account with a bill so many days before or after the month is expected to have one for it. */
+/** An account with a bill within this many days before or after the month is expected to have one for it. */
 const NEIGHBOUR_DAYS = 31;
 
 export interface MonthStatement extends Statement {
-  /** Null: the month is open. */
+  /** null: the month is open. */
   closing: MonthClosing | null;
-  /** How the bills of earlier, closed months were restated, as far as it is booked in this one. */
+  /** Restatements of the bills of earlier, closed months that are booked in this month. */
   bookedAdjustments: BilledAdjustment[];
   /** Uploaded invoices that charge for a day of the month. */
   invoices: ComparedInvoice[];
-  /** Where a copy that does not count says another amount, the latest day first; at most DIFFERENCES_MAX. */
+  /** Copies that do not count and state another amount, latest day first; at most DIFFERENCES_MAX. */
   sourceDifferences: SourceDifference[];
 }
 
 interface MonthClosing {
   closedAtMicros: bigint;
   closedBy: string | null;
-  /** What the bills of the month say beyond what it was closed with. */
+  /** Differences between the month's present bills and its closed ones. */
   adjustments: BilledAdjustment[];
 }
 
-/** The statement of the month that begins on `firstDay`, from one snapshot, so that its parts foot. */
+/** The statement of the month that begins on `firstDay`, from one snapshot, so that its sections sum exactly. */
 export async function readMonthStatement(
   orgDb: OrgDb,
   firstDay: string,
@@ -97,7 +97,10 @@ export async function readMonthStatement(
   }, 'repeatable read');
 }
 
-/** By account: what nothing explains, as the financial summary of the same days has it, and what findings come to. */
+/**
+ * By account: the unexplained dollars, as the financial summary of the same days shows them, and the dollars of
+ * findings.
+ */
 async function readFound(
   orgDb: OrgDb,
   { fromDay, toDay }: { fromDay: string; toDay: string },

@@ -29,15 +29,15 @@ import { findDayOffset, type HourOfBoth } from '../../domain/reconciliation/evid
 import { inputMark } from '../../domain/reconciliation/matching/inputMark.js';
 import { digestOf, loadRun, observedSinceOf, pricesDigest, type RunWork, windowOf } from './gapRunWork.js';
 
-/** Hours are kept for days that a 7-day period can reach. */
+/** Hourly buckets are stored for days that a 7-day period can include. */
 const HOURLY_DAYS = BigInt(GAP_PERIOD_DAYS['7d']);
 
-/** Whether a run keeps hours of a day. */
+/** Whether a run stores hourly buckets of a day. */
 export function wantsHours(run: GapRun, day: string): boolean {
   return microsOfDay(day) >= run.windowEndMicros - HOURLY_DAYS * MICROS_PER_DAY;
 }
 
-/** All that the marks of a window's days are made of, read before anything is matched. */
+/** All inputs of a window's marks, read before anything is matched. */
 interface WindowInputs {
   run: GapRun;
   nowMicros: bigint;
@@ -51,9 +51,9 @@ interface WindowInputs {
 }
 
 /**
- * Decides which provider-days a run compares: those with a bill whose inputs are not what they were published from, and
- * those that are published and have no bill any more. A repeat goes by what was decided first. The marks are read before
- * the inputs themselves are: what changes in between is compared again by the next run.
+ * Decides once which provider-days a run compares: billed days whose inputs have changed since they were published, and
+ * published days without a bill any more. A repeat uses the first decision. Marks are read before their inputs, so the
+ * next run compares changes in between again.
  */
 export async function planRun(work: RunWork): Promise<{ units: number }> {
   const { deps, orgDb, runId } = work;
@@ -61,7 +61,7 @@ export async function planRun(work: RunWork): Promise<{ units: number }> {
   if (planned) return planned;
   const run = await loadRun(work);
   await orgDb.transaction((inside) => clearEndedExplanations(inside));
-  // Folding first makes each unit's read cheap. Another fold under way does the same work, so a failure is no matter.
+  // Folding first makes each unit's read cheap. A simultaneous fold does the same work, so a failure is ignored.
   await foldUsage(deps.database, orgDb.orgId).catch((error: unknown) =>
     deps.logger.debug({ err: error }, 'fold before a gap run'),
   );
@@ -119,7 +119,7 @@ async function readInputs(work: RunWork, run: GapRun): Promise<WindowInputs> {
   return { run, nowMicros, book, countedByDay, revisions, keys, observedSince, firstEventDay, weights };
 }
 
-/** Provider-days with a bill or a published result, in the order in which a run takes them. */
+/** Provider-days with a bill or a published result, in the order in which a run processes them. */
 function daysOf(
   counted: readonly ProviderDay[],
   published: readonly { provider: string; day: string }[],
@@ -130,7 +130,7 @@ function daysOf(
   return [...days.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-/** The mark of a day's own inputs. What the provider's time offset adds follows a point. */
+/** The mark of a day's own inputs. The inputs that the provider's time offset adds follow a dot. */
 function baseMark(inputs: WindowInputs, { provider, day }: ProviderDay): string {
   return digestOf(
     inputMark({
@@ -148,7 +148,7 @@ function baseMark(inputs: WindowInputs, { provider, day }: ProviderDay): string 
   );
 }
 
-/** With shifted days the calls of the days on either side count too, and another beginning. */
+/** The whole mark. With a time offset it includes the calls of the neighbouring days and the shifted beginning. */
 function fullMark(inputs: WindowInputs, day: MarkedDay, offsetHours: number): string {
   const beside = (days: number) => inputs.revisions.get(keyOf({ ...day, day: shiftDay(day.day, days) })) ?? 0;
   const startMicros = microsOfDay(day.day) - BigInt(offsetHours) * MICROS_PER_HOUR;
@@ -164,14 +164,14 @@ function fullMark(inputs: WindowInputs, day: MarkedDay, offsetHours: number): st
 interface MarkedDay {
   provider: Provider;
   day: string;
-  /** The mark of its own inputs now, and the whole mark that it was published with; '' when it is not. */
+  /** The present mark of its own inputs, and the whole mark that it was published with; '' when it is not published. */
   baseMark: string;
   publishedMark: string;
 }
 
 const POINT = '.';
 
-/** A day's mark with the offset that it is matched with; `beside`: its further dependencies where it is shifted. */
+/** A day's mark with its time offset; `beside`: the further inputs of a shifted day. */
 function markWithOffset(baseMark: string, offsetHours: number, beside: string): string {
   return `${baseMark}${POINT}${offsetHours}${offsetHours === 0 ? '' : `/${beside}`}`;
 }
@@ -179,8 +179,8 @@ function markWithOffset(baseMark: string, offsetHours: number, beside: string): 
 const offsetOf = (mark: string): number => Number.parseInt(mark.split(POINT)[1] ?? '0', 10);
 
 /**
- * By how many hours each provider's clock is ahead of UTC; those that are not are left out. Estimated again where an
- * input of any of the provider's days has changed, and as it is published where none has.
+ * Hours by which each provider's clock is ahead of UTC; providers without an offset are left out. The offset is
+ * estimated again where an input of any of the provider's days has changed; else the published one is used.
  */
 async function estimateOffsets(
   { orgDb }: RunWork,
@@ -201,18 +201,18 @@ async function estimateOffsets(
   return offsets;
 }
 
-/** Fourteen days at a time. */
+/** Most fortnights that are searched. */
 const FORTNIGHTS_MAX = 3;
 
-/** Reads the hours that a provider's usage report and the calls have in common, a fortnight at a time. */
+/** Reads the hours that occur both in a provider's usage report and in calls, a fortnight at a time. */
 export const hoursOf = (orgDb: OrgDb, provider: Provider) => (toDay: string) =>
   orgDb.transaction((inside) => listHoursOfBoth(inside, { provider, toDay }), 'repeatable read');
 
 /**
- * By how many hours a provider's clock is ahead of UTC: as the newest fourteen days of its usage report before `toDay` show,
- * or, where these do not show it, the fourteen before. A clock that is changed twice a year shows nothing in the days about
- * the change, and would else be taken for UTC in these. 0 where no fortnight shows it. `read`: `hoursOf` of
- * the provider.
+ * Hours by which a provider's clock is ahead of UTC, from the newest fourteen days of its usage report before `toDay`,
+ * or from the fourteen before where these show no offset. A clock with daylight saving time shows no offset in the days
+ * around its change, and would be taken for UTC there. 0 where no fortnight shows an offset. `read`: `hoursOf` of the
+ * provider.
  */
 export async function estimateDayOffset(
   toDay: string,

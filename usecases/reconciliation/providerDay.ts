@@ -27,7 +27,7 @@ import { ALL_ACCOUNTS, matchDay } from '../../domain/reconciliation/matching/mat
 import { loadRun, observedSinceOf, type RunWork } from './gapRunWork.js';
 import { wantsHours } from './planRun.js';
 
-/** A provider-day as it is compared, and the copies of the bill that count for it. */
+/** A provider-day as it is compared, with the counting copies of its bill. */
 export interface ProviderDay extends DayInput {
   covered: readonly BilledAccount[];
 }
@@ -35,14 +35,11 @@ export interface ProviderDay extends DayInput {
 interface ProviderDayScope {
   provider: Provider;
   day: string;
-  /** By how many hours the provider's clock is ahead of UTC, where it keeps one distance (`timesOfBillingDay`). */
+  /** Hours by which the provider's clock is ahead of UTC, if constant (`timesOfBillingDay`). */
   offsetHours?: number;
 }
 
-/**
- * Everything that is stored of one provider's day, bills and calls, as it is at one time. Work grows with the day's rows
- * and cells.
- */
+/** Reads all stored bills and calls of one provider's day in one snapshot. Time grows with the day's rows and cells. */
 export async function readProviderDay(
   orgDb: OrgDb,
   scope: ProviderDayScope,
@@ -65,12 +62,15 @@ async function readInside(
     billed: await listBilledCells(inside, scope),
     ...(await readUse(inside, scope, beside.withHours)),
     covered,
-    // Who sent the calls matters to an explanation only, and there is none of a day without a bill.
+    // The senders of calls matter only to explanations, and days without a bill have none.
     sources: covered.length === 0 ? new Map() : await listObservedSources(inside, scope),
   };
 }
 
-/** Both sides' use. Hours that are not written down are added up where they are: reading them costs more than all else. */
+/**
+ * Usage of both sides. Hours that are not stored are summed in the database, because reading them is by far the most
+ * expensive part.
+ */
 async function readUse(
   inside: OrgDb,
   scope: ProviderDayScope,
@@ -90,7 +90,7 @@ async function readUse(
   };
 }
 
-/** The log knows no other words than these three and `blocked`, which the query leaves out. */
+/** The log contains only these three statuses and `blocked`, which the query excludes. */
 function callStatusOf(status: string): CallStatus {
   return CALL_STATUSES.find((known) => known === status) ?? 'ok';
 }
@@ -121,7 +121,7 @@ function fromStoredCell(cell: Omit<DayCell, 'hours'>, hourMicros: bigint): Obser
   };
 }
 
-/** Matches one provider-day and stores what it found with its evidence; a unit that is done does not change. */
+/** Matches one provider-day and stores the result with its evidence; a finished unit does not change. */
 export async function matchUnit(work: RunWork, ordinal: number): Promise<void> {
   const { deps, orgDb, runId } = work;
   const unit = await findGapRunUnit(orgDb, runId, ordinal);
@@ -146,18 +146,18 @@ export async function matchUnit(work: RunWork, ordinal: number): Promise<void> {
     ...unit,
     buckets: recordedBuckets(result),
     rateMismatches: result.rateMismatches,
-    // A day that no bill covers any more is published as nothing.
+    // A day without a bill any more is published as empty.
     countedSources: covered.length === 0 ? {} : { ...countedSources, [ALL_ACCOUNTS]: 'all' },
   };
   await orgDb.transaction((inside) => recordUnitResult(inside, runId, found));
 }
 
-/** Notes that a unit failed for good; a unit that is done stays done. */
+/** Records that a unit failed for good; a finished unit stays finished. */
 export async function failUnit(orgDb: OrgDb, runId: string, ordinal: number, message: string): Promise<void> {
   await orgDb.transaction((inside) => failGapRunUnit(inside, runId, ordinal, message));
 }
 
-/** Each day's bucket with its evidence, which stand in the same order; hours have none. */
+/** Each day's bucket with its evidence, which has the same order; hourly buckets have none. */
 function recordedBuckets({ buckets, evidence }: DayResult): RecordedBucket[] {
   const left = [...evidence];
   return buckets.map((bucket) => {

@@ -38,13 +38,13 @@ import { listSuspectKeys } from '../billing/providerKeys.js';
 import { endRun } from '../runs/endRun.js';
 import { digestOf, explainedWindowOf, loadRun, type RunWork, windowOf } from './gapRunWork.js';
 
-/** Differences and mismatches that a run's result lists; their number is given whole. */
+/** Most differences and mismatches that a run's result lists; the counts are complete. */
 const LISTED_MAX = 200;
 
 /**
- * Shows everything that a run found, in one transaction: the pointers to its days, the explanations of the series,
- * the findings. A run publishes once, and none that has ended or was asked to stop; that one ends here. Returns
- * whether the run continues.
+ * Publishes everything that a run found, in one transaction: the pointers to its days, the explanations of the series,
+ * the findings. A run publishes once. An ended run publishes nothing, nor does a run that was asked to stop, which ends
+ * here. Returns whether the run continues.
  */
 export async function publishRun(work: RunWork): Promise<'published' | 'over'> {
   const { orgDb, runId } = work;
@@ -84,7 +84,7 @@ function publicationOf(units: readonly FinishedUnit[], accounts: readonly RunAcc
   };
 }
 
-/** Writes what was found in one account over what was published of it. */
+/** Replaces the published findings of one account. */
 async function publishFindings(inside: OrgDb, run: GapRun, account: RunAccount): Promise<void> {
   const published = await listFindingsOfAccount(inside, account, explainedWindowOf(run).fromDay);
   const found = explanationFromJson<Finding[]>(await readAccountFindings(inside, run.id, account.ordinal));
@@ -105,7 +105,7 @@ async function publishFindings(inside: OrgDb, run: GapRun, account: RunAccount):
 
 const daysOf = ({ days }: Finding): string[] => days.map(({ day }) => day);
 
-/** An id that the same finding gets in every run that finds it first. */
+/** An id that is the same in every run that finds the finding first. */
 function freshId(orgId: string, finding: Finding, taken: Set<string>): string {
   const { provider, accountId, model, kind, variant, direction } = finding;
   const name = [orgId, provider, accountId, model, kind, variant, direction, finding.days[0]?.day];
@@ -124,7 +124,7 @@ async function resultOf(
   accounts: readonly RunAccount[],
 ): Promise<GapRunResult> {
   const window = windowOf(run);
-  // Of all days of the window, those that this run found unchanged among them.
+  // Of all days of the window, including those that this run found unchanged.
   const mismatches = mergeMismatches(await listPublishedMismatches(inside, window));
   const differences = await listSourceDifferences(inside, { ...window, limit: LISTED_MAX });
   const suspects = await listSuspectKeys(inside, { ...window, limit: LISTED_MAX });

@@ -1,4 +1,7 @@
-/** What the API shows of what runs have published, each in one snapshot: a run may publish another state between two reads. */
+/**
+ * Published results of runs as the API shows them, each read in one snapshot, because a run may publish between two
+ * reads.
+ */
 import { listComparedInvoices, listMatchInvoices } from '../../db/invoices/comparedInvoices.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
@@ -26,7 +29,7 @@ import { dayOf } from '../../domain/period.js';
 import type { FindingDay } from '../../domain/reconciliation/inference/finding.js';
 import { summarizeMonth } from '../../domain/reconciliation/summary.js';
 
-/** A page of the buckets of a window, and how many there are before the page's filter. */
+/** A page of the buckets of a window, and their number before the page's filter. */
 export function exploreGaps(
   orgDb: OrgDb,
   window: Parameters<typeof countPublishedBuckets>[1],
@@ -43,7 +46,7 @@ export function exploreGaps(
   );
 }
 
-/** The last month with billing data before a day, else the previous one, by grade. */
+/** By grade: the last month with billing data before a day, else the previous month. */
 export async function readMonthSummary(orgDb: OrgDb, today: string) {
   const { firstDay, totals } = await orgDb.transaction(async (inside) => {
     const month = (await findLastBilledMonth(inside, today)) ?? previousMonth(today);
@@ -52,7 +55,7 @@ export async function readMonthSummary(orgDb: OrgDb, today: string) {
   return summarizeMonth(firstDay.slice(0, 7), totals.billedPico, totals.matchedByGrade);
 }
 
-/** A page of match records, each with what explains it, and the totals of all that the filter lets through. */
+/** A page of matches, each with its explanation, and the totals of all matches of the filter. */
 export function readMatches(orgDb: OrgDb, filter: MatchFilter, page: Parameters<typeof listMatches>[2]) {
   return orgDb.transaction(async (inside) => {
     const records = await listMatches(inside, filter, page);
@@ -68,7 +71,7 @@ export function readMatches(orgDb: OrgDb, filter: MatchFilter, page: Parameters<
   }, 'repeatable read');
 }
 
-/** The newest weights, the outcomes that they were learned from as a sum, and a page of these. */
+/** The newest weights, the sum of the outcomes that they were computed from, and a page of these outcomes. */
 export function readWeights(orgDb: OrgDb, page: { limit: number; offset: number }) {
   return orgDb.transaction(
     async (inside) => ({
@@ -86,7 +89,7 @@ export interface WholeFinding {
   days: readonly FindingDay[];
 }
 
-/** Error not_found; so for an undefined id. */
+/** The finding. Error: not_found, also for an undefined id. */
 export async function getWholeFinding(orgDb: OrgDb, id: string | undefined): Promise<WholeFinding> {
   const whole = await orgDb.transaction(async (inside) => {
     const finding = id === undefined ? undefined : await findFinding(inside, id);

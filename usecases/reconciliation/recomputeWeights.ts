@@ -18,16 +18,15 @@ import {
 import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
 
 interface Recomputed {
-  /** Of the set that holds now; null while nothing was ever learned. */
+  /** Version of the present weight set; null: no weights were ever computed. */
   version: number | null;
   isNew: boolean;
   rescored: RescoredDraft[];
 }
 
 /**
- * Learns again from all outcomes of the organization, stores what came of it as another version where it is not what
- * the newest one says already, and updates the tiers of open drafts. Claims that were sent keep what they were sent
- * with. Done twice it is done once: the second time changes nothing.
+ * Computes weights from all outcomes of the organization, stores them as a new version if they differ from the newest,
+ * and updates the tiers of open drafts. Filed claims keep the tiers that they were sent with. A repeat changes nothing.
  */
 export async function recomputeWeights(orgDb: OrgDb, nowMicros: bigint): Promise<Recomputed> {
   return orgDb.transaction(async (inside) => {
@@ -53,7 +52,7 @@ async function rescoreDrafts(inside: OrgDb, learned: LearnedWeights): Promise<Re
     drafts.set(dispute.claimId, {
       claimId: dispute.claimId,
       from: dispute.claimTier,
-      // Of the least sure of its disputes.
+      // The tier of the claim's least certain dispute.
       to: isLess ? tier : known.to,
       belowLow: belowLow || (known?.belowLow ?? false),
     });
@@ -65,7 +64,7 @@ async function rescoreDrafts(inside: OrgDb, learned: LearnedWeights): Promise<Re
   return rescored;
 }
 
-/** One text of what is the same, in whichever order its fields came back. */
+/** Canonical JSON, independent of the order of fields. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     part !== null && typeof part === 'object' && !Array.isArray(part)
@@ -74,8 +73,8 @@ const canonical = (value: unknown): string =>
   );
 
 /**
- * A draft that is about to be made, with the tier of the least sure of its disputes by what was learned since they were opened.
- * The same draft where nothing was.
+ * A draft that is about to be stored, with the tier of its least certain dispute by the present weights. The same draft
+ * where no newer weights exist.
  */
 export async function ratedDraft<Draft extends { tier: DisputeTier; disputes: readonly { id: string }[] }>(
   inside: OrgDb,

@@ -15,12 +15,12 @@ import { billedRangeOf } from './billAudit.js';
 import { estimateDayOffset, hoursOf } from './planRun.js';
 import { readProviderDay } from './providerDay.js';
 
-/** Keys that the search for explanations is given at most; the most dollars come first. */
+/** Most suspect keys in the search for explanations, by dollars. */
 const SUSPECTS_MAX = 10_000;
 
 interface ReconcileRequest {
   provider: Provider;
-  /** First and last UTC day, `YYYY-MM-DD`, both included; null: as far as there are bills, at most 366 days. */
+  /** First and last UTC day, `YYYY-MM-DD`, both included; null: the range of the bills, at most 366 days. */
   fromDay: string | null;
   toDay: string | null;
   nowMicros: bigint;
@@ -28,19 +28,19 @@ interface ReconcileRequest {
 
 export interface ReconcileReport extends Reconciled {
   provider: Provider;
-  /** First and last day that were looked at; null without any bill. */
+  /** First and last compared day; null: there is no bill. */
   fromDay: string | null;
   toDay: string | null;
   /** Days of the range with a bill. */
   days: number;
-  /** The days for which there are bills of this provider at all; null: none. */
+  /** First and last day with any bill of this provider; null: there is none. */
   billed: { firstDay: string; lastDay: string } | null;
   weightSet: string;
 }
 
 /**
- * Reconciles a provider's bills with the calls of the same days as a gap run would, and stores nothing. Each day is read
- * in a short transaction of its own. Error invalid_range for a range that is turned round or longer than 366 days.
+ * Reconciles a provider's bills with the calls of the same days as a gap run would, and stores nothing. Each day is
+ * read in one short transaction. Error: invalid_range for a reversed range or one longer than 366 days.
  */
 export async function reconcileBills(
   orgDb: OrgDb,
@@ -64,7 +64,7 @@ export async function reconcileBills(
   const offsetHours =
     knownOffsetHours(provider) ?? (await estimateDayOffset(window.toDay, hoursOf(orgDb, provider)));
   const days: DayResult[] = [];
-  // Compared as they are read: of a day's rows and calls nothing stays but what the search for explanations needs.
+  // Compared while reading: of a day's rows and calls, memory keeps only the inputs of the search for explanations.
   for (const { day } of await listBilledProviderDays(orgDb, window)) {
     const scope = { provider, day, offsetHours };
     const input = await readProviderDay(orgDb, scope, { nowMicros, observedSince, withHours: false });

@@ -13,11 +13,11 @@ import { DomainError } from '../../domain/errors.js';
 import { describeRun, RUN_TERMINAL_STATUSES, type RunKind, runMessage } from '../../domain/runs/runKinds.js';
 import { lockInvoiceOfRun, settleInvoiceRunEnd } from '../invoices/endInvoiceRun.js';
 
-/** What ends with a run of a kind besides, in the transaction of its end. */
+/** Further changes at the end of a run of a kind, in the transaction of its end. */
 interface RunEnding {
-  /** How it ends, where that is not as it was asked to. */
+  /** The run's actual end, where it differs from the requested one. */
   settle?(inside: OrgDb, id: string, end: RunEnd): Promise<RunEnd>;
-  /** Called once it has ended, also when it was cancelled before it began. */
+  /** Called once the run has ended, also when it was cancelled before it began. */
   ended(inside: OrgDb, id: string): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export const RUN_ENDINGS: Partial<Record<RunKind, RunEnding>> = {
   },
 };
 
-/** Ends a run, once, with its result where it has one; what it has stored stays. False when it had ended before. */
+/** Ends a run once, with its result if it has one; its stored data stays. false: it had already ended. */
 export async function endRun(
   orgDb: OrgDb,
   kind: RunKind,
@@ -54,7 +54,7 @@ export async function endRun(
 }
 
 /**
- * Asks a run to stop; `record` is the last of the transaction. Returns the run as it is then. Error
+ * Asks a run to stop; `record` is called at the end of the transaction. Returns the run afterwards. Error:
  * run_not_cancellable.
  */
 export async function cancelRun<R extends Run>(

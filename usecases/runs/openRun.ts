@@ -15,30 +15,30 @@ import { DomainError } from '../../domain/errors.js';
 import { findUuid, newUuid } from '../../domain/ids.js';
 import { describeRun, publicRunId, type RunKind, runMessage } from '../../domain/runs/runKinds.js';
 
-/** Looks for a run that ends between finding it open and reading it. */
+/** Attempts, since an open run may end between the insert that finds it and the read. */
 const OPEN_ATTEMPTS = 5;
 const RETRY_AFTER_SECONDS = 2;
 
 export interface RunOpening<N> {
-  /** What the new run is stored with. */
+  /** The new run's data. */
   wanted: Omit<N, 'id'>;
-  /** The properties that an open run shares with it. */
+  /** The properties by which an open run equals the new one. */
   open: Partial<N>;
-  /** Called where there is neither: throws why none can be opened. */
+  /** Called when no run is open: throws the reason why none can be opened. */
   assertOpenable?(orgDb: OrgDb): Promise<void>;
 }
 
 export interface OpeningOptions<R> {
   nowMicros: bigint;
-  /** How many of its kind may be open at once; absent: any number. */
+  /** Limit of open runs of the kind; absent: unlimited. */
   limit?: OpenRunLimit | undefined;
-  /** What else belongs to a new run's beginning, such as its row in the audit log: the last of the transaction. */
+  /** Further statements of a new run, such as its row in the audit log: the last of the transaction. */
   record?(inside: OrgDb, run: R): Promise<void>;
 }
 
 /**
- * A new run, stored with the message that starts it, or the open one. Errors: rate_limited, service_unavailable, and
- * what the opening says.
+ * Opens a run, stored with the message that starts it, or returns the open one. Errors: rate_limited,
+ * service_unavailable, and those of the opening.
  */
 export async function openRun<R extends Run, N extends { id: string }>(
   orgDb: OrgDb,
@@ -80,7 +80,7 @@ export async function queueRun<R extends Run, N extends { id: string }>(
   });
 }
 
-/** The run with a public id, which belongs to `within` where that is given. Error not_found. */
+/** The run with a public id; with `within`, it must belong to that. Error: not_found. */
 export async function getRun<R extends Run>(
   orgDb: OrgDb,
   runs: RunTable<R>,
@@ -95,25 +95,24 @@ export async function getRun<R extends Run>(
   throw new DomainError('not_found', `there is no ${noun} with this id`);
 }
 
-/** How soon a run may have ended. */
+/** Retry-After, seconds: the least time in which a run may end. */
 const ROOM_RETRY_SECONDS = 5;
-/** Runs that a refusal names at most. */
+/** Most runs that a refusal names. */
 const NAMED_MAX = 10;
 
-/** How many runs of a kind an organization may have open at once. */
+/** The limit of open runs of a kind in an organization. */
 export interface OpenRunLimit {
   kind: RunKind;
-  /** undefined: any number. */
+  /** undefined: unlimited. */
   max: number | undefined;
-  /** Why no new one may be begun now, though one that is open may be answered. */
+  /** Refuses a new run, although an open one may be returned. */
   refusal?: LimitError | undefined;
 }
 
 /**
- * Stores a run by `insert` where its organization has fewer than the most of them open, by the rows themselves and
- * under a lock, so that two requests never take the last place both. What `insert` refuses itself (undefined) is not
- * counted: it is answered with the run that is there. Call it in the run's transaction. Error: rate_limited, naming what
- * is under way.
+ * Stores a run by `insert` if its organization has fewer open ones than the limit. The open rows are counted under a
+ * lock, so that two requests cannot take the same last place. If `insert` returns undefined, an open run exists and is
+ * returned without counting. Call it in the run's transaction. Error: rate_limited, naming the open runs.
  */
 export async function insertWithinLimit<R>(
   inside: OrgDb,
@@ -130,7 +129,7 @@ export async function insertWithinLimit<R>(
   return inserted;
 }
 
-/** Refuses early what would be refused at its end, before it is received. Error: rate_limited. */
+/** Refuses an upload before it is received, if it would be refused at its end. Error: rate_limited. */
 export async function assertRoomForRun(orgDb: OrgDb, limit: OpenRunLimit | undefined): Promise<void> {
   if (limit?.max === undefined) return;
   const { kind, max, refusal } = limit;

@@ -9,10 +9,10 @@ import { type OutboxMessage, readRunMessage } from '../../domain/runs/runKinds.j
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 import { endRun } from './endRun.js';
 
-/** A claimed message that its dispatcher never answered for comes back after this time. */
+/** Seconds after which a claimed message is due again when its dispatcher has not confirmed it. */
 const LEASE_SECONDS = 30;
 
-/** Due messages of every organization, under a lease. */
+/** Takes due messages of all organizations under a lease. */
 export function takeDueMessages({ database }: UseCaseDeps, limit: number): Promise<OutboxMessage[]> {
   return claimOutboxMessages(database, limit, LEASE_SECONDS);
 }
@@ -21,7 +21,7 @@ export function noteDelivered({ database }: UseCaseDeps, messages: readonly Outb
   return markOutboxDispatched(database, messages);
 }
 
-/** Leaves a message for a later attempt; the run that it starts says that it waits. */
+/** Schedules another attempt for a message; the run that it starts shows that it waits. */
 export async function putMessageBack(
   deps: UseCaseDeps,
   message: OutboxMessage,
@@ -34,7 +34,7 @@ export async function putMessageBack(
     await noteRunWaitingForEngine(orgDbOf(deps, message.orgId), about.kind, message.subjectId);
 }
 
-/** Gives a message up. What can never be started must not wait for ever: its run fails, visibly. */
+/** Gives a message up. Its run could never start, so it fails visibly instead of waiting forever. */
 export async function giveMessageUp(
   deps: UseCaseDeps,
   message: OutboxMessage,

@@ -5,7 +5,7 @@ import { SAVINGS_RUNS } from '../../db/policies/savingsRuns.js';
 import { REPRICE_RUNS } from '../../db/pricing/repriceRuns.js';
 import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
 
-/** The tables of all kinds of runs, for rooms that know no table. */
+/** The tables of all kinds of runs, for folders that may not import tables. */
 const RUN_TABLES = {
   gap_run: GAP_RUNS,
   billing_import: BILLING_IMPORTS,

@@ -20,18 +20,18 @@ export interface SweepDeps extends UseCaseDeps {
   logger: Logger;
 }
 
-/** How long a run may be queued without a message, and at work without a sign of life. */
+/** Longest time that a run may be queued without a message, and run without a heartbeat. */
 export interface StallLimits {
   queuedSeconds: number;
   silentSeconds: number;
 }
 
-/** Delivered messages are kept this long for anyone who looks into a failure. */
+/** Days for which delivered messages are kept, for investigations. */
 const DELIVERED_DAYS = 7;
-/** No upload takes this long: chunks of one that is older belong to nobody. */
+/** Longer than any upload, hours: older chunks without an import are orphaned. */
 const UPLOAD_HOURS_MAX = 2;
 
-/** Starts, restarts or fails the runs that are stalled; says how many there were. */
+/** Starts, restarts or fails stalled runs; returns their number. */
 export async function sweepRuns(deps: SweepDeps, limits: StallLimits): Promise<number> {
   const stalled = await listStalledRuns(deps.database, limits);
   for (const run of stalled) await tend(deps, run);
@@ -41,7 +41,7 @@ export async function sweepRuns(deps: SweepDeps, limits: StallLimits): Promise<n
 async function tend(deps: SweepDeps, run: StalledRun): Promise<void> {
   const { logger, orchestrator } = deps;
   const state = await ask(orchestrator, run);
-  // While the engine is away nothing is known of a run, and nothing is decided about it.
+  // While Temporal is unreachable the state of a run is unknown, so nothing is decided about it.
   if (state === undefined || state === 'running') return;
   const orgDb = orgDbOf(deps, run.orgId);
   if (state === 'unknown') {
@@ -66,9 +66,7 @@ async function ask(orchestrator: Orchestrator, run: StalledRun): Promise<Workflo
   }
 }
 
-/**
- * Wakes the workflows of webhook endpoints and of the learning from claims that have been due for so long; says how many.
- */
+/** Wakes overdue workflows of webhook endpoints and of the computing of weights; returns their number. */
 export async function wakeOverdue(deps: UseCaseDeps, seconds: number): Promise<number> {
   const overdue = await listOverdueEndpoints(deps.database, seconds);
   for (const { orgId, endpointId } of overdue)
@@ -78,7 +76,7 @@ export async function wakeOverdue(deps: UseCaseDeps, seconds: number): Promise<n
   return overdue.length + unlearned.length;
 }
 
-/** Removes messages that were delivered long ago, and chunks of uploads that broke with their process. */
+/** Removes messages that were delivered long ago, and chunks of uploads whose process died. */
 export async function removeOldMessages({ database }: UseCaseDeps): Promise<void> {
   await pruneOutbox(database, DELIVERED_DAYS);
   await deleteOrphanedPages(database, UPLOAD_HOURS_MAX);

@@ -15,7 +15,7 @@ import { type AsOfQuestion, type UsageView, viewAsOf } from '../../domain/billin
 import { DomainError } from '../../domain/errors.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
-/** Sums of calls by one dimension over a window, all in one snapshot, so that an acknowledged call is in it. */
+/** Sums of calls by one dimension over a window, in one snapshot that includes every acknowledged call. */
 export async function sumUsage(orgDb: OrgDb, query: UsageQuery): Promise<UsageResult> {
   await foldWhenBehind(orgDb);
   return orgDb.transaction(
@@ -24,16 +24,16 @@ export async function sumUsage(orgDb: OrgDb, query: UsageQuery): Promise<UsageRe
   );
 }
 
-/** Sums, and what of them came after its month was closed. */
+/** Sums, with the part that came after its month was closed. */
 export interface UsageBooks extends UsageResult {
-  /** By the calls' own month; null where the window touches no closed month and holds nothing of one. */
+  /** By the calls' own month; null: the window neither touches a closed month nor contains adjustments of one. */
   adjustments: UsageGroup[] | null;
 }
 
-/** Months of one answer at most: more than any organization has. */
+/** Most months of one answer: more than any organization has. */
 const MONTHS_MAX = 10_000;
 
-/** As sumUsage, and in the same snapshot what of it came late. */
+/** `sumUsage` with the late part of the sums, in the same snapshot. */
 export async function sumUsageBooks(orgDb: OrgDb, query: UsageQuery): Promise<UsageBooks> {
   await foldWhenBehind(orgDb);
   return orgDb.transaction(async (inside) => {
@@ -47,7 +47,7 @@ export async function sumUsageBooks(orgDb: OrgDb, query: UsageQuery): Promise<Us
   }, 'repeatable read');
 }
 
-/** As sumUsageBooks, in the view that a question asks for. Error as_of_unanswerable. */
+/** `sumUsageBooks` in the requested view. Error: as_of_unanswerable. */
 export async function sumUsageAsOf(
   orgDb: OrgDb,
   question: AsOfQuestion,
@@ -59,22 +59,22 @@ export async function sumUsageAsOf(
   return { view, ...(await sumUsageBooks(orgDb, { ...query, fromMicros, toMicros, view, offset: 0 })) };
 }
 
-/** Calls by service and instrumentation scope from the whole hour of `sinceMicros` on, with what is wrong with them. */
+/** Calls by service and instrumentation scope from the whole hour of `sinceMicros` on, with their problems. */
 export async function sumSources(orgDb: OrgDb, sinceMicros: bigint): Promise<SourceHealth[]> {
   return orgDb.transaction((inside) => readSources(inside, sinceMicros), 'repeatable read');
 }
 
-/** Rows of the log that a read adds up itself; with more it folds first. */
+/** Unfolded rows of the log that a read sums itself; with more it folds first. */
 const UNFOLDED_ROWS_MAX = 50_000;
-/** A fold younger than this cannot have left that many. */
+/** A younger fold cannot have left that many rows, seconds. */
 const FOLD_FRESH_SECONDS = 5;
-/** Folds of one read at most, each of up to 100,000 events: beyond that it adds up what is left. */
+/** Most folds before one read, each of up to 100,000 events; the read sums the remaining rows. */
 const FOLDS_A_READ_MAX = 20;
 
 /**
- * Folds before a read where the background fold is far behind, so that a read's work stays bounded. Inside a transaction
- * it does nothing: the snapshot would not see the fold, and reads that hold a connection while they wait for another can
- * wait for each other.
+ * Folds before a read where the background fold is far behind, so that the read's work stays bounded. Does nothing
+ * inside a transaction: its snapshot would not see the fold, and reads that hold a connection while they wait for
+ * another one can deadlock.
  */
 export async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
   if (orgDb.isInTransaction) return;
@@ -86,11 +86,11 @@ export async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
   await foldOften(orgDb.database, orgDb.orgId, FOLDS_A_READ_MAX);
 }
 
-/** Folds an organization until nothing is left, at most `foldsMax` times. Returns whether more is waiting. */
+/** Folds an organization until no row is left, at most `foldsMax` times. Returns whether more rows wait. */
 export async function foldOften(database: Database, orgId: string, foldsMax: number): Promise<boolean> {
   for (let fold = 0; fold < foldsMax; fold += 1) {
     const { more } = await foldUsage(database, orgId).catch((error: unknown) => {
-      // Another process folds the same organization now: its work is being done.
+      // Another process is folding the same organization.
       if (error instanceof DomainError) return { more: false };
       throw error;
     });
@@ -99,7 +99,7 @@ export async function foldOften(database: Database, orgId: string, foldsMax: num
   return true;
 }
 
-/** Folds every organization that has new events, at most `foldsMax` times each. Returns whether more is waiting. */
+/** Folds every organization with new events, at most `foldsMax` times each. Returns whether more rows wait. */
 export async function foldAll({ database }: UseCaseDeps, foldsMax = 1): Promise<boolean> {
   let more = false;
   for (const orgId of await listUnfoldedOrganizations(database))

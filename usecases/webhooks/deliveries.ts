@@ -22,7 +22,10 @@ interface SendTestDeps {
   nowMicros(): bigint;
 }
 
-/** Sends a test message at once, once; `recordTest` stores its outcome. Errors not_found, credentials_missing, secret_key_missing. */
+/**
+ * Sends a test message immediately, once; `recordTest` stores its outcome. Errors: not_found, credentials_missing,
+ * secret_key_missing.
+ */
 export async function sendTest(
   orgDb: OrgDb,
   endpointId: string,
@@ -63,7 +66,7 @@ export function uuidOfDelivery(id: string): string {
   return uuid;
 }
 
-/** Begins a new series of attempts; a pending delivery does not change. Errors not_found, webhook_disabled. */
+/** Starts a new series of attempts; a pending delivery does not change. Errors: not_found, webhook_disabled. */
 export async function redeliverMessage(
   orgDb: OrgDb,
   id: string,

@@ -24,7 +24,7 @@ import {
 import type { SecretKeys } from '../../platform/secretKeys.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 
-/** Of an organization. Each message goes to each of them. */
+/** Most webhook endpoints of an organization. Each message goes to each of them. */
 export const WEBHOOK_ENDPOINTS_MAX = 50;
 
 function webhookNotFound(): DomainError {
@@ -47,12 +47,15 @@ export async function getWebhook(orgDb: OrgDb, id: string): Promise<WebhookEndpo
 
 export const webhookSubject = (uuid: string) => ({ type: 'webhook_endpoint', id: publicId('whk', uuid) });
 
-/** The part of an address that the audit log shows: its path may hold a key of the receiver's. */
+/** The part of an address that the audit log shows, because its path may contain a secret of the receiver. */
 const hostOf = (url: string): string => new URL(url).host;
 
 const drawSecret = (): string => formatSecret(randomBytes(SECRET_BYTES));
 
-/** Makes an endpoint, whose address was looked up before; its secret is shown this once. Error too_many_items. */
+/**
+ * Creates an endpoint whose address was resolved before; this is the only time its secret is shown. Error:
+ * too_many_items.
+ */
 export async function createWebhook(
   orgDb: OrgDb,
   wanted: Omit<NewWebhookEndpoint, 'id' | 'createdBy'>,
@@ -77,7 +80,7 @@ export async function createWebhook(
   });
 }
 
-/** The change with its address looked up, which no transaction may wait for. Errors not_found, invalid_body. */
+/** Resolves a changed address before the transaction, which must not wait for DNS. Errors: not_found, invalid_body. */
 export async function readyToChange(
   orgDb: OrgDb,
   id: string,
@@ -90,8 +93,7 @@ export async function readyToChange(
 }
 
 /**
- * Changes an endpoint; absent fields keep their values. `changed` are the fields that the request names. Error
- * not_found.
+ * Changes an endpoint; absent fields keep their values. `changed` lists the fields of the request. Error: not_found.
  */
 export async function changeWebhook(
   orgDb: OrgDb,
@@ -116,7 +118,7 @@ export async function changeWebhook(
   });
 }
 
-/** Removes an endpoint with its secret, and cancels what waits to be sent. Error not_found. */
+/** Removes an endpoint with its secret, and cancels its pending deliveries. Error: not_found. */
 export async function deleteWebhook(orgDb: OrgDb, id: string, author: RequestAuthor): Promise<void> {
   await orgDb.transaction(async (inside) => {
     const removed = await removeWebhookEndpoint(inside, id);
@@ -126,7 +128,7 @@ export async function deleteWebhook(orgDb: OrgDb, id: string, author: RequestAut
   });
 }
 
-/** An endpoint with its new secret; the previous one signs until its grace period ends. */
+/** An endpoint with its new secret; the previous one keeps signing until its grace period ends. */
 export interface RotatedWebhook {
   endpoint: WebhookEndpoint;
   secret: string;
@@ -144,7 +146,7 @@ export async function rotateWebhookSecret(
   return orgDb.transaction(async (inside) => {
     let secrets: EndpointSecrets = { current: secret, previous: null };
     const endpoint = await replaceWebhookSecrets(inside, id, ({ ciphertext }) => {
-      // Where no key opens the secret at hand it signs nothing any more: the new one takes its place alone.
+      // A present secret that cannot be decrypted signs nothing, so the new one replaces it without a grace period.
       const before = findSecrets(secretKeys, inside.orgId, { id, ciphertext });
       if (before) secrets = rotateSecrets(before, secret, nowMicros(), graceSeconds);
       return sealSecrets(secretKeys, inside.orgId, id, secrets);

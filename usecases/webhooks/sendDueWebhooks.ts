@@ -34,20 +34,20 @@ import {
 import { openSecrets, signingSecrets } from '../../domain/webhooks/secret.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
 
-/** How messages go out. Shorter in tests. */
+/** Timing of deliveries. Shorter in tests. */
 export interface WebhookPace {
-  /** Between one attempt and the next. */
+  /** Seconds between one attempt and the next. */
   delaysSeconds: readonly number[];
-  /** Attempts at one endpoint that are under way at once. */
+  /** Concurrent attempts for one endpoint. */
   lanes: number;
-  /** One effect takes up due messages for so long: few entries in a history, and every endpoint gets its turn. */
+  /** Duration of one pass, milliseconds: few history entries, and every endpoint gets its turn. */
   passMs: number;
   /**
-   * An attempt whose process ended without a word is repeated after this time. Longer than an attempt can take, which is
-   * the 15 seconds of adapters/outbound/safeFetch.ts.
+   * Seconds after which an attempt whose process died is repeated. Longer than an attempt can take, which is the 15
+   * seconds of adapters/outbound/safeFetch.ts.
    */
   leaseSeconds: number;
-  /** Messages that cannot be signed, because no key opens the endpoint's secret, are looked at again after this time. */
+  /** Seconds before messages are retried that cannot be signed, because the endpoint's secret cannot be decrypted. */
   unsignedWaitSeconds: number;
 }
 
@@ -59,12 +59,12 @@ export const WEBHOOK_PACE: WebhookPace = {
   unsignedWaitSeconds: 300,
 };
 
-/** While the database does not answer, what was sent is kept in mind for about half of a lease. */
+/** While the database is unreachable, results are held in memory for about half a lease. */
 const ROUND_TRIES = 10;
 const ROUND_PAUSE_MS = 1_000;
 
 interface SendingDeps {
-  /** Bounds the transactions of webhooks in a process. */
+  /** Limits the concurrent webhook transactions of a process. */
   places: Places;
   deliverWebhook: DeliverWebhook;
   webhookPace?: WebhookPace;
@@ -74,9 +74,9 @@ interface SendingDeps {
 }
 
 /**
- * Sends what is due at an endpoint, several at once, for a while; returns in how many milliseconds the next attempt is
- * due, null when nothing is pending. An attempt is counted before it is sent, and a delivery under way is nobody else's
- * until its lease is over.
+ * Sends an endpoint's due messages, several at once, for one pass. Returns the milliseconds until the next attempt is
+ * due; null: nothing is pending. An attempt is counted before it is sent, and no other pass takes a delivery until its
+ * lease expires.
  */
 export async function sendDueWebhooks(
   orgDb: OrgDb,
@@ -87,7 +87,7 @@ export async function sendDueWebhooks(
   return new SendingPass(deps, orgDb, endpointId, cancelled).run();
 }
 
-/** What is begun next, with what its attempts need. */
+/** The deliveries that are started next, with the endpoint's data. */
 interface Round {
   claimed: ClaimedDelivery[];
   url: string;
@@ -97,16 +97,16 @@ interface Round {
 const NOTHING: Round = { claimed: [], url: '', secrets: [] };
 
 /**
- * One pass over an endpoint's due messages. Each round writes down in one transaction what has ended and takes up as much
- * as there is room for, so a slow answer holds up one lane and no other. The endpoint is read again each round: one that
- * is switched off, moved or given another secret meanwhile is so for the next message.
+ * One pass over an endpoint's due messages. Each round is one transaction that records finished attempts and takes as
+ * many deliveries as lanes are free, so that a slow answer blocks only its lane. Each round reads the endpoint again:
+ * changes of its state, address or secret apply to the next message.
  */
 class SendingPass {
   readonly #deps: SendingDeps;
   readonly #orgDb: OrgDb;
   readonly #endpointId: string;
   readonly #pace: WebhookPace;
-  /** Ends attempts: the process is stopping, or this pass has failed. */
+  /** Aborts attempts: the process is stopping, or this pass has failed. */
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
   readonly #underWay = new Set<Promise<void>>();
@@ -127,7 +127,7 @@ class SendingPass {
         const takesMore = !this.#signal.aborted && performance.now() < untilMs;
         const round = await this.#turnPatiently(takesMore ? this.#pace.lanes - this.#underWay.size : 0);
         for (const claimed of round.claimed) this.#begin(claimed, round);
-        // What has ended while the others were written down is written down in a round of its own.
+        // Attempts that ended during the last round are recorded in another round.
         if (this.#ended.length > 0) continue;
         if (this.#underWay.size === 0) break;
         await Promise.race(this.#underWay);
@@ -141,7 +141,7 @@ class SendingPass {
 
   #begin(claimed: ClaimedDelivery, { url, secrets }: Round): void {
     const attempt = this.#attempt(claimed, url, secrets).finally(() => this.#underWay.delete(attempt));
-    // What it throws ends the pass by the race, or is a part of its end.
+    // An error ends the pass through the race below, or is part of its end.
     attempt.catch(() => undefined);
     this.#underWay.add(attempt);
   }
@@ -154,7 +154,7 @@ class SendingPass {
   }
 
   #nextOf({ attempts }: ClaimedDelivery, outcome: AttemptOutcome): EndedAttempt['next'] {
-    // Nobody knows what the receiver saw of it. It is due again at once, elsewhere.
+    // The receiver may or may not have got the message. It is due again immediately, in another process.
     if (this.#signal.aborted && outcome.httpStatus === null) return { delaySeconds: 0, counted: false };
     if (outcome.result === 'gone') return { delaySeconds: null, counted: true };
     const { retryAfterSeconds } = outcome;
@@ -166,8 +166,8 @@ class SendingPass {
   }
 
   /**
-   * A receiver that has taken a message has taken it: a database that is away for a moment is no reason to send it again.
-   * The round is one transaction, and writing the same outcome down twice writes it down once.
+   * Retries a round while the database is unreachable: a delivered message must not be sent again for that reason. The
+   * round is one transaction, and recording an outcome twice has the effect of once.
    */
   async #turnPatiently(free: number): Promise<Round> {
     for (let tries = 1; ; tries += 1) {
@@ -181,16 +181,16 @@ class SendingPass {
     }
   }
 
-  /** Writes down what has ended, and takes up to `free` deliveries. */
+  /** Records finished attempts, and takes up to `free` deliveries. */
   async #turn(free: number): Promise<Round> {
-    // A copy: more of them end while these are written down.
+    // A copy, because more attempts end during the transaction.
     const ended = [...this.#ended];
     if (ended.length === 0 && free === 0) return NOTHING;
     const round = await this.#orgDb.transaction(async (inside) => {
-      // First of all, since it takes the organization's row.
+      // First, because it locks the organization's row.
       if (ended.some(({ outcome }) => outcome.result === 'gone'))
         await reportEndpointGone(inside, this.#endpointId);
-      // Sent together: what a lane waits for between two messages is this transaction.
+      // Sent together, because a lane waits for this transaction between two messages.
       const [endpoint] = await Promise.all([
         free === 0 ? undefined : findWebhookEndpoint(inside, this.#endpointId),
         this.#writeDown(inside, ended),
@@ -211,7 +211,7 @@ class SendingPass {
 
   async #takeUp(inside: OrgDb, endpoint: WebhookEndpoint | undefined, limit: number): Promise<Round> {
     if (endpoint?.status !== 'active') {
-      // It was switched off or removed meanwhile.
+      // The endpoint was disabled or removed meanwhile.
       await cancelPendingDeliveries(inside, this.#endpointId);
       return NOTHING;
     }
@@ -227,7 +227,7 @@ class SendingPass {
     return { claimed, url: endpoint.url, secrets };
   }
 
-  /** Undefined where no key opens them: the messages wait, and say why. */
+  /** The decrypted secrets; undefined: no key decrypts them, and the messages wait with that reason. */
   async #secretsOf(inside: OrgDb, endpoint: WebhookEndpoint): Promise<string[] | undefined> {
     const { secretKeys, nowMicros, logger } = this.#deps;
     try {
@@ -248,12 +248,12 @@ class SendingPass {
 
 const subjectOf = (endpointId: string) => ({ type: 'webhook_endpoint', id: publicId('whk', endpointId) });
 
-/** Of its address only the host: the rest may be what its receiver trusts, and more people read alerts than endpoints. */
+/** Only the host of an address, because its path may be a secret and more people may read alerts than endpoints. */
 function hostOf({ url }: WebhookEndpoint): string {
   return new URL(url).host;
 }
 
-/** Switches off an endpoint whose receiver says that it is gone and reports it once. In the caller's transaction. */
+/** Disables an endpoint whose receiver answered that it is gone, and reports it once. In the caller's transaction. */
 async function reportEndpointGone(inside: OrgDb, endpointId: string): Promise<void> {
   if (!(await disableGoneEndpoint(inside, endpointId))) return;
   const endpoint = await findWebhookEndpoint(inside, endpointId);
@@ -278,8 +278,8 @@ async function reportEndpointGone(inside: OrgDb, endpointId: string): Promise<vo
 }
 
 /**
- * Reports that messages to an endpoint are given up: once for as long as it takes none, and for one that
- * takes some and not others once a day. In the caller's transaction.
+ * Reports that messages to an endpoint were given up: once while it accepts none, and once a day while it accepts some.
+ * In the caller's transaction.
  */
 async function reportEndpointFailing(
   inside: OrgDb,

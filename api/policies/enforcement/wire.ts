@@ -322,7 +322,7 @@ export function presentRule(rule: StoredRule): z.output<typeof ruleSchema> {
 
 /** The rules as wrappers receive them: on every instance, equal rules have equal bytes and the same version. */
 export function presentEnforcementConfig(rules: readonly Rule[]): z.output<typeof enforcementConfigResponse> {
-  const told = { poll_seconds: POLL_SECONDS, rules: rules.map(presentRuleFields) };
-  const version = createHash('sha256').update(JSON.stringify(told)).digest('hex').slice(0, 32);
-  return { version, ...told };
+  const config = { poll_seconds: POLL_SECONDS, rules: rules.map(presentRuleFields) };
+  const version = createHash('sha256').update(JSON.stringify(config)).digest('hex').slice(0, 32);
+  return { version, ...config };
 }

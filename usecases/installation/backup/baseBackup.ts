@@ -2,50 +2,53 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { CopyOut } from './copyStream.js';
 
-/** Where the write-ahead log stood, as Postgres writes it: `0/2000028`. */
+/** A position of the write-ahead log, as Postgres writes it: `0/2000028`. */
 export type Lsn = string;
 
-/** A position of the write-ahead log as a number that can be compared. */
+/** A position of the write-ahead log as a number, for comparing. */
 export function lsnNumber(lsn: Lsn): bigint {
   const [high = '0', low = '0'] = lsn.split('/');
   return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`);
 }
 
-/** A base backup under way. */
+/** A base backup in progress. */
 export interface BaseBackup {
-  /** What Postgres expects to send without the log, bytes. */
+  /** Bytes that Postgres expects to send, without the write-ahead log. */
   estimatedBytes: number;
-  /** Recovery begins here. */
+  /** Recovery begins at this position. */
   startLsn: Lsn;
-  /** The cluster's files as one tar, backup_label first, the log from start to stop last. */
+  /** The cluster's files as one tar: backup_label first, the write-ahead log from start to stop last. */
   tar: AsyncIterable<Buffer>;
-  /** From here on a restored cluster is consistent; to be asked when the tar was read to its end, behind which it comes. */
+  /**
+   * The position from which a restored cluster is consistent. Call it after reading the tar to its end, because it
+   * follows the tar.
+   */
   stopLsn(): Promise<Lsn>;
-  /** Ends it, finished or not: the server leaves backup mode and drops the slot with the connection. */
+  /** Ends the backup, finished or not: with the connection the server leaves backup mode and drops the slot. */
   close(): Promise<void>;
 }
 
 /** The cluster cannot be copied as it is; the message says why. */
 export class BaseBackupError extends Error {}
 
-/** Kinds of the messages of a base backup: a new archive, and its bytes ("Streaming Replication Protocol", BASE_BACKUP). */
+/** Message kinds of a base backup: a new archive, and its bytes ("Streaming Replication Protocol", BASE_BACKUP). */
 const NEW_ARCHIVE = 0x6e;
 const DATA = 0x64;
 
 /**
- * Takes a base backup over a replication connection: the server itself reads its files, tests the check sum of every
- * page and leaves out what does not belong into a backup. A temporary slot, made before it begins, keeps the log from
- * being recycled while the files are sent; the server drops it when the connection goes, however that happens.
- * @throws BaseBackupError; the driver's error when the server does not allow it.
+ * Takes a base backup over a replication connection: the server reads its files, verifies the checksum of every page
+ * and leaves out files that do not belong in a backup. A temporary slot, created first, keeps the write-ahead log from
+ * being recycled meanwhile; the server drops it when the connection ends in any way.
+ * @throws BaseBackupError; the driver's error when the server does not permit it.
  */
 export async function openBaseBackup(url: string): Promise<BaseBackup> {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'trueup-backup',
-    // Known to the driver, not to its types.
+    // The driver supports this option; its types omit it.
     ...({ replication: 'true' } as object),
   });
-  // A connection that breaks is reported by the statement that waits for it.
+  // A broken connection is reported by the statement that waits for it.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -56,7 +59,7 @@ export async function openBaseBackup(url: string): Promise<BaseBackup> {
       `BASE_BACKUP (LABEL 'trueup', PROGRESS true, CHECKPOINT 'fast', WAL true, WAIT false, MANIFEST 'no')`,
     );
     const messages = copy[Symbol.asyncIterator]();
-    // The first message follows the two result sets: where it starts, and the tablespaces with their sizes.
+    // The first message follows two result sets: the start position, and the tablespaces with their sizes.
     const first = await messages.next();
     const [start, tablespaces] = copy.results;
     const [only, ...others] = tablespaces ?? [];
@@ -70,7 +73,7 @@ export async function openBaseBackup(url: string): Promise<BaseBackup> {
       startLsn: start[0][0],
       tar: tarOf(first.value, messages),
       stopLsn: async () => {
-        // Readers of the tar stop at its last entry; the server may not have said all then.
+        // Readers of the tar stop at its last entry; the server may still have messages to send.
         while (!(await messages.next()).done);
         const stop = copy.results[2]?.[0]?.[0];
         if (!stop) throw new BaseBackupError('Postgres did not finish its backup');

@@ -6,27 +6,27 @@ import { signed, usageLogSql } from '../../../db/usage/usageLog.js';
 import { decimalFromPico, picoFromDecimal } from '../../../domain/money.js';
 import { type Lsn, lsnNumber } from './baseBackup.js';
 
-/** What the books of one organization say. Amounts are decimal texts in US dollars. */
+/** The totals of one organization. Amounts are decimal texts in US dollars. */
 export interface BookTotals {
   organization_id: string;
-  /** Calls as `GET /usage/summary` counts them: each once, blocked ones not. */
+  /** Calls as `GET /usage/summary` counts them: each once, blocked calls excluded. */
   calls: number;
   cost_usd: string;
-  /** What the counted copies of its bills add up to, taxes and credits included; null where the schema is another one. */
+  /** Sum of the counted copies of the bills, with taxes and credits; null: the schema is of another version. */
   billed_usd: string | null;
 }
 
 export interface BookReading {
   /** RFC 3339. */
   at: string;
-  /** Which transactions they hold, as Postgres writes a snapshot: `xmin:xmax:running`. */
+  /** The transactions that the totals include, as a Postgres snapshot: `xmin:xmax:running`. */
   snapshot: string;
-  /** The write-ahead log had come this far: whatever they hold lies before it. */
+  /** Position of the write-ahead log when the totals were read; everything that they include precedes it. */
   lsn: Lsn;
   organizations: BookTotals[];
 }
 
-/** Totals, those of what came after its month was closed, and what is in neither yet. */
+/** Sums the totals, the adjustments of closed months, and rows that are in neither yet. */
 const BOOKED = (tables: readonly string[]) => `
 select coalesce(sum(calls), 0)::text as calls, coalesce(sum(cost_usd), 0)::text as cost from (
   ${tables.map((table) => `select calls, cost_usd from ${table} where org_id = $1 and dimension = 'provider' union all`).join(' ')}
@@ -36,8 +36,8 @@ const BILLED = `
 select coalesce(sum(amount_usd), 0)::text as billed from (${countedSourcesSql(`d.org_id = $1 and d.feed = 'cost'`)}) counted`;
 
 /**
- * Reads the books of every organization from its totals, as the service itself would show them. The caller has opened
- * a transaction that keeps to one snapshot; leaves it under the role `app_system`.
+ * Reads every organization's totals as the service would show them. The caller has opened a transaction with one
+ * snapshot; the function leaves it under the role `app_system`.
  */
 export async function readBooks(client: pg.ClientBase, options: { billed: boolean }): Promise<BookReading> {
   await client.query('set local role app_system');
@@ -49,7 +49,7 @@ export async function readBooks(client: pg.ClientBase, options: { billed: boolea
   const states = await client.query<{ id: string; folded_xid: string }>(
     'select o.id, coalesce(s.folded_xid, 0)::text as folded_xid from organizations o left join rollup_state s on s.org_id = o.id order by o.id',
   );
-  // A backup may be taken before an upgrade brings the later ones.
+  // The schema may precede the migrations that create the later tables, when a backup is taken before an upgrade.
   const tables = await client.query<{ name: string }>(
     `select name from unnest('{usage_rollups,adjustment_rollups}'::text[]) name where to_regclass(name) is not null`,
   );
@@ -73,10 +73,10 @@ async function readBilled(client: pg.ClientBase, orgId: string): Promise<string>
 }
 
 /**
- * What calls and cost add up to from the events themselves, without any total, by organization; of those that were
- * removed for their age it is kept what they added up to (docs/decisions/0039). With a snapshot only what that one
- * saw: a row of the log is in it when the transaction that wrote it is, and a row that changed later is in the log in
- * its former state (docs/decisions/0006, 0038). The caller has opened a transaction.
+ * Sums calls and cost by organization from the events alone, without totals; events that were removed for their age are
+ * included by their stored sums (docs/decisions/0039). With a snapshot, only transactions that it includes count: a row
+ * of the log counts if its transaction is included, and the log keeps the former state of rows that changed later
+ * (docs/decisions/0006, 0038). The caller has opened a transaction.
  */
 export async function recountBooks(
   client: pg.ClientBase,
@@ -109,7 +109,7 @@ export async function recountBooks(
   );
 }
 
-/** Opens a transaction of one snapshot that changes nothing, runs `work` in it, and ends it. */
+/** Runs `work` in a read-only transaction with one snapshot. */
 export async function inOneSnapshot<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
   await client.query('begin isolation level repeatable read read only');
   try {
@@ -135,23 +135,23 @@ export function sumBooks(organizations: readonly BookTotals[]): {
   };
 }
 
-/** The decimal text that each amount has once, whatever zeros Postgres writes. */
+/** An amount's canonical decimal text, without the trailing zeros that Postgres may write. */
 function plainDecimal(text: string | undefined): string {
   const pico = picoFromDecimal(text ?? '');
   if (pico === undefined) throw new RangeError(`not an amount: ${text}`);
   return decimalFromPico(pico);
 }
 
-/** Readings that are kept besides the first: those of the last moments, one of which will be the right one. */
+/** Readings that are kept besides the first: the latest ones, since the right one precedes the backup's end closely. */
 const READINGS_MAX = 200;
 const PAUSE_MS = 250;
-/** A reading that takes long is repeated less often: the service comes first. */
+/** The pause after a reading is a multiple of its duration, so that the service keeps its speed. */
 const PAUSE_SHARE = 20;
 
 /**
- * Reads the books again and again while a backup runs. When a backup ends is known only afterwards, and what was
- * committed before that is in it: the last reading whose place in the log lies before the end is one that the backup
- * holds to the last call.
+ * Reads the totals repeatedly while a backup runs. The backup's end is known only afterwards, and the backup contains
+ * everything that was committed before it. The last reading whose log position precedes the end therefore matches the
+ * backup's content.
  */
 export class BookSampler {
   readonly #client: pg.Client;
@@ -165,7 +165,7 @@ export class BookSampler {
     this.#options = options;
   }
 
-  /** Has its first reading when it resolves. */
+  /** Resolves after the first reading. */
   static async start(url: string, options: { billed: boolean }): Promise<BookSampler> {
     const client = new pg.Client({ connectionString: url, application_name: 'trueup-backup' });
     client.on('error', () => undefined);
@@ -178,7 +178,7 @@ export class BookSampler {
       throw error;
     }
     sampler.#loop = sampler.#repeat();
-    // The failure is reported by stop.
+    // `stop` reports the failure.
     sampler.#loop.catch(() => undefined);
     return sampler;
   }
@@ -194,7 +194,7 @@ export class BookSampler {
     let tookMs = 0;
     for (;;) {
       const pauseMs = Math.max(PAUSE_MS, tookMs * PAUSE_SHARE);
-      // Ends early where the backup does.
+      // The pause ends early when the backup ends.
       await sleep(pauseMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
       if (this.#stopping.signal.aborted) return;
       const began = performance.now();
@@ -204,8 +204,8 @@ export class BookSampler {
   }
 
   /**
-   * Ends the readings. `books` is the last before `stop`; `billedSettled`: the bills are the same now, so they were
-   * the same at the stop.
+   * Ends the readings. `books` is the last reading before `stop`; `billedSettled`: the bills have not changed since
+   * then, so `books` has the bills of the stop.
    */
   async finish(stop: Lsn): Promise<{ books: BookReading; billedSettled: boolean }> {
     this.#stopping.abort();
@@ -224,18 +224,18 @@ export class BookSampler {
   }
 }
 
-/** What the books of a restored database say, held against those of its backup. */
+/** Totals of a restored database, compared with those of its backup. */
 export interface RestoredBooks {
-  /** As the service will show them. */
+  /** The totals as the service will show them. */
   now: BookTotals[];
-  /** Differences as sentences; none when everything agrees. */
+  /** Differences as sentences; empty when everything agrees. */
   differences: string[];
 }
 
 /**
- * Reads the books of a restored database. The backup's own reading was taken a moment before its end, so the database
- * may hold more; what belongs to that moment is added up again from the events and must be the same to the last digit.
- * So must the totals and the events of now, and what was billed where no bill was stored meanwhile.
+ * Reads the totals of a restored database. The backup's reading was taken shortly before its end, so the database may
+ * contain more. The totals of that moment are summed again from the events and must be equal to the last digit. The
+ * present totals must equal the present events, and billed sums must be equal if no bill was stored meanwhile.
  */
 export async function readRestoredBooks(
   url: string,

@@ -8,7 +8,7 @@ export interface CatalogueColumn {
 export interface CatalogueTable {
   name: string;
   columns: CatalogueColumn[];
-  /** A tenant's table, or one about tenants: row-level security is on. */
+  /** Row-level security is on: a table of tenants' data, or about tenants. */
   isProtected: boolean;
   isPartitioned: boolean;
 }
@@ -20,18 +20,18 @@ export interface CataloguePartition {
   bound: string;
 }
 
-/** What the public schema consists of, as far as data is concerned. */
+/** The public schema, as far as it concerns data. */
 export interface Catalogue {
-  /** Each after the tables that it refers to. */
+  /** Each table after the tables that it references. */
   tables: CatalogueTable[];
   partitions: CataloguePartition[];
   sequences: string[];
 }
 
-/** Says which migrations there are; not data. */
+/** Lists the applied migrations; it is not data. */
 const MIGRATIONS_TABLE = 'schema_migrations';
 
-/** Types and, by our own rule of naming, columns that hold what only this cluster understands. */
+/** Types, and by our naming rule columns, whose values only this cluster understands. */
 const TRANSACTION_TYPES = /^(xid|xid8|pg_snapshot|txid_snapshot|tid|pg_lsn)(\[\])?$/;
 const TRANSACTION_NAME = /_xid$/;
 
@@ -58,9 +58,9 @@ where p.relnamespace = 'public'::regnamespace and c.relispartition order by p.re
 const SEQUENCES = `select sequencename as name from pg_sequences where schemaname = 'public' order by 1`;
 
 /**
- * Reads the schema out of Postgres's own catalogue, so that a table or column of tomorrow is in it by itself. The
- * session runs in UTC. Throws where a column holds transactions that no rule renumbers, or where tables
- * refer to each other in a circle.
+ * Reads the schema from Postgres's catalogue, so that future tables and columns are included without changes here. The
+ * session runs in UTC. Throws for a column of transaction numbers without a renumbering rule, and for tables that
+ * reference each other in a circle.
  */
 export async function readCatalogue(client: pg.ClientBase): Promise<Catalogue> {
   const tables = await client.query<{
@@ -86,7 +86,7 @@ export async function readCatalogue(client: pg.ClientBase): Promise<Catalogue> {
   };
 }
 
-/** @throws Error for a column of transactions that RENUMBERINGS lacks. */
+/** @throws Error for a column of transaction numbers that RENUMBERINGS lacks. */
 function refuseUnknownTransactions(tables: readonly CatalogueTable[]): void {
   for (const { name, columns } of tables)
     for (const column of columns)
@@ -94,12 +94,12 @@ function refuseUnknownTransactions(tables: readonly CatalogueTable[]): void {
         throw new Error(`${name}.${column.name} contains transaction numbers, and no rule renumbers them`);
 }
 
-/** Whether a column holds numbers of transactions, which mean nothing in another cluster (docs/decisions/0038). */
+/** Whether a column holds transaction numbers, which have no meaning in another cluster (docs/decisions/0038). */
 export function isTransactionColumn(column: CatalogueColumn): boolean {
   return TRANSACTION_NAME.test(column.name) || TRANSACTION_TYPES.test(column.type);
 }
 
-/** Each table after those that it refers to; by name where that leaves a choice. */
+/** Each table after those that it references; otherwise by name. */
 function inOrder(
   tables: readonly CatalogueTable[],
   references: readonly { from: string; to: string }[],
@@ -118,8 +118,7 @@ function inOrder(
 }
 
 /**
- * Names of the migrations that a database has, in their order, and its server's version. Undefined when no service has
- * prepared it.
+ * Names of a database's migrations in order, and its server's version. undefined: no service has prepared the database.
  */
 export async function describeDatabase(
   url: string,
@@ -139,30 +138,30 @@ export async function describeDatabase(
 }
 
 /**
- * Numbers of transactions belong to a cluster: another one counts from the beginning, and a number from here may be
- * one that it has yet to assign. What they decide, though, is little: whether a row of the log is in the totals yet,
- * which closings of its organization saw it, whether a span was swept. An export therefore numbers again, from the
- * smallest number there is: small enough for every cluster, and each of these questions has the answer that it had
+ * Transaction numbers belong to a cluster. Another cluster counts from the beginning and may not have assigned an
+ * exported number yet. The service uses them for three questions: whether a row of the log is in the totals yet, which
+ * closings of its organization saw it, and whether a span was swept. An export therefore renumbers from the smallest
+ * possible number, so that every cluster has passed the numbers and each question keeps its answer
  * (docs/decisions/0038).
  */
 
-/** The first number that a transaction of a cluster can have. */
+/** The first transaction number of a cluster. */
 const FIRST = 3;
 
-/** Organizations that closed months, with how many closings there are. */
+/** Organizations with closed months, and the number of their closings. */
 const CLOSINGS = 'select org_id, count(*)::int as closings from period_closings group by org_id';
 
 const RUNNING = '(select count(*) from pg_snapshot_xip(snapshot))';
 
 /**
- * Closings of an organization in their order, which the snapshots have among themselves: a later one sees all that an
- * earlier one saw. Months that were closed together have one snapshot; then any order will do.
+ * Closings of an organization in the order of their snapshots: a later one sees everything that an earlier one saw.
+ * Months that were closed together share a snapshot and have any order.
  */
 const ORDERED_CLOSINGS = `
 select org_id, month, (row_number() over (partition by org_id order by
   pg_snapshot_xmax(snapshot), pg_snapshot_xmin(snapshot), ${RUNNING} desc, month))::int as place from period_closings`;
 
-/** How many closings of its organization did not see the transaction `column` of row t: 0 to all. */
+/** The number of closings of the organization that did not see the transaction `column` of row t: 0 to all. */
 const unseenBy = (column: string) => `
 case when c.closings is null then 0 else (
   select count(*) from period_closings p where p.org_id = t.org_id
@@ -175,23 +174,23 @@ case when t.${column} is null then null else
 
 const OF_LOG = `left join (${CLOSINGS}) c on c.org_id = t.org_id left join rollup_state r on r.org_id = t.org_id`;
 
-/** The number behind all folded rows of an organization. */
+/** The number after all folded rows of an organization. */
 const FOLDED = `${FIRST} + coalesce(c.closings, 0) + 1`;
 
 /**
- * Organizations whose projects' totals are as far as the others: the rows of the log in between could not be
+ * Organizations whose project totals are folded as far as the others; rows of the log between the two could not be
  * distinguished.
  */
 const PROJECTS_ARE_FOLDED = 'join rollup_state r on r.org_id = t.org_id and r.projects_xid = r.folded_xid';
 
 interface Renumbering {
-  /** What else the expressions read, besides the table itself as t. */
+  /** Joins that the expressions need, besides the table itself as t. */
   joins: string;
-  /** The new number, by column. */
+  /** SQL expression of the new number, by column. */
   columns: Readonly<Record<string, string>>;
 }
 
-/** Every column that holds a transaction's number, and what it becomes. A test holds this against the catalogue. */
+/** Every column of transaction numbers with its renumbering. A test compares it with the catalogue. */
 export const RENUMBERINGS: Readonly<Record<string, Renumbering>> = {
   events: { joins: OF_LOG, columns: { ingest_xid: inLog('ingest_xid'), revised_xid: inLog('revised_xid') } },
   event_adjustments: { joins: OF_LOG, columns: { ingest_xid: inLog('ingest_xid') } },
@@ -199,7 +198,7 @@ export const RENUMBERINGS: Readonly<Record<string, Renumbering>> = {
     joins: `left join (${CLOSINGS}) c on c.org_id = t.org_id`,
     columns: {
       folded_xid: FOLDED,
-      // Where the totals of projects are behind they stay here, and are folded again from the first row there.
+      // Where project totals are behind they are not exported; the import folds them again from the first row.
       projects_xid: `case when t.projects_xid = t.folded_xid then ${FOLDED} else 0 end`,
     },
   },
@@ -214,7 +213,8 @@ export const RENUMBERINGS: Readonly<Record<string, Renumbering>> = {
   sweep_state: { joins: '', columns: { swept_xid: `${FIRST + 1}` } },
   period_closings: {
     joins: `join (${CLOSINGS}) c on c.org_id = t.org_id join (${ORDERED_CLOSINGS}) o on o.org_id = t.org_id and o.month = t.month`,
-    // Sees what fewer than `place` closings did not see: of the folded rows those below, then a gap, of the others likewise.
+    // Sees the transactions that fewer than `place` closings did not see: of the folded rows those below the number,
+    // then a gap, and the same for the others.
     columns: {
       snapshot: `(select format('%s:%s:%s', ${FIRST} + o.place, ${FIRST} + c.closings + 1 + o.place, string_agg(n::text, ',' order by n))
         from generate_series(${FIRST} + o.place, ${FIRST} + c.closings) n)::pg_snapshot`,
@@ -222,6 +222,6 @@ export const RENUMBERINGS: Readonly<Record<string, Renumbering>> = {
   },
 };
 
-/** SQL of the smallest number that no exported row has: the other cluster must have come so far. */
+/** SQL of a number that exceeds every exported one; the importing cluster must have passed it. */
 export const RENUMBERED_BELOW = `
 select (${FIRST} + 2 * (1 + coalesce(max(closings), 0)))::text as below from (${CLOSINGS}) c`;

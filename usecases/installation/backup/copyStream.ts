@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import type pg from 'pg';
 
-/** What the driver hands to a query of one's own; its types omit it. */
+/** The driver's interface for custom queries; its types omit it. */
 interface Wire {
   stream: Writable & { pause(): void; resume(): void };
   query(sql: string): void;
@@ -15,14 +15,14 @@ type Row = (string | null)[];
 const WAITING_BYTES_MAX = 4 * 1_048_576;
 
 /**
- * A statement that answers by a copy (COPY … TO STDOUT, BASE_BACKUP): its messages in their order, as many at once as
- * have come, as slowly as they are read. Result sets before and after the copy are kept. Iterating ends when the server
- * is ready for the next statement.
+ * A statement that answers by a copy (COPY … TO STDOUT, BASE_BACKUP). Iterating returns its messages in order, in
+ * batches as they arrive, and slows the server to the reader's speed. Result sets before and after the copy are kept.
+ * Iteration ends when the server is ready for the next statement.
  */
 export class CopyOut implements AsyncIterable<Buffer[]> {
   /** Rows of each result set, as texts. */
   readonly results: Row[][] = [];
-  /** The tags of the statements that are complete, e.g. `COPY 12`. */
+  /** Command tags of the completed statements, e.g. `COPY 12`. */
   readonly tags: string[] = [];
   readonly #sql: string;
   #waiting: Buffer[] = [];
@@ -71,7 +71,7 @@ export class CopyOut implements AsyncIterable<Buffer[]> {
   }
 
   handleCopyData(message: { chunk: Buffer }): void {
-    // The driver writes over its buffer with what comes next.
+    // The driver reuses its buffer for the next message.
     this.#waiting.push(Buffer.from(message.chunk));
     this.#waitingBytes += message.chunk.length;
     if (this.#waitingBytes > WAITING_BYTES_MAX) this.#wire?.stream.pause();
@@ -89,7 +89,7 @@ export class CopyOut implements AsyncIterable<Buffer[]> {
   }
 }
 
-/** Resolves when the stream takes more, or never will. */
+/** Resolves when the stream accepts more data, or never will. */
 function drained(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     const settle = () => {
@@ -100,7 +100,7 @@ function drained(stream: Writable): Promise<void> {
   });
 }
 
-/** A `COPY … FROM STDIN` under way. */
+/** A `COPY … FROM STDIN` in progress. */
 export class CopyIn {
   readonly #opened: Promise<Wire>;
   readonly #ended: Promise<number>;
@@ -118,13 +118,13 @@ export class CopyIn {
     this.#ended = new Promise((resolve, reject) => {
       this.#end = { resolve, reject };
     });
-    // The next write or the end reports a failure; until then it is not to end the process.
+    // The next write or the end reports a failure; until then it must not crash the process.
     this.#opened.catch(() => undefined);
     this.#ended.catch(() => undefined);
     client.query(this as unknown as pg.Submittable);
   }
 
-  /** Sends a piece, as fast as the server takes it. */
+  /** Sends bytes at the server's speed. */
   async write(piece: Buffer): Promise<void> {
     const wire = await this.#opened;
     if (this.#failure) throw this.#failure;
@@ -132,7 +132,7 @@ export class CopyIn {
     if (wire.stream.writableNeedDrain) await drained(wire.stream);
   }
 
-  /** That was all: the number of rows that were stored. */
+  /** Ends the copy; returns the number of stored rows. */
   async end(): Promise<number> {
     (await this.#opened).endCopyFrom();
     return this.#ended;

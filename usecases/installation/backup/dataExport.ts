@@ -12,11 +12,11 @@ import {
 } from './catalogue.js';
 import { CopyOut } from './copyStream.js';
 
-/** What an import has to know before the first row. */
+/** Facts that an import needs before the first row. */
 export interface ExportSchema {
   tables: { name: string; columns: string[] }[];
   partitions: CataloguePartition[];
-  /** The export's rows have transactions below this one (decimal text); the cluster they go to must have passed it. */
+  /** All exported transaction numbers are below this one (decimal text); the importing cluster must have passed it. */
   transactions_below: string;
 }
 
@@ -24,17 +24,17 @@ export interface ExportedTable {
   name: string;
   rows: number;
   bytes: number;
-  /** Of all its parts, one after the other. */
+  /** Hash over all parts in order. */
   sha256: string;
 }
 
 export interface ExportedSequence {
   name: string;
-  /** Decimal text; null where it was never used. */
+  /** Decimal text; null: it was never used. */
   last_value: string | null;
 }
 
-/** Where an export goes, in this order: the schema, the parts of each table, what came of it. */
+/** Receives an export in this order: the schema, the parts of each table, the result. */
 export interface ExportSink {
   begin(schema: ExportSchema): Promise<void>;
   part(table: string, ordinal: number, bytes: Buffer): Promise<void>;
@@ -46,28 +46,29 @@ export interface ExportOutcome {
   books: BookReading;
 }
 
-/** A part holds whole rows and, but for a single larger row, not more than this. */
+/** A part contains complete rows and at most this many bytes, except for a single larger row. */
 const PART_BYTES = 4 * 1_048_576;
 
-/** Texts that every major version reads the same, with all digits. */
+/** Settings for texts that every major version reads identically, with all digits. */
 const SESSION =
   '-c timezone=UTC -c datestyle=ISO,YMD -c intervalstyle=postgres -c extra_float_digits=1 -c client_encoding=UTF8';
 
-/** A session as export and import need it: values have one form, and nothing cuts it short. */
+/** A database session for export and import: values have one text form, and no timeout interrupts it. */
 export function openCopySession(url: string): pg.Client {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'trueup-data',
     options: `${SESSION} -c statement_timeout=0 -c idle_in_transaction_session_timeout=0`,
   });
-  // A connection that breaks is reported by the statement that waits for it.
+  // A broken connection is reported by the statement that waits for it.
   client.on('error', () => undefined);
   return client;
 }
 
 /**
- * Writes every table of the public schema as one snapshot sees it, in Postgres's own text format. Runs as the tables'
- * owner; tenants' tables are read under `app_system`, which row-level security lets see all. The service may run.
+ * Writes every table of the public schema from one snapshot, in Postgres's text format. Runs as the tables' owner;
+ * tenants' tables are read under `app_system`, which row-level security permits to read everything. The service may run
+ * meanwhile.
  */
 export async function exportData(url: string, sink: ExportSink): Promise<ExportOutcome> {
   const client = openCopySession(url);
@@ -125,7 +126,7 @@ async function exportTable(
     ordinal += 1;
     await sink.part(table.name, ordinal, part);
   };
-  // Postgres sends one row a message.
+  // Postgres sends one row per message.
   for await (const messages of copy) {
     for (const row of messages) {
       if (pendingBytes + row.length > PART_BYTES) await flush();

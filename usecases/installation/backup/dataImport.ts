@@ -11,30 +11,32 @@ import {
   openCopySession,
 } from './dataExport.js';
 
-/** Why an import was refused; the message says what to do. Nothing was stored. */
+/** An import was refused; the message states the remedy. Nothing was stored. */
 export class ImportRefused extends Error {}
 
-/** What an export says of itself at its end. */
+/** The totals and checksums at the end of an export. */
 export interface ExportClaims {
   tables: readonly ExportedTable[];
   sequences: readonly ExportedSequence[];
   books: BookReading;
 }
 
-/** An import under way, in one transaction: nothing is visible before `finish`. */
+/** An import in progress, in one transaction: nothing is visible before `finish`. */
 export interface DataImport {
-  /** A part of a table; parts come in their order, tables in that of the export. */
+  /** Stores a part of a table; parts arrive in order, tables in the order of the export. */
   part(table: string, bytes: AsyncIterable<Buffer>): Promise<void>;
-  /** Compares everything with what the export says and commits. The books only where the schema is this version's. */
+  /**
+   * Compares all rows with the export's claims and commits. Totals are compared only when the schema is this version's.
+   */
   finish(claims: ExportClaims, hasOurSchema: boolean): Promise<void>;
-  /** Ends it, finished or not. */
+  /** Ends the import, finished or not. */
   close(): Promise<void>;
 }
 
 /**
  * Opens an import into a migrated database without organizations. Runs as the owner of the tables: row-level security
- * is lifted from the owner within the transaction and is back before it commits; every other constraint holds.
- * @throws ImportRefused when the database is not empty or its tables are others.
+ * is lifted for the owner within the transaction and restored before the commit; every other constraint holds.
+ * @throws ImportRefused when the database is not empty or its tables differ.
  */
 export async function openImport(url: string, schema: ExportSchema): Promise<DataImport> {
   const client = openCopySession(url);
@@ -73,7 +75,10 @@ function compareSchema(catalogue: Catalogue, schema: ExportSchema): void {
   );
 }
 
-/** Reads as the owner cannot, whom row-level security shows nothing. */
+/**
+ * Throws ImportRefused when a table has rows. Reads under another role, because row-level security hides the rows from
+ * the owner.
+ */
 async function refuseData(client: pg.Client, { tables }: Catalogue): Promise<void> {
   await client.query('set local role app_system');
   for (const { name, isProtected } of tables) {
@@ -87,7 +92,10 @@ async function refuseData(client: pg.Client, { tables }: Catalogue): Promise<voi
   await client.query('set local role none');
 }
 
-/** Rows that bring transactions of the future along would be folded twice. */
+/**
+ * Throws ImportRefused when the cluster has not passed the exported transaction numbers: rows with future numbers would
+ * be folded twice.
+ */
 async function refuseYoungCluster(client: pg.Client, schema: ExportSchema): Promise<void> {
   const { rows } = await client.query<{ is_past: boolean }>(
     'select pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= $1::bigint as is_past',
@@ -106,7 +114,7 @@ function forceSecurity({ tables }: Catalogue, force: 'force' | 'no force'): stri
     .join('; ');
 }
 
-/** What a migration or a start puts in by itself (prices, how far sweeping has come) comes with the export. */
+/** Empties the rows that migrations or a start insert (prices, sweep positions), because the export contains them. */
 async function emptySeeds(client: pg.Client, { tables }: Catalogue): Promise<void> {
   for (const { name } of tables.filter((table) => !table.isProtected).toReversed())
     await client.query(`delete from "${name}"`);
@@ -192,8 +200,8 @@ class OpenImport implements DataImport {
 }
 
 /**
- * Compares the books of an imported database, from its totals and from its rows, with those of the export, and returns
- * them. For an import under an older schema, when the migrations since have been applied.
+ * Compares the totals of an imported database, from its totals tables and from its rows, with the export's, and returns
+ * them. For an import under an older schema: call it after the migrations.
  * @throws ImportRefused when they differ.
  */
 export async function checkImportedBooks(url: string, claimed: BookReading): Promise<BookTotals[]> {
