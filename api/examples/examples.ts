@@ -175,6 +175,36 @@ const BILL_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getAudit: { query: { provider: 'openai' } },
 };
 
+const INVOICE_ID = idFrom('inv', 'listInvoices', '/invoices/0/id', { provider: 'openai' });
+const UPLOADED_ID = idFrom('inv', 'uploadInvoice', '/invoice_id');
+/** An invoice that waits for a person: one of a provider, so that two examples do not change the same one. */
+const invoiceForReview = (provider: string) =>
+  idFrom('inv', 'listInvoices', '/invoices/0/id', { status: 'needs_review', provider });
+
+/** Invoices, their lines and runs, and the credit that was bought by them. */
+const INVOICE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+  uploadInvoice: { body: { provider: 'cohere', account: 'demo-labs', file: '%PDF-1.7 …' } },
+  listInvoices: { query: { provider: 'openai', limit: '1' } },
+  getInvoice: { params: { id: INVOICE_ID } },
+  getInvoiceFile: { params: { id: INVOICE_ID } },
+  getInvoicePage: { params: { id: INVOICE_ID, page: '1' } },
+  correctInvoiceLine: {
+    params: { id: invoiceForReview('anthropic'), line: '1' },
+    body: { description: 'Claude Sonnet usage, input tokens' },
+  },
+  confirmInvoice: {
+    params: { id: invoiceForReview('openai') },
+    body: { note: 'The tax on the invoice is 120.00 too high.' },
+  },
+  retryInvoice: { params: { id: UPLOADED_ID }, body: { engines: ['text', 'tesseract'] } },
+  listInvoiceRuns: { params: { id: INVOICE_ID }, query: { limit: '1' } },
+  getInvoiceRun: {
+    params: { id: INVOICE_ID, run_id: idFrom('run', 'listInvoiceRuns', '/runs/0/id') },
+  },
+  deleteInvoice: { params: { id: UPLOADED_ID } },
+  getPrepaidLedger: {},
+};
+
 const attribute = (key: string, value: string | number) => ({
   key,
   value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value },
@@ -402,6 +432,7 @@ const ORGANIZATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
 export const EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ...CALL_EXAMPLES,
   ...BILL_EXAMPLES,
+  ...INVOICE_EXAMPLES,
   ...CLAIM_EXAMPLES,
   ...ORGANIZATION_EXAMPLES,
 };

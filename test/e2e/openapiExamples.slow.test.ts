@@ -43,6 +43,7 @@ const LAST = [
   ...['confirmReviewItem', 'createClaim', 'confirmReviewItem', 'createClaim', 'mergeClaims', 'discardClaim'],
   ...['listDisputes', 'resolveDispute', 'resolveDisputeByPatch', 'confirmReviewItem', 'resolveDisputeByPut'],
   ...['rotateKey', 'revokeKey', 'archiveWorkspace', 'removeEnforcementRule', 'deleteWebhookEndpoint'],
+  ...['correctInvoiceLine', 'confirmInvoice', 'retryInvoice', 'deleteInvoice'],
   ...['endContractRate', 'endPriceOverride', 'deleteBillingConnection', 'closePeriod'],
 ];
 
