@@ -46,6 +46,7 @@ import { gapRunEndpoints, reconciliationEndpoints } from './reconciliation/gapRu
 import { matchEndpoints } from './reconciliation/matches/endpoints.js';
 import { statementEndpoints } from './reconciliation/statement/endpoints.js';
 import { weightEndpoints } from './reconciliation/weights/endpoints.js';
+import { chargebackEndpoints } from './reports/chargeback/endpoints.js';
 import { dashboardEndpoints, usageEndpoints } from './usage/usage/endpoints.js';
 import { webhookDeliveryEndpoints } from './webhooks/deliveries/endpoints.js';
 import { webhookEndpoints } from './webhooks/endpoints/endpoints.js';
@@ -58,6 +59,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...usageEndpoints,
   ...organizationEndpoints,
   ...dashboardEndpoints,
+  ...chargebackEndpoints,
   ...policyEndpoints,
   ...pricingEndpoints,
   ...repricingEndpoints,

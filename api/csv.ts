@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { csvText } from '../domain/csv.js';
 import { decimalFromPico, decimalFromScaled, divideHalfEven, type Pico } from '../domain/money.js';
@@ -48,11 +49,30 @@ export function writeCsv(header: readonly string[], rows: readonly (readonly Csv
 }
 
 /** A CSV answer with a file name for browsers. */
-export function csvAnswer(filename: string, text: string) {
+export function csvAnswer(filename: string, data: string | Readable) {
   return {
     status: 200,
     headers: { 'Content-Disposition': `attachment; filename="${filename}"` },
-    content: { type: 'text/csv; charset=utf-8; header=present', data: text },
+    content: { type: 'text/csv; charset=utf-8; header=present', data },
+  };
+}
+
+/** The columns of a list as CSV, in their order. */
+export type CsvColumns<T> = readonly (readonly [name: string, cell: (row: T) => CsvCell])[];
+
+/** What an endpoint with `csv` answers besides its body: the same rows, written only where they are asked for. */
+export interface CsvTable {
+  /** A name that is safe in a header: letters, digits, dots and hyphens. */
+  filename: string;
+  header: string;
+  rows(): string;
+}
+
+export function csvTable<T>(name: string, columns: CsvColumns<T>, rows: readonly T[]): CsvTable {
+  return {
+    filename: `${name.replace(/[^A-Za-z0-9._-]/g, '-')}.csv`,
+    header: writeCsvRow(columns.map(([column]) => column)),
+    rows: () => rows.map((row) => writeCsvRow(columns.map(([, cell]) => cell(row)))).join(''),
   };
 }
 

@@ -6,6 +6,7 @@ import type { ErrorCode } from '../domain/errors.js';
 import type { RunKind } from '../domain/runs/runKinds.js';
 import type { Settle as SettleAnswer } from '../usecases/access/answerOnce.js';
 import type { OpenRunLimit } from '../usecases/runs/openRun.js';
+import { type CsvTable, formatParameter } from './csv.js';
 import type { ApiDeps } from './deps.js';
 import type { IncomingBody } from './pipeline/body.js';
 import type { Deprecation } from './pipeline/deprecation.js';
@@ -125,6 +126,8 @@ export interface EndpointResponse {
   body?: unknown;
   /** Bytes or a stream instead of JSON, with its content type. */
   content?: { type: string; data: Readable | Buffer | string };
+  /** The rows of the body, of an endpoint with `csv`. */
+  table?: CsvTable;
 }
 
 /** One documented answer. */
@@ -160,6 +163,8 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   body?: B;
   /** A request without a body is as one with `{}`. */
   isBodyOptional?: true;
+  /** Takes `format=csv` too, and then answers the `table` of its answer: all of the list, or the page that is asked for. */
+  csv?: true;
   /** Of a POST or PATCH; `transaction` where nothing is said. */
   idempotency?: IdempotencyMode;
   /** Media types of a body that the handler reads itself, for the documents. */
@@ -187,7 +192,18 @@ export function defineEndpoint<
   P extends z.ZodType = z.ZodType<unknown>,
   B extends z.ZodType = z.ZodType<unknown>,
 >(definition: EndpointDefinition<Q, P, B>): Endpoint {
-  return definition;
+  return definition.csv ? withCsv(definition) : definition;
+}
+
+function withCsv<D extends Endpoint>(definition: D): D {
+  const query = definition.query === undefined ? z.object({}) : (definition.query as z.ZodObject);
+  const answer = definition.responses[200] as ResponseDoc;
+  const otherTypes = { ...answer.otherTypes, 'text/csv': 'text' as const };
+  return {
+    ...definition,
+    query: query.extend({ format: formatParameter }),
+    responses: { ...definition.responses, 200: { ...answer, otherTypes } },
+  };
 }
 
 type GroupedDefinition<Q extends z.ZodType, P extends z.ZodType, B extends z.ZodType> = Omit<

@@ -295,6 +295,7 @@ const CALL_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getUsageSummary: { query: { group_by: 'team' } },
   listUsageRecords: { query: { provider: 'openai', limit: '1' } },
   getDashboardBreakdown: { params: { dimension: 'team' }, query: { provider: 'openai' } },
+  getChargeback: { query: { dimension: 'team_id', period: '30d' } },
   listPolicies: {},
   putPolicy: {
     params: { policy_type: 'approval_required_threshold_cents' },

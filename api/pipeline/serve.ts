@@ -7,6 +7,7 @@ import { type Caller, type Endpoint, type EndpointResponse, jsonBodyOf, type Set
 import { readQuery, validate } from '../query.js';
 import { type Authenticator, assertAllowed } from './auth.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
+import { csvListAnswer, firstPageQuery } from './csvList.js';
 import { deprecationHeaders } from './deprecation.js';
 import { answerRequest, type RequestTexts } from './idempotency.js';
 import { requestContext } from './requestContext.js';
@@ -36,6 +37,8 @@ export async function serve(
   const judge = judgeAgain(ctx, endpoint, authenticator);
   const hold = (bytes: number) => deps.limits.holdBody(ctx, bytes);
   const words = await readRequest(ctx, endpoint, new IncomingBody(ctx.req, { whenRead: judge, hold }));
+  const csv = csvQueryOf(endpoint, words);
+  if (csv) words.valid.query = csv.query;
   const afterCommit: (() => unknown)[] = [];
   const requestId = String(ctx.state.requestId);
   const begun = caller ? await deps.limits.begin(ctx, caller, endpoint) : undefined;
@@ -71,7 +74,7 @@ export async function serve(
         deps,
       )
     : run(undefined, refuseToSettle);
-  const response = await answered.catch((error: unknown) => {
+  let response = await answered.catch((error: unknown) => {
     begun?.finish();
     throw error;
   });
@@ -84,6 +87,13 @@ export async function serve(
       // the notice.
       deps.logger.warn({ err: error }, 'what follows a stored change failed');
     }
+  }
+  if (csv && response.table) {
+    const readPage = (position: object) => {
+      words.valid.query = { ...csv.query, ...position };
+      return run(caller && handleOf(caller, deps), refuseToSettle);
+    };
+    response = csvListAnswer(response, csv.isWhole ? readPage : undefined);
   }
   send(ctx, endpoint, response, deps);
 }
@@ -114,6 +124,12 @@ function judgeAgain(
     assertAllowed(caller, access);
     judgedMs = performance.now();
   };
+}
+
+/** How the list is read whose answer is to be CSV; undefined where it is JSON. */
+function csvQueryOf(endpoint: Endpoint, { valid, words }: ReadRequest) {
+  const query = valid.query as { format?: string };
+  return endpoint.csv && query.format === 'csv' ? firstPageQuery(query, words.query) : undefined;
 }
 
 interface ReadRequest {

@@ -40,6 +40,7 @@ import { unpricedCounts } from './0041_unpriced_counts.js';
 import { runEffects } from './0042_run_effects.js';
 import { invoices } from './0043_invoices.js';
 import { invoiceFindings } from './0044_invoice_findings.js';
+import { chargebackSetting } from './0045_chargeback_setting.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -89,4 +90,5 @@ export const MIGRATIONS: readonly Migration[] = [
   runEffects,
   invoices,
   invoiceFindings,
+  chargebackSetting,
 ];

@@ -1,4 +1,5 @@
 import type { AuditDetails } from '../access/auditLog.js';
+import { ALLOCATIONS, type Allocation } from '../usage/chargeback.js';
 
 /** What an organization decides for itself. Stored as one JSON object; a field that is absent stands at its default. */
 
@@ -18,6 +19,8 @@ export interface OrganizationSettings {
   timeZone: string;
   /** Scopes that count, where a service is instrumented twice. Services that are not named count whole. */
   countedScopes: readonly CountedScope[];
+  /** How chargeback shares out spend that belongs to no bucket. */
+  chargebackAllocation: Allocation;
 }
 
 export const DEFAULT_SETTINGS: OrganizationSettings = {
@@ -25,6 +28,7 @@ export const DEFAULT_SETTINGS: OrganizationSettings = {
   holidays: [],
   timeZone: 'UTC',
   countedScopes: [],
+  chargebackAllocation: 'none',
 };
 
 /** Ten years of days. */
@@ -37,6 +41,7 @@ export const SETTING_FIELDS = {
   holidays: 'holidays',
   timeZone: 'time_zone',
   countedScopes: 'counted_scopes',
+  chargebackAllocation: 'chargeback_allocation',
 } as const satisfies Record<keyof OrganizationSettings, string>;
 
 type FieldName = keyof typeof SETTING_FIELDS;
@@ -125,6 +130,7 @@ const IS_STORED: Record<FieldName, (value: unknown) => boolean> = {
   holidays: (value) => isList(value, (day) => isText(day) && DAY.test(day)),
   timeZone: isText,
   countedScopes: (value) => isList(value, isCountedScope),
+  chargebackAllocation: (value) => ALLOCATIONS.some((one) => one === value),
 };
 
 /** As the IANA database writes names: every part with a capital, so that each program that reads one finds it. */
@@ -145,7 +151,7 @@ export function isTimeZone(name: string): boolean {
 /** What a change of settings did, for the audit log: of values the old and the new one, of lists what came and went. */
 export function describeChange(before: OrganizationSettings, after: OrganizationSettings): AuditDetails {
   const details: { [name: string]: AuditDetails[string] } = { fields: changedFields(before, after) };
-  for (const name of ['dropPayloads', 'timeZone'] as const) {
+  for (const name of ['dropPayloads', 'timeZone', 'chargebackAllocation'] as const) {
     if (before[name] === after[name]) continue;
     details[`old_${SETTING_FIELDS[name]}`] = before[name];
     details[`new_${SETTING_FIELDS[name]}`] = after[name];

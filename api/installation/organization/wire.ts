@@ -11,6 +11,7 @@ import {
   type SettingsChange,
 } from '../../../domain/installation/settings.js';
 import { isoFromMicros, parseInstant } from '../../../domain/period.js';
+import { ALLOCATIONS } from '../../../domain/usage/chargeback.js';
 import { nameField } from '../../query.js';
 
 export const ORGANIZATION_PATH = '/api/v1/organization';
@@ -65,6 +66,10 @@ export const settingsBody = z
       .max(COUNTED_SCOPES_MAX, { error: `must have at most ${COUNTED_SCOPES_MAX} entries` })
       .nullable()
       .optional(),
+    chargeback_allocation: z
+      .enum(ALLOCATIONS, { error: `must be one of ${ALLOCATIONS.join(', ')}` })
+      .nullable()
+      .optional(),
   })
   .meta({
     id: 'SettingsChanges',
@@ -90,6 +95,10 @@ export const settingsSchema = z
       description:
         'A service that is named here counts by the scopes named for it alone, from the next event on; every other counts whole',
     }),
+    chargeback_allocation: z.enum(ALLOCATIONS).meta({
+      description:
+        'How chargeback shares out spend that belongs to no bucket: not at all, by what the buckets cost, or to each the same',
+    }),
   })
   .meta({ id: 'OrganizationSettings' });
 
@@ -103,6 +112,7 @@ export function changeOf(body: z.output<typeof settingsBody>): SettingsChange {
     holidays: body.holidays,
     timeZone: body.time_zone,
     countedScopes: body.counted_scopes,
+    chargebackAllocation: body.chargeback_allocation,
   };
 }
 
@@ -112,6 +122,7 @@ export function presentSettings(settings: OrganizationSettings): z.output<typeof
     holidays: [...settings.holidays],
     time_zone: settings.timeZone,
     counted_scopes: settings.countedScopes.map(({ service, scope }) => ({ service, scope })),
+    chargeback_allocation: settings.chargebackAllocation,
   };
 }
 

@@ -6,18 +6,15 @@ import { compare } from '../../../domain/compare.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
+import { OTHER_KEY, UNSET_KEY } from '../../../domain/usage/chargeback.js';
 import type { UsageBooks } from '../../../usecases/usage/usage.js';
 import { eventFiltersQuery } from '../../events/events/wire.js';
 import { pageParameters } from '../../paging.js';
 import { booleanParameter, filterParameter, instantParameter } from '../../query.js';
 import { asOfFields, asOfParameter, presentAsOf } from '../asOf.js';
 
-/** Label of the group of calls without a value of the dimension. */
-export const UNSET_KEY = '<unset>';
 /** Most groups of a breakdown; one more group sums the rest. */
 export const USAGE_GROUPS_MAX = 1_000;
-/** Label of the group that sums the unlisted groups. */
-export const OTHER_KEY = '<other>';
 
 export const GROUP_BY = ['model', 'session', 'project', 'user', 'provider', 'team', 'feature'] as const;
 const groupBy = z.enum(GROUP_BY, {

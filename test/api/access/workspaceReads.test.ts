@@ -151,6 +151,8 @@ const late = (who: string, calls: number) =>
   });
 
 const GROUPS = ['model', 'session', 'project', 'user', 'provider', 'team', 'feature'];
+/** Without `api_key_hash`, which depends on the key of the call. */
+const CHARGED_BY = ['provider', 'model', 'team_id', 'feature', 'project_id', 'user_id', 'api_key_id'];
 const DIMENSIONS = ['model', 'provider', 'team', 'feature', 'session', 'day'];
 const WIDE = `${aTime(100 * DAY_S).slice(0, 10)}`;
 const VIEWS = ['', `&as_of=${aTime(0).slice(0, 10)}`, `&as_of=2999-01-01`];
@@ -195,6 +197,13 @@ const QUESTIONS: Record<string, readonly string[]> = {
       VIEWS,
     ),
   ),
+  getChargeback: each(
+    '/api/v1/reports/chargeback',
+    product(
+      CHARGED_BY.map((dimension) => `dimension=${dimension}`),
+      ['&period=90d', '&format=csv&period=90d', '&period=7d&allocation=none'],
+    ),
+  ),
   listUsageRecords: each(
     '/api/v1/usage/records',
     product(
@@ -228,7 +237,7 @@ const QUESTIONS: Record<string, readonly string[]> = {
 /** What two organizations cannot have in common: ids of keys, and so of events; and the time. */
 function comparable(text: string): string {
   return text
-    .replace(/(evt|alr)_[0-9a-f]{32}/g, '$1')
+    .replace(/(evt|alr|org)_[0-9a-f]{32}/g, '$1')
     .replace(/key_[0-9A-Za-z]{10}/g, 'key')
     .replace(/("api_key_hash":)"[0-9a-f]{16}"/g, '$1"hash"')
     .replace(/("(?:ingested_at|created_at|from|to|as_of|since|until)":)"[^"]*"/g, '$1"time"')

@@ -4,7 +4,13 @@ import { anEvent, send } from '../support/requests.js';
 
 const ORGANIZATION = '/api/v1/organization';
 const SETTINGS = `${ORGANIZATION}/settings`;
-const DEFAULTS = { drop_payloads: false, holidays: [], time_zone: 'UTC', counted_scopes: [] };
+const DEFAULTS = {
+  drop_payloads: false,
+  holidays: [],
+  time_zone: 'UTC',
+  counted_scopes: [],
+  chargeback_allocation: 'none',
+};
 
 let api: TestApi;
 beforeAll(async () => {
@@ -100,7 +106,7 @@ describe('the settings', () => {
     });
     const scopes = [{ service: 'checkout', scope: 'sdk' }, { scope: 'openinference' }];
     expect(await change({ counted_scopes: scopes, holidays: ['2027-01-01'], drop_payloads: null })).toEqual({
-      drop_payloads: false,
+      ...DEFAULTS,
       holidays: ['2027-01-01'],
       time_zone: 'Europe/Berlin',
       counted_scopes: [
@@ -183,18 +189,21 @@ describe('the settings', () => {
       { holidays: ['2026-12-25'] },
       { time_zone: 'Asia/Tokyo' },
       { counted_scopes: [{ scope: 'sdk' }] },
+      { chargeback_allocation: 'even' },
     ];
     const answers = await Promise.all(changes.map((body) => patch(SETTINGS, body, one.adminKey)));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect((await api.get(SETTINGS, one.adminKey)).body).toEqual({
       drop_payloads: true,
       holidays: ['2026-12-25'],
       time_zone: 'Asia/Tokyo',
       counted_scopes: [{ service: null, scope: 'sdk' }],
+      chargeback_allocation: 'even',
     });
   });
 
   it.each([
+    [{ chargeback_allocation: 'all' }, 'chargeback_allocation'],
     [{ drop_payload: true }, 'drop_payload'],
     [{ drop_payloads: 'yes' }, 'drop_payloads'],
     [{ holidays: ['2026-02-30'] }, 'holidays.0'],

@@ -12,6 +12,8 @@ import {
   storedSettings,
 } from '../../../domain/installation/settings.js';
 
+const FIELDS = Object.keys(DEFAULT_SETTINGS) as (keyof OrganizationSettings)[];
+
 const settings: fc.Arbitrary<OrganizationSettings> = fc
   .record({
     dropPayloads: fc.boolean(),
@@ -20,6 +22,7 @@ const settings: fc.Arbitrary<OrganizationSettings> = fc
     countedScopes: fc.array(
       fc.record({ service: fc.constantFrom(null, 'a', 'b'), scope: fc.constantFrom('', 'x', 'y') }),
     ),
+    chargebackAllocation: fc.constantFrom('none', 'by_share', 'even'),
   })
   .map((drawn) => changeSettings(DEFAULT_SETTINGS, drawn));
 
@@ -37,20 +40,14 @@ describe('settings', () => {
 
   it('change in the named fields and in no other; all of them reset are the defaults', () => {
     fc.assert(
-      fc.property(
-        settings,
-        settings,
-        fc.subarray(['dropPayloads', 'holidays', 'timeZone', 'countedScopes'] as const),
-        (one, other, names) => {
-          const change = Object.fromEntries(names.map((name) => [name, other[name]]));
-          const changed = changeSettings(one, change);
-          for (const name of ['dropPayloads', 'holidays', 'timeZone', 'countedScopes'] as const)
-            expect(changed[name]).toEqual((names.includes(name) ? other : one)[name]);
-          expect(describeChange(one, changed).fields).toEqual(changedFields(one, changed));
-          const back = { dropPayloads: null, holidays: null, timeZone: null, countedScopes: null };
-          expect(changeSettings(changed, back)).toEqual(DEFAULT_SETTINGS);
-        },
-      ),
+      fc.property(settings, settings, fc.subarray(FIELDS), (one, other, names) => {
+        const change = Object.fromEntries(names.map((name) => [name, other[name]]));
+        const changed = changeSettings(one, change);
+        for (const name of FIELDS) expect(changed[name]).toEqual((names.includes(name) ? other : one)[name]);
+        expect(describeChange(one, changed).fields).toEqual(changedFields(one, changed));
+        const back = Object.fromEntries(FIELDS.map((name) => [name, null]));
+        expect(changeSettings(changed, back)).toEqual(DEFAULT_SETTINGS);
+      }),
     );
   });
 
@@ -66,6 +63,7 @@ describe('settings', () => {
     [{ counted_scopes: [{ scope: 'a' }] }, 'counted_scopes'],
     [{ counted_scopes: [{ service: 'a', scope: 'b', more: 1 }] }, 'counted_scopes'],
     [{ dropPayloads: true }, 'dropPayloads'],
+    [{ chargeback_allocation: 'all' }, 'chargeback_allocation'],
     [{ later: 1 }, 'later'],
   ])('stored as %j are named and take their default without a guess', (stored, field) => {
     expect(parseSettings(stored)).toEqual({ settings: DEFAULT_SETTINGS, unreadable: [field] });

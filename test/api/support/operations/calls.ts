@@ -3,6 +3,7 @@ import { makeEvent, markerOf, type Operation, randomName, unknownId } from './op
 
 const INGEST = { scope: 'ingest', workspace: 'own' } as const;
 const EVENTS = { scope: 'events:read', workspace: 'own' } as const;
+const REPORTS = { scope: 'reports:read', workspace: 'own' } as const;
 const USAGE = { scope: 'usage:read', workspace: 'own' } as const;
 
 const trace = (path: string, access: Operation['access'] = INGEST): Operation => ({
@@ -91,6 +92,7 @@ export const CALL_OPERATIONS: Record<string, Operation> = {
   getEventCost: readOfEvent('/api/v1/events/{id}/cost'),
   getUsageSummary: readOfCalls('/api/v1/usage/summary', USAGE, { group_by: 'team' }),
   listUsageRecords: readOfCalls('/api/v1/usage/records', USAGE),
+  getChargeback: readOfCalls('/api/v1/reports/chargeback', REPORTS, { dimension: 'team_id' }),
   getDashboardBreakdown: readOfCalls(
     '/api/v1/dashboard/breakdown/{dimension}',
     USAGE,

@@ -35,6 +35,7 @@ import { callOfStored, placeOf, type StoredEvent, storableOf } from '../../../..
 import { listTraceParts, readTraceSpans } from '../../../../db/events/touchedTraces.js';
 import { SettledCalls } from '../../../../db/policies/policyAlerts.js';
 import { readUnpricedModels } from '../../../../db/pricing/unpriced.js';
+import { listRequestCosts } from '../../../../db/usage/requestCosts.js';
 import { foldUsage } from '../../../../db/usage/rollups.js';
 import { readBooks, readFoldedXid, readFoldState, readUsage } from '../../../../db/usage/usage.js';
 import { repairNextCalls } from '../../../../usecases/events/callRepairs.js';
@@ -43,6 +44,7 @@ import { listSourceHealth } from '../../../../usecases/events/ingestHealth.js';
 import { resolveDuplicateReports } from '../../../../usecases/events/resolveDuplicateReports.js';
 import { settleAlertsOfStored } from '../../../../usecases/events/traceSweep.js';
 import { listUnpricedModels } from '../../../../usecases/pricing/repriceCalls.js';
+import { readChargeback } from '../../../../usecases/usage/chargeback.js';
 import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';
 import { reportedSpan } from '../ownedCalls.js';
 import type { Owned } from '../ownedThings.js';
@@ -160,6 +162,16 @@ export const CALL_CASES: Record<string, TenancyCase> = {
     ),
   sumSources: (db) => sumSources(db, WINDOW.fromMicros),
   readBooks: (db) => readBooks(db),
+  listRequestCosts: (db) => listRequestCosts(db, WINDOW, 10),
+  readChargeback: (db) =>
+    readChargeback(db, {
+      dimension: 'team_id',
+      allocation: undefined,
+      asOf: undefined,
+      ...WINDOW,
+      names: ['from', 'to'],
+      nowMicros: WINDOW.toMicros,
+    }),
   readFoldedXid: (db) => readFoldedXid(db),
   readFoldState: (db) => readFoldState(db),
   changePrices: (db, of) =>
