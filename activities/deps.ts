@@ -25,6 +25,8 @@ export interface ActivityDeps extends UseCaseDeps {
   /** Reads and draws the pages of invoices, in processes of their own: adapters/invoices/extractor.ts. */
   extractInvoice: InvoiceExtractor['extract'];
   renderInvoicePage: InvoiceExtractor['renderPage'];
+  /** Starts a process that waits for the next invoice; absent: each starts with its invoice. */
+  prepareExtraction?: InvoiceExtractor['prepare'];
   /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */
   deliverWebhook: DeliverWebhook;
   /** How webhooks go out; the product's own where absent. */

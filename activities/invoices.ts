@@ -21,7 +21,11 @@ export function createInvoiceActivities(deps: ActivityDeps) {
     /** Takes a run up; null where there is nothing to do. */
     beginInvoiceRun: ({ orgId, runId }: RunRef): Promise<{ mustExtract: boolean } | null> =>
       // A run that is taken up is taken up again.
-      withFailures(async () => (await beginInvoiceRun(orgDbOf(deps, orgId), runId)) ?? null),
+      withFailures(async () => {
+        const begun = await beginInvoiceRun(orgDbOf(deps, orgId), runId);
+        if (begun?.mustExtract) deps.prepareExtraction?.();
+        return begun ?? null;
+      }),
 
     /** Reads the pages of the file into words; not while the organization has others read. */
     extractInvoice: ({ orgId, runId }: RunRef): Promise<{ isExtracted: boolean }> =>

@@ -15,6 +15,8 @@ import { requireDatabase, requireEngine, requireSecretKeys, retentionOf } from '
 /** Core activity slots / 5, maintenance, and the four transactions that webhooks take at once. */
 const POOL_MAX = 18;
 const STATEMENT_TIMEOUT_MS = 60_000;
+/** How long a process of 95 MB waits for a next invoice. */
+const SPARE_READER_MS = 60_000;
 
 /** Workflows, activities, the dispatcher, and what keeps totals in order; the last needs no workflow engine. */
 await runMain(async () => {
@@ -46,7 +48,7 @@ await runMain(async () => {
   shutdown.add('engine wait', () => stopping.abort());
   notifySupervisor({ type: 'waiting', detail: 'waits for the workflow engine' });
   if (!(await waitForEngine(address, stopping.signal))) return;
-  const invoices = invoiceExtractorOf(config);
+  const invoices = invoiceExtractorOf(config, { spareMs: SPARE_READER_MS });
   await startEngineWork({
     address,
     namespace: config.temporalNamespace,
@@ -56,6 +58,7 @@ await runMain(async () => {
     blobs: blobStoreOf(config),
     extractInvoice: invoices.extract,
     renderInvoicePage: invoices.renderPage,
+    prepareExtraction: invoices.prepare,
     deliverWebhook: webhookDeliveryOf(config),
     secretKeys,
     directUrl,

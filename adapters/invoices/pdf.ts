@@ -7,7 +7,7 @@ import type { PDFDocumentProxy, PDFPageProxy } from 'pdfjs-dist/legacy/build/pdf
 import { DomainError } from '../../domain/errors.js';
 import type { PageTurn, PageWords } from '../../domain/invoices/pageWords.js';
 import { type LocalOcr, recognizeUpright } from './localOcr.js';
-import { greyOf, isBlank } from './pageImage.js';
+import { type GreyImage, greyOf, isBlank } from './pageImage.js';
 import { isGarbled, isUsableText, type TextItem, turnOfText, wordsOf } from './textLayer.js';
 
 /** A file, or its bytes. */
@@ -171,20 +171,31 @@ export async function drawPage(
   return { canvas, scale };
 }
 
-/** Recognises the words in a page's picture. Lines follow from the boxes. */
-export async function recognizePage(page: PDFPageProxy, ocr: LocalOcr): Promise<PageWords> {
+/** A page as grey values, with the pixels of one point. */
+export async function drawGrey(page: PDFPageProxy): Promise<{ image: GreyImage; scale: number }> {
   const { canvas, scale } = await drawPage(page, { dpi: OCR_DPI });
   const { width, height } = canvas;
   const image = greyOf(canvas.getContext('2d').getImageData(0, 0, width, height).data, width, height);
-  // Frees the pixels now: the garbage collector does not see how large they are.
   canvas.width = 0;
   page.cleanup();
+  // The garbage collector does not see how large the pixels are.
+  globalThis.gc?.();
+  return { image, scale };
+}
+
+/** Reads the words in a page's picture. The boxes alone show which words share a line. */
+export async function recognizePage(
+  number: number,
+  { image, scale }: { image: GreyImage; scale: number },
+  ocr: LocalOcr,
+): Promise<PageWords> {
+  const { width, height } = image;
   const { turn, words } = isBlank(image)
     ? { turn: 0 as const, words: [] }
     : await recognizeUpright(ocr, image);
   const isTurned = turn === 90 || turn === 270;
   return {
-    page: page.pageNumber,
+    page: number,
     width: (isTurned ? height : width) / scale,
     height: (isTurned ? width : height) / scale,
     ...(turn === 0 ? {} : { turn }),

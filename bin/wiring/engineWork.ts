@@ -40,6 +40,7 @@ export interface EngineWorkOptions
     | 'blobs'
     | 'extractInvoice'
     | 'renderInvoicePage'
+    | 'prepareExtraction'
   > {
   address: string;
   namespace: string;

@@ -7,6 +7,7 @@ import {
   createInvoiceExtractor,
   extractorSettings,
   type InvoiceExtractor,
+  type InvoiceExtractorSettings,
 } from '../../adapters/invoices/extractor.js';
 import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch } from '../../adapters/outbound/safeFetch.js';
@@ -39,8 +40,11 @@ export function blobStoreOf({ blobs }: Pick<Config, 'blobs'>): BlobStore {
 }
 
 /** What reads invoices and draws their pages. */
-export function invoiceExtractorOf(config: Pick<Config, 'invoices' | 'cacheDir'>): InvoiceExtractor {
-  return createInvoiceExtractor(extractorSettings(config));
+export function invoiceExtractorOf(
+  config: Pick<Config, 'invoices' | 'cacheDir'>,
+  options: Pick<InvoiceExtractorSettings, 'spareMs'> = {},
+): InvoiceExtractor {
+  return createInvoiceExtractor({ ...extractorSettings(config), ...options });
 }
 
 /** The way to addresses that users set, as the settings narrow and widen it. */

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const POLL_MS = 25;
 
-/** Watches the children of this process; `stop` returns the peak resident memory of one child, in bytes. */
-export function watchChildMemory(): { stop: () => number } {
+/** Watches the children of a process; `stop` returns the peak resident memory (VmHWM) of one child, in bytes. */
+export function watchChildMemory(parent: number = process.pid): { stop: () => number } {
   let peak = 0;
   const look = () => {
-    for (const pid of descendants(process.pid)) peak = Math.max(peak, peakOf(pid));
+    for (const pid of descendants(parent)) peak = Math.max(peak, peakOf(pid, parent));
   };
   const timer = setInterval(look, POLL_MS);
   return {
@@ -40,8 +40,8 @@ function descendants(pid: number): number[] {
     .flatMap((child) => [child, ...descendants(child)]);
 }
 
-/** A forked process has the memory of this one until it starts its own program. */
-function peakOf(pid: number): number {
-  if (read(`/proc/${pid}/cmdline`) === read(`/proc/${process.pid}/cmdline`)) return 0;
+/** A forked process has the memory of its parent until it starts its own program. */
+function peakOf(pid: number, parent: number): number {
+  if (read(`/proc/${pid}/cmdline`) === read(`/proc/${parent}/cmdline`)) return 0;
   return Number(/VmHWM:\s+(\d+)/.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * 1_024;
 }

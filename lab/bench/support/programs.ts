@@ -18,6 +18,8 @@ const PAUSE_MONITOR = new URL(`./worstRequests/pauseMonitor.${EXTENSION}`, impor
 export interface BenchProgram {
   pid: number;
   port: number;
+  /** A word as from the supervisor. */
+  tell(word: string): void;
   stop(): Promise<void>;
 }
 
@@ -31,6 +33,8 @@ export interface ProgramOptions {
   engineAddress?: string;
   /** Where the pauses of its event loop are noted (pauseMonitor.ts). */
   pauseFile?: string;
+  /** Called when something waits in the outbox. */
+  onOutbox?: () => void;
   /** Runs the sources, for a caller that does not run by a loader that its children take over. */
   fromSources?: boolean;
 }
@@ -67,7 +71,13 @@ export async function startProgram(options: ProgramOptions): Promise<BenchProgra
   );
   closeSync(log);
   const { port } = await firstWord(child, options);
-  return { pid: child.pid as number, port, stop: () => stopChild(child) };
+  child.on('message', (message: ChildMessage) => {
+    if (message.type === 'outbox') options.onOutbox?.();
+  });
+  const tell = (word: string) => {
+    if (child.connected) child.send(word);
+  };
+  return { pid: child.pid as number, port, tell, stop: () => stopChild(child) };
 }
 
 /** Resolves when the API listens, or the worker has begun its work. */

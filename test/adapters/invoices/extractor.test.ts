@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { degrees, PDFDocument, StandardFonts } from 'pdf-lib';
 import { describe, expect, it } from 'vitest';
 import { createInvoiceExtractor } from '../../../adapters/invoices/extractor.js';
@@ -94,6 +95,25 @@ describe('the extractor', () => {
     expect(png.subarray(1, 4).toString()).toBe('PNG');
     expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([842, 595]);
     await expect(extractor.renderPage(pdf, 3)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('has a process wait for the next document, one for each, and ends it when none comes', async () => {
+    const waiting = createInvoiceExtractor({ engines: ['text'], spareMs: 2_000 });
+    const processes = () =>
+      spawnSync('pgrep', ['-P', String(process.pid), '-f', 'extractProgram'], {
+        encoding: 'utf8',
+      }).stdout.trim();
+    const before = processes();
+    waiting.prepare();
+    waiting.prepare();
+    await expect.poll(processes).toMatch(/^\d+$/);
+    const first = processes();
+    expect(before).toBe('');
+    expect((await waiting.extract(await digitalPdf())).pages).toHaveLength(2);
+    await expect.poll(processes).not.toContain(first);
+    const second = processes();
+    expect(second).toMatch(/^\d+$/);
+    await expect.poll(processes).toBe('');
   });
 
   it('ends with its signal', async () => {
