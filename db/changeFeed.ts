@@ -2,30 +2,30 @@ import type { Socket } from 'node:net';
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import pg from 'pg';
 
-/** What processes tell each other by NOTIFY, inside the transaction that changes it; the payload is the id. */
+/** Channels of NOTIFY between processes, sent inside the transaction of the change; the payload is the row's id. */
 export const CHANGE_CHANNELS = ['key_changed', 'settings_changed'] as const;
 export type ChangeChannel = (typeof CHANGE_CHANNELS)[number];
 
-/** Somebody who remembers what may change. */
+/** A cache that listens for changes. */
 export interface ChangeListener {
   /** The row with this id has changed, and the change is committed. */
   changed(id: string): void;
-  /** Changes may have been missed: nothing that is remembered is to be trusted. */
+  /** Changes may have been missed: the listener must drop its cache. */
   missed(): void;
 }
 
-/** Where changes are told: `ChangeFeed`, or nobody in a process that trusts the ages of what it remembers alone. */
+/** The source of change notices: `ChangeFeed`, or NO_CHANGES in a process that relies on the expiry of its caches. */
 export interface Changes {
   subscribe(channel: ChangeChannel, listener: ChangeListener): void;
 }
 
-/** For a process without a feed: nothing is ever told. */
+/** For a process without a feed: it never reports a change. */
 export const NO_CHANGES: Changes = { subscribe: () => undefined };
 
 export interface ChangeFeedOptions {
-  /** A connection of its own, without a transaction pooler: LISTEN belongs to a session. */
+  /** Connection string without a transaction pooler: LISTEN belongs to a session. */
   directUrl: string;
-  /** Told once when the connection is lost or cannot be had; the feed goes on trying. */
+  /** Called once when the connection is lost or fails; the feed keeps retrying. */
   onLost(error: unknown): void;
   onBack?(): void;
 }
@@ -33,19 +33,23 @@ export interface ChangeFeedOptions {
 const CONNECT_TIMEOUT_MS = 5_000;
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
-/** A connection whose other end is gone without a word is found by a question that stays without an answer. */
+/**
+ * Milliseconds between probes: a connection whose other end disappeared silently is found by a probe without an answer.
+ */
 const PROBE_EVERY_MS = 10_000;
 const PROBE_TIMEOUT_MS = 5_000;
 const END_TIMEOUT_MS = 1_000;
 
-/** Changes that other processes commit, over one listening connection that reconnects; each reconnect reports `missed`. */
+/**
+ * Changes that other processes commit, over one listening connection that reconnects; each reconnect reports `missed`.
+ */
 export class ChangeFeed implements Changes {
   readonly #options: ChangeFeedOptions;
   readonly #listeners = new Map<string, ChangeListener[]>();
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   #isListening = false;
-  /** That it does not listen has been told. */
+  /** Whether the loss of the connection has been reported. */
   #isLost = false;
 
   constructor(options: ChangeFeedOptions) {
@@ -60,7 +64,9 @@ export class ChangeFeed implements Changes {
     this.#listeners.set(channel, [...(this.#listeners.get(channel) ?? []), listener]);
   }
 
-  /** Begins to listen. Resolves once it does, or once the first try has failed: a process serves without it as well. */
+  /**
+   * Begins to listen. Resolves once it listens, or after the first failed attempt: the process also works without it.
+   */
   start(): Promise<void> {
     return new Promise((resolve) => {
       this.#running ??= this.#run(resolve);
@@ -91,7 +97,7 @@ export class ChangeFeed implements Changes {
     this.#options.onLost(error);
   }
 
-  /** One connection from its beginning to its end. Rejects with why it ended. */
+  /** Runs one connection from start to end. Rejects with the reason of its end. */
   async #listenUntilLost(onListening: () => void): Promise<never> {
     const client = new pg.Client({
       connectionString: this.#options.directUrl,
@@ -106,7 +112,7 @@ export class ChangeFeed implements Changes {
       stop = () => reject(new Error('the feed is closed'));
     });
     this.#stopping.signal.addEventListener('abort', stop);
-    // Awaited below; a connection that ends before that is no unhandled failure.
+    // Awaited below; until then its end must not be an unhandled rejection.
     lost.catch(() => undefined);
     client.on('error', () => undefined);
     client.on('notification', ({ channel, payload }) => this.#tell(channel, payload ?? ''));
@@ -117,7 +123,7 @@ export class ChangeFeed implements Changes {
       this.#isListening = true;
       if (this.#isLost) this.#options.onBack?.();
       this.#isLost = false;
-      // What changed before LISTEN was told to nobody here.
+      // Listeners may have missed changes before LISTEN.
       this.#tellMissed();
       onListening();
       probes = setInterval(() => void probe(client), PROBE_EVERY_MS);
@@ -139,7 +145,7 @@ export class ChangeFeed implements Changes {
   }
 }
 
-/** Cuts a connection that does not answer, which then is lost like any other. */
+/** Closes a connection that does not answer a probe, which is then handled as lost. */
 async function probe(client: pg.Client): Promise<void> {
   const late = setTimeout(() => cut(client, 'the connection that listens gives no answer'), PROBE_TIMEOUT_MS);
   await client.query('select 1').catch(() => undefined);

@@ -5,15 +5,15 @@ import { isUuidText } from '../domain/ids.js';
 import { parseScaled } from '../domain/money.js';
 import { translatePgError } from './pgErrors.js';
 
-/** Fraction digits of every numeric that comes out of the database as a bigint. */
+/** Fraction digits of every numeric that the driver returns as a bigint. */
 export const NUMERIC_SCALE = 12;
 
 const OID = { int8: 20, date: 1082, timestamp: 1114, timestamptz: 1184, numeric: 1700 } as const;
 const MICROS_PER_SECOND = 1_000_000n;
 
 /**
- * How values leave Postgres: int8 as a number (refused beyond 2^53), numeric as a bigint scaled by 1e12 (dollars
- * as pico-dollars), timestamptz as bigint microseconds (a Date would lose three digits), date as its text.
+ * Conversion of values from Postgres: int8 as a number (refused beyond 2^53), numeric as a bigint scaled by 1e12
+ * (dollars as pico-dollars), timestamptz as bigint microseconds (a Date would lose three digits), date as its text.
  */
 const parsers: Record<number, (text: string) => unknown> = {
   [OID.int8]: parseSafeInteger,
@@ -51,19 +51,22 @@ const types = {
 
 export interface DatabaseOptions {
   url: string;
-  /** Connections of this process at most. */
+  /** Most connections of this process. */
   poolMax: number;
   applicationName: string;
-  /** A statement is cancelled after this time; the answer is then 503. */
+  /** Time after which a statement is cancelled, milliseconds; the answer is then 503. */
   statementTimeoutMs: number;
-  /** As `WAIT_LIMIT_MS` when absent. */
+  /** Default: WAIT_LIMIT_MS. */
   waitLimitMs?: number;
 }
 
-/** How long a request waits for a free connection, and a statement for a lock, before it is told to come back. */
+/**
+ * Longest wait of a request for a free connection, and of a statement for a lock, before it fails with a request to
+ * retry.
+ */
 const WAIT_LIMIT_MS = 2_000;
 
-/** The process's connections. Code outside db/ reaches them through `OrgDb` and `unscoped` only. */
+/** The process's connections. Code outside db/ uses them only through `OrgDb` and `unscoped`. */
 export class Database {
   readonly knex: Knex;
   readonly options: DatabaseOptions;
@@ -82,7 +85,7 @@ export class Database {
         keepAlive: true,
         connectionTimeoutMillis: waitLimitMs,
         types,
-        // Statements are sent without waiting for the answers to those before them (docs/decisions/0042).
+        // Statements are sent without waiting for earlier answers (docs/decisions/0042).
         pipeline: true,
       } as Knex.PgConnectionConfig,
       pool: {
@@ -96,17 +99,17 @@ export class Database {
           ),
       },
       acquireConnectionTimeout: waitLimitMs,
-      // An error's message would hold the statement with its values.
+      // The error's message would contain the statement with its values.
       compileSqlOnError: false,
-      // A lost connection is told by the statement that meets it; lines of knex's own would not be JSON.
+      // The next statement reports a lost connection; knex's own log lines would not be JSON.
       log: { warn: () => undefined, error: () => undefined },
     });
   }
 
   /**
-   * Runs `work` in one transaction under a role, with its tenant set where there is one. The message that opens
-   * the transaction and sets everything travels with the first statement, so row-level security costs no round trip.
-   * Transient faults come out as DomainError service_unavailable or storage_full.
+   * Runs `work` in one transaction under a role, with the tenant if there is one. The message that opens the
+   * transaction and sets everything is sent with the first statement, so row-level security costs no round trip.
+   * Temporary failures are thrown as DomainError service_unavailable or storage_full.
    */
   async transact<T>(
     role: TransactionRole,
@@ -117,7 +120,7 @@ export class Database {
     return this.#withConnection(async (connection) => {
       sendTogether(connection);
       const opened = connection.query(this.#begin(connection, role, tenant, isolation));
-      // Awaited below; until then its failure is not to end the process.
+      // Awaited below; until then its failure must not crash the process.
       opened.catch(() => undefined);
       try {
         const result = await work(connection);
@@ -135,7 +138,7 @@ export class Database {
     });
   }
 
-  /** As `transact`, for a transaction that is one statement: one round trip. A statement that fails is rolled back. */
+  /** `transact` for a transaction of one statement: one round trip. A failed statement is rolled back. */
   async transactOne(
     role: TransactionRole,
     tenant: Tenant | undefined,
@@ -161,7 +164,7 @@ export class Database {
   ): string {
     let scope = isPooled(connection) ? SETTINGS_OF_TRANSACTION : '';
     if (tenant !== undefined) scope += `set local app.org_id = '${assertUuid(tenant.orgId)}';`;
-    // A project is a label of the clients' own words, so it goes as a quoted literal: SET takes no parameters.
+    // A project is arbitrary text of a client, so it is sent as a quoted literal: SET takes no parameters.
     if (tenant?.projectId !== undefined)
       scope += `set local app.project_id = ${pg.escapeLiteral(tenant.projectId)};`;
     return `begin isolation level ${isolation}; set local role ${role}; ${scope} ${this.#settings}`;
@@ -182,7 +185,7 @@ export class Database {
     }
   }
 
-  /** When a statement of this process last failed since the disk was full, as performance.now(). */
+  /** Time of the last statement that failed because the disk was full, as performance.now(); undefined: none. */
   get storageFullAtMs(): number | undefined {
     return this.#storageFullAtMs;
   }
@@ -192,25 +195,25 @@ export class Database {
   }
 }
 
-/** Lets all that is written to the connection in this turn leave in one packet. */
+/** Sends everything that is written to the connection in this turn of the event loop in one packet. */
 function sendTogether(connection: TransactionConnection): void {
   const { stream } = connection.connection;
   stream.cork();
   process.nextTick(() => stream.uncork());
 }
 
-/** `app_workspace` reads one project's rows, and what of the organization those need; it writes nothing. */
+/** `app_workspace` reads one project's rows and the organization's rows that those need; it cannot write. */
 export type TransactionRole = 'app_rw' | 'app_system' | 'app_workspace';
 
 export interface Tenant {
   orgId: string;
-  /** Only with `app_workspace`: the one project whose rows it sees. */
+  /** Only with `app_workspace`: the one project whose rows it reads. */
   projectId?: string | undefined;
 }
 
 export type Isolation = 'read committed' | 'repeatable read';
 
-/** A pg client that a transaction has for itself. */
+/** The pg client of one transaction. */
 export type TransactionConnection = pg.PoolClient;
 
 function assertUuid(value: string): string {
@@ -222,31 +225,33 @@ export function openDatabase(options: DatabaseOptions): Database {
   return new Database(options);
 }
 
-/** What holds for every statement of the service, whatever the database's own settings are. */
+/** Settings of every statement, regardless of the database's defaults. */
 const SETTINGS: readonly (readonly [name: string, value: string])[] = [
-  // Times are read as UTC in this form (parseTimestampMicros).
+  // Times are parsed as UTC in this form (parseTimestampMicros).
   ['timezone', 'UTC'],
   ['datestyle', 'ISO, YMD'],
-  // Parallel workers take longer to start than our reads take, and would take the cores of other requests.
+  // Starting parallel workers takes longer than our reads, and would take the cores of other requests.
   ['max_parallel_workers_per_gather', '0'],
 ];
 
-/** For the message that opens a transaction on a connection that keeps nothing from one to the next. */
+/** For the message that opens a transaction on a connection without session state. */
 export const SETTINGS_OF_TRANSACTION = SETTINGS.map(
   ([name, value]) => `set local ${name} = '${value}';`,
 ).join(' ');
 
 /**
- * Whether Postgres is at the other end itself: then it has the process id that it gave when the connection was made,
- * and the settings are made for good, in one round trip. They are not asked for when connecting, since a pooler refuses
- * such a connection or forgets what it was asked.
+ * Determines whether the connection is to Postgres itself: then its process id is the one that Postgres sent at connect
+ * time, and the settings are made for the whole session, in one round trip. They are not connection parameters, because
+ * a pooler refuses or forgets those.
  */
 const PREPARE = `select pg_backend_pid() = $1 as is_direct, case when pg_backend_pid() = $1 then
   ${SETTINGS.map(([name, value]) => `set_config('${name}', '${value}', false)`).join(' || ')} end as made`;
 
 const pooled = new WeakSet<object>();
 
-/** Through a transaction pooler nothing may outlast a transaction: settings and statement names go with each one. */
+/**
+ * Through a transaction pooler no state outlasts a transaction, so settings and statement names are sent with each one.
+ */
 export async function prepareSession(
   connection: pg.ClientBase & { processID?: number | null },
 ): Promise<void> {
@@ -259,7 +264,7 @@ export async function prepareSession(
   withoutNames(connection);
 }
 
-/** Whether Postgres itself answers at an address, and not a pooler: what holds a lock or listens needs its own session. */
+/** Whether Postgres itself answers at an address, and not a pooler: session locks and LISTEN need a session. */
 export async function reachesPostgres(url: string): Promise<boolean> {
   const client: pg.Client & { processID?: number | null } = new pg.Client({
     connectionString: url,

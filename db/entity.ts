@@ -2,11 +2,11 @@ import type { Knex } from 'knex';
 import { isoFromMicros } from '../domain/period.js';
 import type { OrgDb, SqlValue, SystemDb } from './orgDb.js';
 
-/** One column of an entity: its SQL expression, and how the driver's value becomes the entity's. */
+/** One column of an entity: its SQL expression, and the conversion of the driver's value. */
 export interface Column<T> {
   /** Absent: the property's name in snake_case, without the unit `Micros`. */
   readonly sql: string | undefined;
-  /** Absent: the driver's value is the entity's value (see db/client.ts for how values leave Postgres). */
+  /** Absent: the driver's value is unchanged (see db/client.ts for the driver's conversions). */
   readonly read: ((value: never) => T) | undefined;
 }
 
@@ -21,10 +21,10 @@ export function converted<T, Raw>(read: (value: Raw) => T, sql?: string): Column
 
 type Columns = Record<string, Column<unknown>>;
 
-/** A table's columns, written once: the select list and the mapping of a row come from them. */
+/** A table's columns, defined once: the select list and the conversion of rows derive from them. */
 export interface Entity<T> {
   readonly table: string;
-  /** The select list. Each expression carries the property's name, so a row needs no mapping of names. */
+  /** The select list. Each expression has the property's name as alias, so rows need no mapping of names. */
   readonly columns: string;
   /** The select list with every plain column qualified by a table's alias, for joins. */
   columnsOf(alias: string): string;
@@ -64,12 +64,15 @@ export function sqlNameOf(property: string): string {
   return property.replace(/Micros$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** How a property is stored: times are microseconds in code and timestamps in SQL. */
+/** The stored form of a property: times are microseconds in code and timestamps in SQL. */
 function stored(property: string, value: SqlValue | undefined): SqlValue {
   return typeof value === 'bigint' && property.endsWith('Micros') ? isoFromMicros(value) : (value ?? null);
 }
 
-/** Rows of the organization with these values by property; null equals null. `rest` adds conditions, an order or a lock. */
+/**
+ * Rows of the organization whose properties have these values; null equals null. `rest` adds conditions, an order or a
+ * lock.
+ */
 export async function selectEntities<T>(
   orgDb: OrgDb,
   entity: Entity<T>,
@@ -97,7 +100,7 @@ export async function findEntity<T>(
   return (await selectEntities(orgDb, entity, wanted, rest, name))[0];
 }
 
-/** The columns, values and parameters of a row that is to be stored: properties name the columns as in `defineEntity`. */
+/** The columns, values and parameters of a row to store; properties map to columns as in `defineEntity`. */
 export function columnsOfRow(row: Record<string, SqlValue | undefined>): {
   names: string;
   values: SqlValue[];
@@ -111,7 +114,7 @@ export function columnsOfRow(row: Record<string, SqlValue | undefined>): {
   };
 }
 
-/** Stores one row, which names its organization; undefined is stored as null. */
+/** Stores one row, which includes its organization; undefined is stored as null. */
 export function insertRow(
   inside: OrgDb | SystemDb,
   table: string,
@@ -121,7 +124,7 @@ export function insertRow(
   return inside.run(`insert into ${table} (${names}) values (${parameters})`, values);
 }
 
-/** A page of a list. `after` holds the last row's values of the order, one for each column of it. */
+/** A page of a list. `after` has the previous page's last values, one for each column of the order. */
 interface Page {
   limit: number;
   offset: number;
@@ -131,7 +134,7 @@ interface Page {
 interface ListQuery {
   where?: Record<string, string | number | boolean | null | undefined>;
   and?: (query: Knex.QueryBuilder) => void;
-  /** Columns with their cast (`created_at::timestamptz`), all in one direction; the last makes it unique. */
+  /** Columns with their cast (`created_at::timestamptz`), all in one direction; the last makes the order unique. */
   order: readonly { column: string; type: string }[];
   direction: 'asc' | 'desc';
   page: Page;
@@ -154,7 +157,7 @@ export async function listEntities<T>(orgDb: OrgDb, entity: Entity<T>, query: Li
   return entity.read(await orgDb.rows<T>(sql, bindings as SqlValue[]));
 }
 
-/** A page of a list that is in the order of a time and an id; `after` has those of the last row that was seen. */
+/** A page of a list that is ordered by time and id; `after` has those of the previous page's last row. */
 export interface TimePage {
   limit: number;
   offset: number;

@@ -22,19 +22,19 @@ export async function getDatabaseState(database: Database): Promise<DatabaseStat
   }
 }
 
-/** The server's version and its clock, in milliseconds since 1970. */
+/** The server's version and its clock, milliseconds since 1970. */
 export const SERVER_STATE = `select current_setting('server_version') as version, (extract(epoch from clock_timestamp()) * 1000)::text as now_ms`;
 
-/** Well above the memory that the probe is given, and small for a disk. */
+/** Far more than the memory of the probe's statement, and small for a disk. */
 const PROBE_ROWS = 40_000;
 
-/** Has Postgres write about a megabyte to its disk, in a temporary file that goes with the statement. */
+/** Makes Postgres write about a megabyte to its disk, in a temporary file that ends with the statement. */
 export const STORAGE_PROBE = {
   memory: `select set_config('work_mem', '64kB', true)`,
   write: `select count(*) from generate_series(1, ${PROBE_ROWS})`,
 };
 
-/** Tries a write: a disk may be full for Postgres alone (a quota, reserved blocks). 'unknown' without an answer. */
+/** Tests a write: the disk may be full for Postgres alone (a quota, reserved blocks). 'unknown': no answer. */
 export async function findFullStorage(database: Database): Promise<'ok' | 'full' | 'unknown'> {
   try {
     await unscoped(database, 'health concerns no organization', async (system) => {
@@ -48,27 +48,29 @@ export async function findFullStorage(database: Database): Promise<'ok' | 'full'
 }
 
 interface Backlog {
-  /** Messages to the workflow engine that are not delivered. */
+  /** Undelivered messages to Temporal. */
   outboxMessages: number;
   /** Seconds since the oldest of them was written; 0 when there is none. */
   outboxAgeSeconds: number;
-  /** Runs of every kind that are queued or at work. */
+  /** Runs of every kind that are queued or running. */
   openRuns: number;
   /** Invoices that are not read and compared yet. */
   waitingInvoices: number;
   connections: Partial<Record<ConnectionStatus, number>>;
-  /** Seconds since the connection that has waited longest, and is not paused, was fetched whole; 0 without any. */
+  /**
+   * Seconds since the last complete sync of the connection that has waited longest, except paused ones; 0 without any.
+   */
   syncAgeSeconds: number;
-  /** Seconds since each step of the retention succeeded, of those that ever did. */
+  /** Seconds since the last success of each retention step that ever succeeded. */
   retentionAgeSeconds: Partial<Record<RetentionStep, number>>;
   webhooks: WebhookBacklog;
 }
 
 interface WebhookBacklog {
   pending: number;
-  /** Seconds since the oldest attempt was due that has not been made; 0 when none is late. */
+  /** Seconds by which the oldest pending attempt is overdue; 0 when none is late. */
   overdueSeconds: number;
-  /** Attempts that began in the last hour and have ended. */
+  /** Ended attempts that began in the last hour, by answer. */
   attemptsOfHour: Partial<Record<AttemptAnswer, number>>;
 }
 
@@ -77,7 +79,7 @@ const OPEN_RUNS = RUN_KINDS.map(
     `(select count(*) from ${describeRun(kind).table} where ${isRunRow(kind)} and status in ('queued', 'running'))`,
 ).join(' + ');
 
-/** Looks across all organizations; undefined when the database does not answer. */
+/** Reads the backlog of all organizations; undefined: the database does not answer. */
 export async function findBacklog(database: Database): Promise<Backlog | undefined> {
   try {
     return await unscoped(database, 'metrics concern no organization', async (system) => {

@@ -4,7 +4,7 @@ import { INSTALLATION_LOCKS } from './locks.js';
 /** The roles that the API and the worker take in their transactions; see the first migration. */
 const ROLES = ['app_rw', 'app_system', 'app_workspace'] as const;
 
-/** May connect and take those roles. Without a role it has no right to any table. */
+/** The login may connect and take those roles. Without a role it has no right to any table. */
 const ATTRIBUTES = 'login noinherit nosuperuser nocreatedb nocreaterole noreplication nobypassrls';
 
 export interface Login {
@@ -24,11 +24,11 @@ export function withLoginOf(url: string, other: string): string {
 }
 
 /**
- * Makes a login for the API and the worker, or makes of one what it has to be: its password, its attributes and its
- * roles. For a login that belongs to this installation alone. `ownerUrl` is a superuser's.
+ * Creates or corrects a login for the API and the worker: its password, its attributes and its roles. For a login that
+ * belongs to this installation alone. `ownerUrl` is a superuser's.
  */
 export async function makeLogin(ownerUrl: string, { name, password }: Login): Promise<void> {
-  // It would take the owner its rights.
+  // Changing the owner would revoke its rights.
   if (name === loginOf(ownerUrl).name) throw new TypeError(`${name} is the owner`);
   await asOwner(ownerUrl, async (client) => {
     const verb = (await hasRole(client, name)) ? 'alter' : 'create';
@@ -40,9 +40,9 @@ export async function makeLogin(ownerUrl: string, { name, password }: Login): Pr
 }
 
 /**
- * Lets the login of `url`, where that is another one than the owner's, work: makes it where it is missing and gives it
- * the roles that it lacks. Its password and attributes are left alone, since it may serve others too.
- * @throws the refusal of Postgres where the login exists and its password is another one.
+ * Makes the login of `url` usable, if it is not the owner: creates it where it is missing and grants the roles that it
+ * lacks. Its password and attributes stay, since it may also serve others.
+ * @throws Postgres's refusal where the login exists with another password.
  */
 export async function admitLogin(ownerUrl: string, url: string): Promise<void> {
   const login = loginOf(url);
@@ -58,7 +58,7 @@ export async function admitLogin(ownerUrl: string, url: string): Promise<void> {
         `create role ${pg.escapeIdentifier(login.name)} login noinherit password ${pg.escapeLiteral(login.password)}`,
       );
     }
-    // A pooler may know the login by another name.
+    // A pooler may use another name for the login.
     await grantRoles(client, typeof sessionUser === 'string' ? sessionUser : login.name);
   });
 }
@@ -108,7 +108,7 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
   }
 }
 
-/** What a login may do besides taking the roles, in words; none for one that is as it should be. */
+/** Rights of a login besides taking the roles, in words; empty for a correct login. */
 export async function listExcessiveRights(url: string): Promise<string[]> {
   return withClient(url, async (client) => {
     const { rows } = await client.query<Record<'superuser' | 'bypass' | 'db' | 'role' | 'owner', boolean>>(
@@ -119,7 +119,7 @@ export async function listExcessiveRights(url: string): Promise<string[]> {
     );
     const [row] = rows;
     if (!row) return [];
-    // A superuser may do all the rest.
+    // A superuser has all other rights.
     if (row.superuser) return ['is a superuser'];
     const rights = {
       'bypasses row-level security': row.bypass,

@@ -6,9 +6,9 @@ import { ensurePartitions } from './partitions.js';
 const MIGRATION_LOCK_TIMEOUT = '120s';
 
 /**
- * Brings the schema up to date and makes the coming partitions, over a direct connection (not through a
- * transaction pooler, which cannot hold the lock). Returns the names of the migrations that it applied. `last` stops
- * behind that one: an import wants the schema that its rows were written under.
+ * Migrates the schema and creates the coming partitions, over a direct connection (a transaction pooler cannot hold the
+ * lock). Returns the names of the applied migrations. `last` stops after that one: an import needs the schema under
+ * which its rows were written.
  */
 export async function migrate(directUrl: string, last?: string): Promise<{ applied: string[] }> {
   const client = new pg.Client({
@@ -56,12 +56,12 @@ async function applyOne(client: pg.Client, name: string, sql: string): Promise<v
   }
 }
 
-/** Names of migrations that this version needs and the database lacks; API and worker refuse to start while there are any. */
+/** Migrations that this version needs and the database lacks; API and worker refuse to start while there are any. */
 export async function listPendingMigrations(directUrl: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: directUrl, application_name: 'trueup-migrate' });
   await client.connect();
   try {
-    // The login of the API and the worker reads nothing without a role.
+    // The login of the API and the worker cannot read without a role.
     await client.query(
       `select set_config('role', rolname, false) from pg_roles where rolname = 'app_system' and pg_has_role(rolname, 'MEMBER')`,
     );

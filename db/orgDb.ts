@@ -3,7 +3,7 @@ import type { Database, Isolation, Tenant, TransactionConnection, TransactionRol
 
 const AS_TEXT = { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig;
 
-/** Values that a statement's parameters take; a bigint goes as its decimal text. */
+/** Values of a statement's parameters; a bigint is sent as its decimal text. */
 export type SqlValue =
   | string
   | number
@@ -14,13 +14,12 @@ export type SqlValue =
   | readonly (string | number | null)[];
 
 /**
- * A handle bound to one organization: what every query function takes first. Each statement runs in a transaction
- * under `app_rw` with the organization set, so row-level security holds; the functions add the predicate
- * `org_id = $…` besides. Inside `transaction` all statements share one.
- *
- * One that is bound to a project besides sees that project's rows alone. Functions that read events and their totals
- * add the predicate; its statements run under `app_workspace`, which has no privilege on a table that is not limited
- * to a project, so that a function that was not made for it fails (docs/decisions/0029).
+ * A handle that is restricted to one organization, the first parameter of every query function. Each statement runs in
+ * a transaction under `app_rw` with the organization set, so row-level security holds; in addition the functions add
+ * the predicate `org_id = $…`. Inside `transaction` all statements share one transaction.
+ * A handle may also be restricted to one project and then sees only that project's rows. Functions that read events and
+ * their totals add the predicate. Its statements run under `app_workspace`, which has privileges only on tables that
+ * are restricted by project, so that a function without the predicate fails (docs/decisions/0029).
  */
 export class OrgDb {
   readonly orgId: string;
@@ -40,12 +39,15 @@ export class OrgDb {
     this.#connection = bound.connection;
   }
 
-  /** The one project whose rows are read; undefined: the whole organization. */
+  /** The only project whose rows are read; undefined: the whole organization. */
   get projectId(): string | undefined {
     return this.#projectId;
   }
 
-  /** The whole organization's handle, for what is kept by organization. @throws TypeError inside a project's transaction. */
+  /**
+   * The whole organization's handle, for data that is stored by organization. @throws TypeError inside a project's
+   * transaction.
+   */
   leaveProject(why: string): OrgDb {
     assertReason(why);
     if (this.#projectId === undefined) return this;
@@ -58,7 +60,7 @@ export class OrgDb {
     return this.#connection !== undefined;
   }
 
-  /** Runs `work` in one transaction; called inside one, it joins it. */
+  /** Runs `work` in one transaction; inside a transaction it joins that one. */
   async transaction<T>(
     work: (inside: OrgDb) => Promise<T>,
     isolation: Isolation = 'read committed',
@@ -73,9 +75,9 @@ export class OrgDb {
   }
 
   /**
-   * Statements across organizations, as a part of this organization's transaction: for what must be decided over the
-   * whole instance and stored together with the rest. `why` as for `unscoped`. Nothing else may run in the transaction
-   * meanwhile: it would run under the other role.
+   * Runs statements across organizations as part of this organization's transaction, for decisions about the whole
+   * instance that are stored together with the rest. `why` as for `unscoped`. No other statement may run in the
+   * transaction meanwhile, because it would run under the other role.
    */
   async unscoped<T>(why: string, work: (system: SystemDb) => Promise<T>): Promise<T> {
     assertReason(why);
@@ -85,13 +87,13 @@ export class OrgDb {
       try {
         return await work(new SystemDb(connection));
       } finally {
-        // Fails only in a transaction that has failed, in which nothing runs until a rollback takes the role back.
+        // Fails only in a failed transaction, in which nothing runs until a rollback restores the role.
         await connection.query(`set local role ${inside.#role}`).catch(() => undefined);
       }
     });
   }
 
-  /** Runs `work` in a savepoint of the transaction, so that its failure undoes it alone. */
+  /** Runs `work` in a savepoint of the transaction, so that its failure undoes only its own changes. */
   async attempt<T>(work: (inside: OrgDb) => Promise<T>): Promise<{ given: T } | { thrown: unknown }> {
     return this.transaction(async (inside) => {
       const connection = inside.#connection as TransactionConnection;
@@ -112,7 +114,7 @@ export class OrgDb {
     return (await this.#run(statementOf(sql, values, name))).rows as T[];
   }
 
-  /** Rows as Postgres writes them, each value its text or null: for exports, which only pass values on. */
+  /** Rows in Postgres's text form, each value its text or null: for exports, which only pass values on. */
   async textRows(sql: string, values: readonly SqlValue[], name?: string): Promise<(string | null)[][]> {
     const asTexts = { rowMode: 'array' as const, types: AS_TEXT };
     const result = await this.#run({ ...statementOf(sql, values, name), ...asTexts });
@@ -138,7 +140,7 @@ export class OrgDb {
   }
 }
 
-/** Statements across organizations, under `app_system`; the reason comes first so that a reader of the call sees it. */
+/** Runs statements across organizations under `app_system`; the reason is the first argument so that readers see it. */
 export async function unscoped<T>(
   database: Database,
   why: string,
@@ -158,7 +160,7 @@ function assertReason(why: string): void {
   if (why.length < 8) throw new TypeError('say why the organization, or the project, is left');
 }
 
-/** One transaction across organizations; made by `unscoped` only. */
+/** One transaction across organizations; only `unscoped` creates it. */
 export class SystemDb {
   readonly #connection: TransactionConnection;
 
@@ -166,7 +168,7 @@ export class SystemDb {
     this.#connection = connection;
   }
 
-  /** `name` makes it a prepared statement of the connection: for what is planned often and the same. */
+  /** `name` makes it a prepared statement of the connection, for statements that are planned often. */
   async rows<T>(sql: string, values: readonly SqlValue[] = [], name?: string): Promise<T[]> {
     return (await this.#connection.query(statementOf(sql, values, name))).rows as T[];
   }
@@ -186,12 +188,14 @@ function toParameter(value: SqlValue): unknown {
   return typeof value === 'bigint' ? value.toString() : value;
 }
 
-/** Restricts a statement to the handle's project and pushes its value; empty for the organization (docs/decisions/0029). */
+/**
+ * Restricts a statement to the handle's project and pushes its value; empty for the organization (docs/decisions/0029).
+ */
 export function andOfProject(orgDb: OrgDb, values: SqlValue[], column = 'project_id'): string {
   return orgDb.projectId === undefined ? '' : ` and ${column} = $${values.push(orgDb.projectId)}`;
 }
 
-/** The database's clock at this moment, microseconds since 1970: not the time at which the transaction began. */
+/** The database's present clock, microseconds since 1970, and not the transaction's start. */
 export async function readClock(orgDb: OrgDb): Promise<bigint> {
   const [row] = await orgDb.rows<{ at: bigint }>('select clock_timestamp() as at', [], 'clock-read');
   if (!row) throw new Error('a clock answers');

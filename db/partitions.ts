@@ -4,9 +4,12 @@ import { parseTimestampMicros } from './client.js';
 import { plainArray } from './pgArray.js';
 
 const PARTITIONED = ['events', 'event_payloads'] as const;
-/** Months before the current one that get a partition of their own; everything older shares one. */
+/** Months before the current one with separate partitions; everything older shares one. */
 const MONTHS_BACK = 13;
-/** Months ahead: events are taken up to 24 hours ahead, and the maintenance that makes partitions may rest for weeks. */
+/**
+ * Months ahead: events are accepted up to 24 hours ahead, and the maintenance that creates partitions may be down for
+ * weeks.
+ */
 const MONTHS_AHEAD = 3;
 
 function monthStart(now: Date, offset: number): Date {
@@ -17,7 +20,7 @@ function monthName(date: Date): string {
   return `${date.getUTCFullYear()}_${String(date.getUTCMonth() + 1).padStart(2, '0')}`;
 }
 
-/** The offset from the current month of a partition that was named by `monthName`. */
+/** The offset from the current month of a partition that `monthName` named. */
 function monthsSince(now: Date, partition: string): number {
   const [, year = '', month = ''] = /_(\d{4})_(\d{2})$/.exec(partition) ?? [];
   return (Number(year) - now.getUTCFullYear()) * 12 + Number(month) - 1 - now.getUTCMonth();
@@ -28,9 +31,10 @@ function sqlDate(date: Date): string {
 }
 
 /**
- * Makes the monthly partitions that are missing, up to three months ahead, as the tables' owner. The first call
- * also makes the one that holds everything older than 13 months; a later one fills the months in which nobody called,
- * as after the restore of an old backup. Each is made aside and then attached, so that ingest is never locked out.
+ * Creates the missing monthly partitions, up to three months ahead, as the tables' owner. The first call also creates
+ * the partition of everything older than 13 months; later calls also fill past months without a call of this function,
+ * as after restoring an old backup. Each partition is created separately and then attached, so that ingest is never
+ * blocked.
  */
 export async function ensurePartitions(client: pg.ClientBase): Promise<void> {
   const now = (await client.query<{ now: Date }>('select now() as now')).rows[0]?.now;
@@ -56,14 +60,14 @@ export async function ensurePartitions(client: pg.ClientBase): Promise<void> {
     for (let offset = first; offset <= MONTHS_AHEAD; offset += 1) {
       const start = monthStart(now, offset);
       const name = `${table}_${monthName(start)}`;
-      // Months that were dropped for their age are the older one's.
+      // Months that were dropped for their age belong to the partition of everything older.
       if (present.has(name) || start.getTime() < olderEnd) continue;
       await attach(client, table, name, `'${sqlDate(start)}'`, `'${sqlDate(monthStart(now, offset + 1))}'`);
     }
   }
 }
 
-/** A partition with its bound as Postgres's catalogue writes it: `FOR VALUES FROM (…) TO (…)`. */
+/** A partition with its bound as Postgres's catalogue has it: `FOR VALUES FROM (…) TO (…)`. */
 export interface PartitionBound {
   name: string;
   bound: string;
@@ -72,7 +76,10 @@ export interface PartitionBound {
 const PARTITION_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 const PARTITION_BOUND = /^FOR VALUES FROM \((MINVALUE|'[0-9 :+-]+')\) TO \('[0-9 :+-]+'\)$/;
 
-/** Gives an empty table another cluster's partitions, in the caller's transaction. Throws for foreign names and bounds. */
+/**
+ * Replaces an empty table's partitions by another cluster's, in the caller's transaction. Throws for foreign names and
+ * bounds.
+ */
 export async function replacePartitions(
   client: pg.ClientBase,
   table: string,
@@ -86,7 +93,7 @@ export async function replacePartitions(
   }
 }
 
-/** Where the partition of everything older ends, milliseconds. */
+/** End of the partition of everything older, milliseconds. */
 async function readOlderEnd(client: pg.ClientBase, table: string): Promise<number> {
   const { rows } = await client.query<{ end: string }>(
     `select (regexp_match(pg_get_expr(relpartbound, oid), 'TO \\(''(\\d{4}-\\d{2}-\\d{2})'))[1] as end from pg_class where oid = $1::regclass`,
@@ -121,18 +128,18 @@ function attachSql(table: string, name: string, bound: string): string {
   );
 }
 
-/** Waits for a lock so long: whoever comes behind waits with us, and must not notice. */
+/** Longest wait for a lock, milliseconds: others queue behind the waiting statement and must not notice. */
 const LOCK_WAIT_MS = 200;
 const LOCK_ATTEMPTS = 40;
 const LOCK_PAUSE_MS = 250;
-/** Times that pages are asked back for while somebody else keeps them. */
+/** Attempts to free pages that others keep. */
 const VACUUM_ATTEMPTS = 20;
 const VACUUM_PAUSE_MS = 500;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 export type PartitionedTable = 'events' | 'event_payloads';
 
-/** A monthly partition that lies before a limit as a whole. */
+/** A monthly partition that lies completely before a limit. */
 export interface PastMonth {
   name: string;
   fromMicros: bigint;
@@ -140,7 +147,7 @@ export interface PastMonth {
 }
 
 export interface PastPartitions {
-  /** The one that holds everything before the first month, where that ends; undefined when there is none. */
+  /** End of the partition of everything before the first month; undefined: it does not exist. */
   olderEndMicros: bigint | undefined;
   months: PastMonth[];
 }
@@ -174,14 +181,14 @@ export async function listPastPartitions(
   };
 }
 
-/** A connection of the tables' owner, who alone may change partitions. */
+/** A connection as the tables' owner, who alone may change partitions. */
 export async function withOwner<T>(directUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({
     connectionString: directUrl,
     application_name: 'trueup-retention',
     options: '-c timezone=UTC -c datestyle=ISO,YMD',
   });
-  // A connection that is cut is told by the statement that meets it.
+  // The next statement reports a lost connection.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -192,8 +199,8 @@ export async function withOwner<T>(directUrl: string, work: (client: pg.Client) 
 }
 
 /**
- * Gives back the pages of the partition of everything older, whose rows were deleted: to let it reach further, Postgres
- * looks through them all while nobody can read or write, dead rows too.
+ * Frees the pages of the partition of everything older, whose rows were deleted: to change its bound, Postgres scans
+ * all pages, with dead rows too, while it blocks all reads and writes.
  */
 export async function emptyPages(client: pg.ClientBase, table: PartitionedTable): Promise<void> {
   const older = `${table}_older`;
@@ -203,17 +210,17 @@ export async function emptyPages(client: pg.ClientBase, table: PartitionedTable)
       `select pg_relation_size('${older}') = 0 or exists (select from ${older}) as is_clean`,
     );
     if (rows[0]?.is_clean) return;
-    // Somebody's snapshot, an analysis of another table perhaps, still sees what was deleted, or holds the last page.
+    // Another snapshot, perhaps of an analysis of another table, still sees the deleted rows, or holds the last page.
     await sleep(VACUUM_PAUSE_MS);
   }
 }
 
 /**
- * Takes the oldest month out of its table, and lets the partition of everything older reach to where it ended, so that
- * no time is ever without a partition. One transaction that locks the table for as long as a change of the catalogue
- * takes; while somebody reads or writes it is asked again later, so that nobody waits behind it. `isReady` is asked
- * under the lock. Returns false when it said no, or the lock was not to be had in ten seconds: the next run tries again.
- * What was taken out is a table of its own then.
+ * Detaches the oldest month from its table, and extends the partition of everything older to its end, so that every
+ * time has a partition. One transaction locks the table as briefly as a catalogue change takes; while others read or
+ * write, it retries later, so that nobody waits behind it. `isReady` is called under the lock. Returns false when it
+ * returned false, or the lock was not available within ten seconds: the next run retries. A detached month is a
+ * separate table.
  */
 export async function takeOutMonth(
   client: pg.ClientBase,
@@ -251,17 +258,17 @@ function isoDay(micros: bigint): string {
 
 const UNDEFINED_TABLE = '42P01';
 
-/** As a month's table is named; one that is no partition any more was taken out and is on its way to be dropped. */
+/** Name pattern of a month's table; one that is not a partition was detached and is waiting to be dropped. */
 export const MONTH_TABLE_PATTERN = '^(events|event_payloads)_\\d{4}_\\d{2}$';
 
-/** An event that stands in the log of usage for itself, and not by its copies. */
+/** An event that is itself in the log of usage, rather than by its copies. */
 export const COUNTED = `revised_xid is null and status <> 'blocked'`;
 
-/** Ends an insert into removed_usage. */
+/** The end of an insert into removed_usage. */
 export const ADD_UP = `on conflict (org_id) do update set calls = removed_usage.calls + excluded.calls,
   cost_usd = removed_usage.cost_usd + excluded.cost_usd, removed_at = now()`;
 
-/** Tables that were once months of this table and were not removed yet: what a process that was killed has left. */
+/** Detached months of this table that were not dropped yet, left by a killed process. */
 export async function listTakenOut(client: pg.ClientBase, table: PartitionedTable): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select relname as name from pg_class
@@ -272,14 +279,16 @@ export async function listTakenOut(client: pg.ClientBase, table: PartitionedTabl
   return rows.map(({ name }) => name);
 }
 
-/** Adds up a detached month by organization and drops it. Returns each organization's rows; undefined when it is gone. */
+/**
+ * Sums a detached month by organization and drops it. Returns each organization's rows; undefined: it no longer exists.
+ */
 export async function dropEventMonth(
   client: pg.ClientBase,
   name: string,
 ): Promise<{ orgId: string; rows: number }[] | undefined> {
   await client.query('begin');
   try {
-    // It is nobody's way to any row any more, and its owner has to read all of it.
+    // The detached table is no longer reachable through its parent, and its owner has to read all of it.
     await client.query(`alter table ${name} no force row level security`);
     const { rows } = await client.query<{ org_id: string; calls: string; cost: string; all_rows: string }>(
       `select org_id, count(*) filter (where ${COUNTED})::text as calls, coalesce(sum(cost_usd) filter (where ${COUNTED}), 0)::text as cost,
@@ -287,7 +296,7 @@ export async function dropEventMonth(
     );
     await client.query('set local role app_system');
     const noted = await client.query<{ org_id: string }>(
-      // A demo may be gone by now.
+      // A demo may have been removed meanwhile.
       `insert into removed_usage (org_id, calls, cost_usd)
        select g.* from unnest($1::uuid[], $2::int8[], $3::numeric[]) g (org_id, calls, cost) join organizations o on o.id = g.org_id
        ${ADD_UP} returning org_id`,
@@ -310,7 +319,7 @@ export async function dropEventMonth(
   }
 }
 
-/** Finishes what a killed retention run began, so that events are either in their tables or noted as removed. */
+/** Finishes the work of a killed retention run, so that events are either in their tables or recorded as removed. */
 export async function finishTakenOut(client: pg.ClientBase): Promise<void> {
   for (const name of await listTakenOut(client, 'events')) await dropEventMonth(client, name);
   for (const name of await listTakenOut(client, 'event_payloads'))

@@ -1,10 +1,10 @@
 /**
- * Postgres array literals made by hand: twice as quick as letting the driver serialise JavaScript arrays, and ingest
- * is bound by that.
+ * Builds Postgres array literals: twice as fast as the driver's serialisation of JavaScript arrays, which dominates the
+ * speed of ingest.
  */
 const NEEDS_ESCAPE = /["\\]/;
 const ESCAPE = /["\\]/g;
-/** Escapes of JSON that mean something else to Postgres, which takes the character behind a backslash as it is. */
+/** JSON escapes that differ in Postgres, which takes the character after a backslash literally. */
 const FOREIGN_ESCAPE = /\\[^"\\]/;
 
 function quote(text: string): string {
@@ -13,13 +13,13 @@ function quote(text: string): string {
 
 /** `{"a","b",NULL}` for texts. */
 export function textArray(values: readonly (string | null)[]): string {
-  // The runtime's own writer of JSON is the quickest there is, and without control characters the two forms agree.
+  // The runtime's JSON writer is the fastest, and without control characters the two forms are equal.
   const json = JSON.stringify(values);
   if (!FOREIGN_ESCAPE.test(json)) return `{${json.slice(1, -1)}}`;
   return `{${values.map((value) => (value === null ? 'NULL' : quote(value))).join(',')}}`;
 }
 
-/** `{1,2,NULL}` for what needs no quotes: numbers, booleans, uuids, decimal texts. */
+/** `{1,2,NULL}` for values without quotes: numbers, booleans, uuids, decimal texts. */
 export function plainArray(values: readonly (string | number | bigint | boolean | null)[]): string {
   return `{${values.map((value) => (value === null ? 'NULL' : String(value))).join(',')}}`;
 }

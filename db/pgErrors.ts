@@ -1,10 +1,10 @@
 import { DomainError } from '../domain/errors.js';
 
-/** Seconds after which a caller may come back when the database was away, or its disk full. */
+/** Retry-After, seconds, when the database was unreachable or its disk full. */
 const RETRY_AFTER_SECONDS = 2;
 const RETRY_AFTER_FULL_SECONDS = 30;
 
-/** SQLSTATE classes and codes that pass by themselves: the same request can succeed later. */
+/** Temporary SQLSTATE classes and codes: the same request can succeed later. */
 const TRANSIENT_CLASSES = new Set(['08', '57', '40']);
 const TRANSIENT_CODES = new Set(['53300', '53200', '53400', '55P03', '25006', '57014']);
 const SOCKET_CODES = new Set([
@@ -23,7 +23,7 @@ function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }
 
-/** A full disk may show as an internal error (XX000) with the operating system's words as the only reason. */
+/** A full disk may appear as an internal error (XX000) whose only reason is the operating system's message. */
 export function isStorageFull(error: unknown): boolean {
   const code = codeOf(error);
   if (code !== 'XX000') return code === '53100';
@@ -31,9 +31,9 @@ export function isStorageFull(error: unknown): boolean {
 }
 
 /**
- * A driver's failure → DomainError where it is transient: `storage_full` for a full disk, `service_unavailable`
- * for a database that is away, read-only, overloaded or too slow. Everything else comes back as it was: it is a bug.
- * The driver gives no code to a broken socket in some cases, so its sentences are read there and nowhere else.
+ * Converts temporary driver failures to DomainError: `storage_full` for a full disk, `service_unavailable` for a
+ * database that is unreachable, read-only, overloaded or too slow. Any other failure is returned unchanged: it is a
+ * bug. The driver sometimes gives a broken socket no code, so only this place reads its messages.
  */
 export function translatePgError(error: unknown): unknown {
   if (error instanceof DomainError) return error;
@@ -64,13 +64,13 @@ export function translatePgError(error: unknown): unknown {
   });
 }
 
-/** SQLSTATE class 22 or a broken check: the same row is refused whenever it is stored. */
+/** SQLSTATE class 22 or a failed check: the same row is refused at every attempt. */
 export function isValueRefused(error: unknown): boolean {
   const code = codeOf(error);
   return code === '23514' || (code.length === 5 && code.startsWith('22'));
 }
 
-/** SQLSTATE of a lost deadlock and of a lost serialization race: the transaction is undone, and succeeds when repeated. */
+/** SQLSTATE of a deadlock and a serialization failure: the transaction is rolled back, and succeeds when repeated. */
 const CONFLICT_CODES = new Set(['40P01', '40001']);
 const REPEATS_MAX = 5;
 

@@ -1,10 +1,10 @@
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 import type { Steps } from '../domain/steps.js';
 
-/** Work goes on for so long before requests that wait get their turn. */
+/** Milliseconds of computing before waiting requests get their turn. */
 const TURN_MS = 8;
 
-/** Lets requests that wait have their turn, now and then, while much is worked out. */
+/** Lets waiting requests run from time to time during long computations. */
 export class Turns {
   #since = performance.now();
 

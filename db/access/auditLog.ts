@@ -26,10 +26,9 @@ insert into audit_log (org_id, seq, at, action, actor_kind, actor_id, subject_ty
 select $1::uuid, seq, at, $3, $4, $5, $6, $7, $8, $9, prev_hash, hash from head`;
 
 /**
- * Adds a row to the organization's audit log, in the transaction that makes the change: both happen or neither does.
- * From here to the commit no other transaction of the organization can add one, so make it the last statement where
- * that is possible. Not for transactions of `repeatable read`, where a row added meanwhile makes it fail.
- * The time is the database's.
+ * Adds a row to the organization's audit log in the transaction of the change, so that both happen or neither. Until
+ * the commit no other transaction of the organization can add a row, so call it as the last statement where possible.
+ * Not for `repeatable read` transactions: a row added meanwhile makes them fail. The time is the database's.
  */
 export async function recordAudit(orgDb: OrgDb, entry: AuditEntry): Promise<void> {
   const fields = auditFields(entry);
@@ -92,11 +91,11 @@ export interface AuditFilter {
 }
 
 export interface ListedAuditRecord extends ChainedRecord {
-  /** The name that the actor's key has now; null for another actor. */
+  /** The present name of the actor's key; null: the actor is not a key. */
   actorName: string | null;
 }
 
-/** Rows of the log, newest first; `beforeSeq` goes on after a page. */
+/** Rows of the log, newest first; `beforeSeq` continues after a page. */
 export async function listAuditRecords(
   orgDb: OrgDb,
   filter: AuditFilter,
@@ -130,7 +129,7 @@ export async function listAuditRecords(
 
 const STREAM_ROWS = 2_000;
 
-/** All rows after `afterSeq` by their number, page by page. Meant for a transaction with one snapshot. */
+/** All rows after `afterSeq` in order, page by page. Meant for a transaction with one snapshot. */
 export async function* streamAuditRecords(
   orgDb: OrgDb,
   afterSeq: number,
@@ -156,7 +155,7 @@ export async function findAuditHead(orgDb: OrgDb): Promise<(ChainPoint & { atMic
   return head;
 }
 
-/** What stands for the rows that retention has dropped; undefined when none were. */
+/** The checkpoint that replaces the rows that retention dropped; undefined: no row was dropped. */
 export async function findAuditCheckpoint(
   orgDb: OrgDb,
 ): Promise<{ checkpoint: AuditCheckpoint; signed: Signature } | undefined> {
@@ -170,7 +169,7 @@ export async function findAuditCheckpoint(
   return { checkpoint: { orgId: orgDb.orgId, ...checkpoint }, signed: { keyId, signature } };
 }
 
-/** Stores the organization's checkpoint in place of a former one. */
+/** Stores the organization's checkpoint and replaces a former one. */
 export async function upsertAuditCheckpoint(
   inside: OrgDb,
   checkpoint: AuditCheckpoint,
@@ -191,14 +190,14 @@ export async function upsertAuditCheckpoint(
   );
 }
 
-/** Removes the rows up to a checkpoint. */
+/** Deletes the rows up to a checkpoint. */
 export async function deleteAuditRecords(inside: OrgDb, throughSeq: number): Promise<void> {
   await inside.unscoped('rows of the audit log go only by retention', (system) =>
     system.run('delete from audit_log where org_id = $1 and seq <= $2', [inside.orgId, throughSeq]),
   );
 }
 
-/** Organizations whose checkpoint another key than this one has signed. */
+/** Organizations whose checkpoint was signed by another key. */
 export async function listCheckpointsSignedOtherwise(database: Database, keyId: string): Promise<string[]> {
   const rows = await unscoped(database, 'the secret key belongs to the instance', (system) =>
     system.rows<{ org_id: string }>(
@@ -209,7 +208,7 @@ export async function listCheckpointsSignedOtherwise(database: Database, keyId: 
   return rows.map((row) => row.org_id);
 }
 
-/** Organizations whose log has rows of before a time. */
+/** Organizations whose log has rows before a time. */
 export async function listAuditedBefore(database: Database, beforeMicros: bigint): Promise<string[]> {
   const rows = await unscoped(database, 'retention of every organization’s audit log', (system) =>
     system.rows<{ id: string }>(
@@ -221,7 +220,7 @@ export async function listAuditedBefore(database: Database, beforeMicros: bigint
   return rows.map(({ id }) => id);
 }
 
-/** The first row after a checkpoint, for rows that should have gone with it. */
+/** The first row after a checkpoint, for finding rows that should have been deleted with it. */
 export async function findFirstAuditSeq(orgDb: OrgDb): Promise<number | undefined> {
   const [row] = await orgDb.rows<{ seq: number }>(
     'select seq from audit_log where org_id = $1 order by seq limit 1',
@@ -234,7 +233,7 @@ interface AuditHead extends ChainPoint {
   orgId: string;
 }
 
-/** The end of every organization's chain, but for demos: they come and go, and prove nothing to anybody. */
+/** The end of every organization's chain except demos', which prove nothing. */
 export async function listAuditHeads(database: Database): Promise<AuditHead[]> {
   return unscoped(database, 'anchor the audit log of every organization', (system) =>
     system.rows<AuditHead>(

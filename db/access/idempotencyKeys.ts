@@ -3,18 +3,18 @@ import type { Database } from '../client.js';
 import { lockNumber, type Sealed, sealUnderLock } from '../locks.js';
 import { type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
 
-/** What is known of a key: its answer, or that its first attempt is under way (`status` null). */
+/** State of a key: its answer, or that its first attempt is in progress (`status` null). */
 export interface KnownRequest {
   status: number | null;
-  /** Null while a streamed body is under way. */
+  /** null: a streamed body is still arriving. */
   fingerprint: Buffer | null;
-  /** The sealed answer; null when it was given up with the key that sealed it. */
+  /** The encrypted answer; null: it was given up with the key that encrypted it. */
   ciphertext: Buffer | null;
-  /** Whether the first attempt may still be at it. */
+  /** Whether the first attempt may still be running. */
   isLeased: boolean;
 }
 
-/** Rows of this age count as absent, whether or not they have been removed. */
+/** Older rows count as absent, whether or not they have been deleted. */
 const EXPIRY = `interval '${IDEMPOTENCY_HOURS} hours'`;
 const SCOPE = 'org_id = $1 and api_key_id = $2 and operation = $3 and idempotency_key = $4';
 
@@ -38,13 +38,15 @@ export async function findKnownRequest(
   return known;
 }
 
-/** Takes a key without waiting; `isMine` is false while another transaction has it. `known` is read after the lock. */
+/**
+ * Takes a key without waiting; `isMine` is false while another transaction holds it. `known` is read after the lock.
+ */
 export async function takeIdempotencyKey(
   inside: OrgDb,
   scope: IdempotencyScope,
 ): Promise<{ isMine: boolean; known: KnownRequest | undefined }> {
   const text = [inside.orgId, scope.apiKeyId, scope.operation, scope.key].join(' ');
-  // Two statements, sent together: one would read in the snapshot of the moment before the lock.
+  // Two statements, sent together: a single one would read in the snapshot before the lock.
   const [lock, known] = await Promise.all([
     inside.rows<{ taken: boolean }>(
       `select pg_try_advisory_xact_lock(${lockNumber('idempotencyKey')}) as taken`,
@@ -56,7 +58,7 @@ export async function takeIdempotencyKey(
   return { isMine: lock[0]?.taken === true, known };
 }
 
-/** Begins an attempt under a lease. False when there is an answer, or another attempt whose lease has not run out. */
+/** Begins an attempt under a lease. false: an answer exists, or another attempt's lease is still valid. */
 export async function beginAttempt(
   orgDb: OrgDb,
   scope: IdempotencyScope,
@@ -74,7 +76,7 @@ export async function beginAttempt(
   return begun === 1;
 }
 
-/** Keeps a long attempt's turn; nothing when it has lost it. */
+/** Extends the lease of a long attempt; does nothing when the attempt has lost it. */
 export async function extendLease(
   orgDb: OrgDb,
   scope: IdempotencyScope,
@@ -87,7 +89,7 @@ export async function extendLease(
   );
 }
 
-/** Gives the key back after an attempt that has no result, so that the next one need not wait. */
+/** Releases the key after an attempt without a result, so that the next attempt need not wait. */
 export async function releaseAttempt(
   orgDb: OrgDb,
   scope: IdempotencyScope,
@@ -103,11 +105,11 @@ interface AnswerToKeep {
   attemptId: string;
   fingerprint: Buffer;
   status: number;
-  /** Seals with the key that is current at that moment; called under the lock that a rotation takes. */
+  /** Encrypts with the current key; called under the lock that a rotation takes. */
   seal(): Sealed;
 }
 
-/** Stores the answer of an attempt, in a transaction; false when another attempt has taken its turn meanwhile. */
+/** Stores the answer of an attempt, in a transaction; false: another attempt has taken over meanwhile. */
 export async function storeAnswer(
   inside: OrgDb,
   scope: IdempotencyScope,
@@ -130,7 +132,7 @@ export async function storeAnswer(
 
 const PRUNE_ROWS = 1_000;
 
-/** Removes expired rows in batches, each a transaction, at most `rowsMax`; returns their number. */
+/** Deletes expired rows in batches, each a transaction, at most `rowsMax`; returns their number. */
 export async function pruneIdempotencyKeys(database: Database, rowsMax = 1_000_000): Promise<number> {
   let removed = 0;
   while (removed < rowsMax) {

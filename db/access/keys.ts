@@ -10,15 +10,15 @@ export interface StoredKey {
   role: Role;
   /** null: every scope of the role. */
   scopes: string[] | null;
-  /** The part of the organization that the key is bound to; null: none. */
+  /** The workspace that the key is bound to; null: none. */
   workspace: { id: string; projectId: string } | null;
   secretHash: Buffer;
-  /** The secret before the last rotation, and when it stops. */
+  /** The secret before the last rotation, and the end of its grace period. */
   previous: { secretHash: Buffer; validUntilMicros: bigint } | null;
   expiresAtMicros: bigint | null;
   /** When the key was revoked, or its workspace archived. */
   revokedAtMicros: bigint | null;
-  /** When the row was read, by the clock by which its times were written. */
+  /** When the row was read, by the database's clock, which also wrote its times. */
   readAtMicros: bigint;
 }
 
@@ -29,7 +29,7 @@ type FlatKey = Omit<StoredKey, 'workspace' | 'previous'> & {
   previousValidUntilMicros: bigint | null;
 };
 
-/** As the statement of authentication names its tables: `k` the key, `w` its workspace. */
+/** Aliases in the authentication statement: `k` the key, `w` its workspace. */
 const AUTHENTICATION = defineEntity<FlatKey>('api_keys', {
   id: column('k.id'),
   orgId: column('k.org_id'),
@@ -46,7 +46,7 @@ const AUTHENTICATION = defineEntity<FlatKey>('api_keys', {
 });
 const SELECT_KEY = `select ${AUTHENTICATION.columns} from api_keys k left join workspaces w on w.org_id = k.org_id and w.id = k.workspace_id`;
 
-/** An unknown id reads a row too and takes as long, so that its time reveals nothing. */
+/** Finds a key. An unknown id reads a row too and takes equally long, so that the duration reveals nothing. */
 export async function findKey(database: Database, keyId: string): Promise<StoredKey | undefined> {
   const [row] = await unscoped(database, 'authenticate: the key tells the organization', (system) =>
     system.rows<FlatKey>(
@@ -67,7 +67,7 @@ export async function findKey(database: Database, keyId: string): Promise<Stored
   };
 }
 
-/** Notes that keys were used; a key that another process has noted within a minute stays as it is. */
+/** Records that keys were used; a key that another process has recorded within a minute is skipped. */
 export async function touchKeys(database: Database, keyIds: readonly string[]): Promise<void> {
   await unscoped(database, 'last-used times of keys of any organization', (system) =>
     system.run(
@@ -78,26 +78,26 @@ export async function touchKeys(database: Database, keyIds: readonly string[]): 
   );
 }
 
-/** A key as its organization sees it: everything but its secret. */
+/** A key as its organization sees it: all columns except its secret. */
 export interface ApiKey extends KeyTerms {
   id: string;
   name: string;
-  /** The last characters of the key, to tell it by. */
+  /** The last characters of the key, by which people identify it. */
   last4: string;
   status: KeyStatus;
   createdAtMicros: bigint;
-  /** A key's id, or what else made it. */
+  /** A key's id, or the name of another creator. */
   createdBy: string | null;
   /** Written at most once a minute. */
   lastUsedAtMicros: bigint | null;
   expiresAtMicros: bigint | null;
   revokedAtMicros: bigint | null;
   revokedBy: string | null;
-  /** Until when the secret before the last rotation holds too; null when it holds no more. */
+  /** End of the previous secret's grace period; null: it is over. */
   previousValidUntilMicros: bigint | null;
 }
 
-/** The order of domain/access/keyRules: the first that holds. */
+/** In the order of domain/access/keyRules: the first matching status wins. */
 const STATUS = `case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired'
   when previous_valid_until > now() then 'rotating' else 'active' end`;
 
@@ -127,7 +127,7 @@ interface ApiKeyFilter {
   workspaceId?: string | undefined;
 }
 
-/** Keys, the newest first, revoked ones too; `after` is the time and id of the last one that was seen. */
+/** Keys, newest first, including revoked ones; `after` is the time and id of the previous page's last key. */
 export async function listApiKeys(orgDb: OrgDb, filter: ApiKeyFilter, page: TimePage): Promise<ApiKey[]> {
   return listNewest(orgDb, API_KEY, {
     where: { role: filter.role, workspace_id: filter.workspaceId },
@@ -143,12 +143,15 @@ export async function findApiKey(orgDb: OrgDb, id: string): Promise<ApiKey | und
   return findEntity(orgDb, API_KEY, { id });
 }
 
-/** Serializes changes of the organization's keys: two requests must not each revoke one of the last two admin keys. */
+/**
+ * Serializes changes of the organization's keys, so that two requests cannot each revoke one of the last two admin
+ * keys.
+ */
 export async function lockKeyRing(inside: OrgDb): Promise<void> {
   await inside.rows('select from organizations where id = $1 for no key update', [inside.orgId]);
 }
 
-/** How many keys are not revoked, and how many besides `id` the organization can be left with: see `isLastingAdmin`. */
+/** Number of unrevoked keys, and of lasting admin keys besides `id`: see `isLastingAdmin`. */
 export async function countKeys(orgDb: OrgDb, id: string): Promise<{ unrevoked: number; lasting: number }> {
   const [row] = await orgDb.rows<{ unrevoked: number; lasting: number }>(
     `select count(*) as unrevoked,
@@ -190,7 +193,7 @@ export async function updateApiKey(
   );
 }
 
-/** Another secret for a key; the one at hand holds for the grace period, and the one before that no more. */
+/** Replaces a key's secret; the present one stays valid for the grace period, earlier ones end. */
 export async function replaceKeySecret(
   orgDb: OrgDb,
   id: string,
@@ -205,7 +208,7 @@ export async function replaceKeySecret(
   );
 }
 
-/** Revokes keys from now on: the one with this id, or all of a workspace. Returns the ids of those that were not. */
+/** Revokes the key with this id, or all keys of a workspace. Returns the ids that were not revoked before. */
 export async function revokeKeys(
   orgDb: OrgDb,
   which: { id: string } | { workspaceId: string },

@@ -7,11 +7,11 @@ export interface TokenRequest {
   subject: string;
   policy: string;
   rate: Rate;
-  /** What the request at hand costs: nothing is granted that does not cover it. */
+  /** Cost of the waiting request: a grant covers at least this, or nothing. */
   cost: number;
-  /** What the instance would like to have, this cost included. */
+  /** Tokens that the instance wants, including the cost. */
   wanted: number;
-  /** What it took before and gives back with this question. */
+  /** Earlier leased tokens that this request returns. */
   returned: number;
 }
 
@@ -21,7 +21,7 @@ export interface TokenGrant {
   tokens: number;
 }
 
-/** The share that is asked for at once comes out of this statement alone: one row, locked for as long as it takes. */
+/** Concurrent requests for a bucket wait for this statement only: it locks one row for its duration. */
 const LEASE = `
 insert into rate_buckets as b (org_id, subject, policy, tokens, granted)
 values ($1, $2, $3, $4::float8 - greatest($6::float8, least($7::float8, $4)), greatest($6, least($7, $4)))
@@ -38,8 +38,9 @@ on conflict (org_id, subject, policy) do update set (tokens, granted, refilled_a
 returning tokens, granted`;
 
 /**
- * Takes tokens out of a shared bucket, in one statement and by the database's clock: what all instances are granted
- * within t seconds is at most burst + t · quota/window, but for one cost larger than a full bucket, which then owes.
+ * Takes tokens from a shared bucket in one statement, by the database's clock. Within t seconds all instances together
+ * get at most burst + t · quota/window, except for a single cost larger than a full bucket, which leaves the bucket in
+ * debt.
  */
 export async function leaseRateTokens(orgDb: OrgDb, request: TokenRequest): Promise<TokenGrant> {
   const { subject, policy, rate, cost, wanted, returned } = request;
@@ -62,7 +63,7 @@ export async function leaseRateTokens(orgDb: OrgDb, request: TokenRequest): Prom
   return grant;
 }
 
-/** Removes buckets that nobody has asked for `idleSeconds`: full again, they say nothing. Their number. */
+/** Deletes buckets that were unused for `idleSeconds`, which are full again; returns their number. */
 export async function pruneRateBuckets(database: Database, idleSeconds: number): Promise<number> {
   return unscoped(database, 'idle rate limits of every organization', (system) =>
     system.run('delete from rate_buckets where refilled_at < now() - make_interval(secs => $1)', [
@@ -83,7 +84,7 @@ on conflict (org_id, kind, slot) do update set holder = excluded.holder, expires
   where request_slots.expires_at <= now()
 returning slot`;
 
-/** Takes one of the organization's places for `seconds`; false when all are held. */
+/** Takes one of the organization's slots for `seconds`; false: all are held. */
 export async function takeRequestSlot(
   orgDb: OrgDb,
   slot: { kind: SlotKind; holder: string; max: number; seconds: number },
@@ -95,7 +96,7 @@ export async function takeRequestSlot(
   return false;
 }
 
-/** Holds a place for `seconds` more. False when it has expired and another has it. */
+/** Extends a slot by `seconds`. false: it expired and another holder has it. */
 export async function renewRequestSlot(orgDb: OrgDb, holder: string, seconds: number): Promise<boolean> {
   const changed = await orgDb.run(
     'update request_slots set expires_at = now() + make_interval(secs => $3) where org_id = $1 and holder = $2',

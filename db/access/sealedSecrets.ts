@@ -5,13 +5,15 @@ import { column, defineEntity } from '../entity.js';
 import { INSTALLATION_LOCKS } from '../locks.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 
-/** Everything sealed with the instance's secret key, over all organizations: for the start and the rotation. */
+/**
+ * Everything that is encrypted with the instance's secret key, in all organizations: for the start and the rotation.
+ */
 
 const WHY = 'the secret key belongs to the instance, not to an organization';
 
-/** Where secrets are stored sealed, and what of whom they are. */
+/** The tables of encrypted secrets, by kind. */
 const TABLES = { connection: 'billing_connections', webhook: 'webhook_endpoints' } as const;
-/** `connection`: a provider's credentials. `webhook`: what the messages to an endpoint are signed with. */
+/** `connection`: a provider's credentials. `webhook`: the secrets that sign an endpoint's messages. */
 export type SealedKind = keyof typeof TABLES;
 
 export interface SealedSecret {
@@ -37,7 +39,7 @@ const ALL_SEALED = Object.entries(TABLES)
   )
   .join(' union all ');
 
-/** The ids of the keys that secrets were sealed with, and how many of each kind with each. */
+/** Number of secrets by kind and by the key that encrypted them. */
 export async function countSealedByKey(
   database: Database,
 ): Promise<Map<string, Partial<Record<SealedKind, number>>>> {
@@ -60,7 +62,7 @@ export async function listSealedOtherwise(database: Database, keyId: string): Pr
   );
 }
 
-/** Stores secrets that were sealed anew, unless they were changed or erased meanwhile. */
+/** Stores secrets that were encrypted again, unless they were changed or erased meanwhile. */
 export async function replaceSealed(
   database: Database,
   old: SealedSecret,
@@ -86,7 +88,7 @@ const FORGET: Record<SealedKind, string> = {
    where org_id = $1 and id = $2 and ciphertext = $3`,
 };
 
-/** Erases a secret that no key opens; of a connection, what became of its status. */
+/** Erases a secret that no key decrypts; for a connection, returns its status before and after. */
 export async function clearSealed(inside: OrgDb, old: SealedSecret): Promise<ConnectionTurn | undefined> {
   const [turn] = await inside.unscoped(WHY, (system) =>
     system.rows<ConnectionTurn>(FORGET[old.kind], [old.orgId, old.subjectId, old.ciphertext]),
@@ -94,7 +96,7 @@ export async function clearSealed(inside: OrgDb, old: SealedSecret): Promise<Con
   return turn;
 }
 
-/** An answer that is kept for repeats of its request, sealed with another key than the current one. */
+/** A stored answer for repeats of its request, encrypted with another key than the current one. */
 export interface SealedAnswer {
   orgId: string;
   scope: IdempotencyScope;
@@ -116,7 +118,7 @@ export async function listAnswersSealedOtherwise(
   return rows.map(({ orgId, ciphertext, ...scope }) => ({ orgId, ciphertext, scope }));
 }
 
-/** Stores an answer that was sealed anew; null gives it up: that its request was carried out stays known. */
+/** Stores an answer that was encrypted again; null gives the answer up, but keeps the record that its request ran. */
 export async function replaceSealedAnswer(
   database: Database,
   { orgId, scope, ciphertext }: SealedAnswer,
@@ -139,7 +141,10 @@ export async function replaceSealedAnswer(
   );
 }
 
-/** Calls `drop` while nobody seals and nothing is sealed with another key than `keyId`; returns whether it did. */
+/**
+ * Calls `drop` while no transaction encrypts and nothing is encrypted with another key than `keyId`; returns whether it
+ * was called.
+ */
 export async function dropOldKeysWhenUnused(
   database: Database,
   keyId: string,

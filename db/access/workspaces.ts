@@ -1,11 +1,11 @@
 import { column, defineEntity, findEntity, listNewest, type TimePage } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 
-/** A part of an organization: the calls of one project, and the keys that see no others. */
+/** A workspace: one project's calls, and the keys that see only them. */
 export interface Workspace {
   id: string;
   name: string;
-  /** The label that its calls carry. */
+  /** The project label of its calls. */
   projectId: string;
   createdBy: string;
   createdAtMicros: bigint;
@@ -51,7 +51,7 @@ export function findWorkspace(orgDb: OrgDb, id: string): Promise<Workspace | und
   return findEntity(orgDb, WORKSPACE, { id });
 }
 
-/** As `findWorkspace`; until the transaction ends nobody archives it. */
+/** `findWorkspace` with a lock: the workspace cannot be archived until the transaction ends. */
 export function lockWorkspace(inside: OrgDb, id: string): Promise<Workspace | undefined> {
   return findEntity(inside, WORKSPACE, { id }, 'for share');
 }

@@ -8,7 +8,7 @@ import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import type { BillingDay } from './billingRows.js';
 
-/** Copies of days that a connection has fetched: which are in force, what replaces them, what confirms them. */
+/** Copies of days that connections have fetched: which count, which replace them, and which confirm them. */
 
 export interface ReportOf {
   connectionId: string;
@@ -18,19 +18,19 @@ export interface ReportOf {
   report: string;
 }
 
-/** A day as a connection last told it. */
+/** The latest copy of a day from a connection. */
 export interface CurrentCopy {
   day: string;
   contentHash: string;
   scope: string;
   confirmedAtMicros: bigint;
-  /** Of cost days: everything that it bills. */
+  /** For cost days: the sum of their charges. */
   amountPico: Pico;
-  /** By which it was converted, as a decimal text; null: none was given. */
+  /** Exchange rate of its conversion, as a decimal text; null: none was set. */
   fxRate: string | null;
 }
 
-/** SQL: the rate that settings name for the month of `day`; two parameters, as `rateValues` gives them. */
+/** SQL of the exchange rate in the settings for the month of `day`; takes the two parameters of `rateValues`. */
 const rateSql = (day: string, from: number) =>
   `coalesce(($${from}::jsonb ->> to_char(${day}, 'YYYY-MM'))::numeric, $${from + 1}::numeric)`;
 const rateValues = ({ fxRate, fxRates }: ConnectionSettings) => [
@@ -64,7 +64,7 @@ export async function listCurrentCopies(
   );
 }
 
-/** Days fetched late enough after they began to be complete, of the connection's present scope and rate, by feed and report. */
+/** Days that were complete when fetched, with the connection's present scope and exchange rate, by feed and report. */
 export async function listFetchedDays(
   orgDb: OrgDb,
   connection: { id: string; scope: string; settings: ConnectionSettings },
@@ -93,16 +93,16 @@ interface NewApiSource {
   connectionId: string;
   provider: Provider;
   accountId: string;
-  /** What was asked, in words. */
+  /** The request in words. */
   name: string;
-  /** Over the pages that were read and this attempt: two readings of the same bytes are two sources. */
+  /** Hash over the read pages and the attempt: two readings of the same bytes are two sources. */
   sha256: string;
   sizeBytes: number;
   format: BillingFormat;
   fetchedAtMicros: bigint;
 }
 
-/** Starts an attempt to store a chunk's rows and deletes those of a former one. False when the chunk is read already. */
+/** Starts an attempt to store a chunk's rows and deletes those of a former one. false: the chunk is already read. */
 export async function beginApiSource(
   inside: OrgDb,
   chunk: { runId: string; ordinal: number },
@@ -151,7 +151,7 @@ export async function beginApiSource(
 
 export type ApiDay = BillingDay & { contentHash: string };
 
-/** Makes the new copies count in place of those that the connection told before; call it in the chunk's last transaction. */
+/** Makes the new copies count instead of the connection's former ones; call it in the chunk's last transaction. */
 export async function replaceApiDays(
   orgDb: OrgDb,
   of: ReportOf,
@@ -206,7 +206,7 @@ export async function replaceApiDays(
   );
 }
 
-/** Notes that the provider reports these days unchanged; `finalDays` are final from now on. */
+/** Records that the provider reports these days unchanged; `finalDays` become final. */
 export async function confirmApiDays(
   orgDb: OrgDb,
   of: ReportOf,
@@ -232,7 +232,7 @@ export async function confirmApiDays(
   );
 }
 
-/** Removes copies replaced while their day was open; a closed day that was restated keeps its old copy. */
+/** Deletes copies that were replaced while their day was open; a restated settled day keeps its old copy. */
 export async function pruneSupersededCopies(
   inside: OrgDb,
   connectionId: string,

@@ -15,7 +15,7 @@ import { countedSourcesSql, lacksLateCharge } from './billingRows.js';
 
 type CountedCopyRow = Omit<CountedCopy, 'provisionalDays'> & { format: BillingFormat; isFinal: boolean };
 
-/** Sources that count for each account's day: a file by itself, everything that a connection fetched as that connection. */
+/** Sources that count for each account's day: a file is one source, all syncs of a connection are one. */
 export async function listCountedCopies(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string },
@@ -60,7 +60,10 @@ export async function findBilledSpan(
   return span;
 }
 
-/** Amounts disputed and credited of a month (`YYYY-MM`) by account; a credit falls on months in proportion to the claim. */
+/**
+ * Disputed and credited amounts of a month (`YYYY-MM`) by account; a credit is spread over months in proportion to the
+ * claim.
+ */
 export async function listAskedBack(orgDb: OrgDb, month: string): Promise<AskedBack[]> {
   const asked = new Map<string, AskedBack>();
   const of = (provider: string, accountId: string): AskedBack => {
@@ -108,7 +111,7 @@ interface CreditedMonth extends DisputedSum {
   month: string;
 }
 
-/** Of claims that were credited and have a day in the month: all their months. */
+/** Credited claims with a day in the month, with all their months. */
 async function listCredited(orgDb: OrgDb, month: string): Promise<CreditedMonth[]> {
   return orgDb.rows<CreditedMonth>(
     `with credited as (
@@ -128,16 +131,16 @@ async function listCredited(orgDb: OrgDb, month: string): Promise<CreditedMonth[
 
 type SourceKind = 'file' | 'api';
 
-/** Two copies of a bill, of a day or of a whole month, that do not say the same. */
+/** Two copies of the same billed day or month that differ. */
 export interface SourceDifference {
   provider: string;
   accountId: string;
   /** The first day of the month where `span` is `month`. */
   day: string;
-  /** `month`: an invoice that tells no day, beside what counts of the month's days. */
+  /** `month`: an invoice without days, compared with the counted sum of the month's days. */
   span: 'day' | 'month';
   chargeCategory: string;
-  /** Where days of several sources count, the one that was told last. */
+  /** Where days of several sources count, the latest source. */
   countedSourceId: string;
   countedKind: SourceKind;
   countedPico: Pico;
@@ -146,7 +149,9 @@ export interface SourceDifference {
   otherPico: Pico;
 }
 
-/** Copies that differ by less than the rounding of their rows say the same; by a cent each they never do. */
+/**
+ * Copies whose difference is within the rounding of their rows count as equal; a difference of a cent always counts.
+ */
 const ROUNDING_MAX_USD = '0.01';
 const roundingOf = (format: string, rows: string) =>
   `least(${ROUNDING_MAX_USD}, ${rows} * case ${format} ${BILLING_FORMATS.map(
@@ -156,7 +161,10 @@ const roundingOf = (format: string, rows: string) =>
 const PLACE = 'provider, provider_account_id, day, charge_category';
 const WINDOW = `d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`;
 
-/** The copies of each day, each with later charges of the day. Copies in a currency without a rate are not compared. */
+/**
+ * The copies of each day, each with the day's later charges. Copies in a currency without an exchange rate are
+ * excluded.
+ */
 const TOLD_SQL = `
 late as (select provider, provider_account_id, day, charge_category from billing_days d
   where ${WINDOW} and superseded_at is null and report like '${LATE_REPORTS}'),
@@ -173,7 +181,7 @@ told as (select o.provider, o.provider_account_id, o.day, o.charge_category, o.r
       order by report, source_rank desc, coalesce(confirmed_at, source_fetched_at) desc, source_id desc) late
     where unconverted_rows = 0 and ${lacksLateCharge('o', 's.format', 'late.report')}) l)`;
 
-/** Days and months on which another copy states another amount than the one that counts, the latest first. */
+/** Days and months where another copy states another amount than the counting one, latest first. */
 export async function listSourceDifferences(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string; limit: number },

@@ -4,18 +4,18 @@ import type { Provider } from '../../domain/providers.js';
 import type { OrgDb } from '../orgDb.js';
 import { countedRowsSql, countedSourcesSql } from './billingRows.js';
 
-/** Charges of one account, day, category, model and class in one currency, of the sources that count. */
+/** Charges of one account, day, category, model and class in one currency, from the counted copies. */
 export interface BilledCharge {
   accountId: string;
-  /** The first of the month for a charge that names no day. */
+  /** The first of the month for a charge without a day. */
   day: string;
   isOfMonth: boolean;
   category: ChargeCategory;
   model: string | null;
   tokenClass: BilledClass;
-  /** Null where any row has none. */
+  /** null: some row has no quantity. */
   quantity: bigint | null;
-  /** In dollars; null where nobody gave a rate for the currency. */
+  /** Dollars; null: the currency has no exchange rate. */
   amountPico: Pico | null;
   currency: string;
   /** In `currency`, twelve decimals. */
@@ -24,7 +24,7 @@ export interface BilledCharge {
 
 interface Period {
   provider: Provider;
-  /** Null: every account. */
+  /** null: every account. */
   accountId: string | null;
   /** Both inclusive, `YYYY-MM-DD`. */
   fromDay: string;
@@ -36,7 +36,10 @@ const valuesOf = (orgDb: OrgDb, { provider, accountId, fromDay, toDay }: Period)
   ...[orgDb.orgId, provider, accountId, fromDay, toDay],
 ];
 
-/** What was billed in a period. Charges of a whole month count where the month begins in it. Work grows with the rows. */
+/**
+ * Billed charges of a period. Charges of a whole month belong to the period in which the month begins. Time grows with
+ * the rows.
+ */
 export async function listBilledCharges(orgDb: OrgDb, period: Period): Promise<BilledCharge[]> {
   return orgDb.rows<BilledCharge>(
     `with counted as (${countedSourcesSql(IN_PERIOD)})
@@ -50,14 +53,14 @@ export async function listBilledCharges(orgDb: OrgDb, period: Period): Promise<B
   );
 }
 
-/** Days that a bill of an account speaks of, both inclusive. */
+/** The days that an account's bill covers, both inclusive. */
 export interface BilledSpan {
   accountId: string;
   fromDay: string;
   toDay: string;
 }
 
-/** What the bills speak of that have a charge or a covered day in a period; a bill of a whole month speaks of its days. */
+/** The spans of bills with a charge or a covered day in a period; a bill of a whole month covers its days. */
 export async function listBilledSpans(orgDb: OrgDb, period: Period): Promise<BilledSpan[]> {
   return orgDb.rows<BilledSpan>(
     `select c.provider_account_id as "accountId", least(min(c.day), min(s.period_start))::text as "fromDay",

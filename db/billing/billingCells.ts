@@ -11,9 +11,10 @@ import { readFoldState } from '../usage/usage.js';
 import { sumOfMeasure, usageLogSql } from '../usage/usageLog.js';
 
 /**
- * SQL of the account that a call is compared under: the one that it names, else that of its provider key, else ''
- * (docs/reconciliation.md). Looked up when it is compared and not when it is stored, so that a key entered later counts too.
- * `row` has provider_account_id and provider_key_id; `biller` is the parameter of who bills it; $1 the organization.
+ * SQL of a call's account for comparison: the one that the call names, else its provider key's, else ''
+ * (docs/reconciliation.md). It is looked up at comparison and not when the call is stored, so that keys listed later
+ * are included. `row` has provider_account_id and provider_key_id; `biller` is the biller's parameter; $1 the
+ * organization.
  */
 export const keyAccount = (row: string) =>
   `coalesce(nullif(${row}.provider_account_id, ''), key_account.provider_account_id, '')`;
@@ -23,12 +24,12 @@ export const joinKeyAccount = (row: string, biller: string) =>
   `left join lateral (select provider_account_id from provider_keys
      where org_id = $1 and provider = ${biller} and provider_key_id = ${row}.provider_key_id offset 0) key_account on true`;
 
-/** Observed consumption of one hour (by the calls' end) in the grain that a bill is compared in. */
+/** Observed usage of one hour (by the calls' end) by the columns that bills are compared by. */
 export interface ObservedCell {
   /** Start of the UTC hour. */
   hourMicros: bigint;
   billedBy: string;
-  /** The one that the calls name, else their provider key's; '' without one. */
+  /** The account that the calls name, else their provider key's; '' without one. */
   providerAccountId: string;
   providerKeyId: string;
   model: string;
@@ -73,7 +74,7 @@ const MEASURES = {
   unmetered: column<number>(sumOf('unmetered')),
 };
 
-/** A cell of a whole day, over rows of `cells`; its hours come beside. */
+/** A cell of a whole day, over rows of `cells`; its hours are read separately. */
 const DAY_CELL = defineEntity<Omit<DayCell, 'hours'>>('cells', {
   providerAccountId: column(),
   model: column(),
@@ -84,7 +85,7 @@ const DAY_CELL = defineEntity<Omit<DayCell, 'hours'>>('cells', {
   ...MEASURES,
 });
 
-/** Over rows of `cells` too; the day comes beside. */
+/** Also over rows of `cells`; the day is added by the reader. */
 const MODEL_DAY = defineEntity<Omit<ObservedModelDay, 'day'>>('cells', {
   providerAccountId: column(),
   model: column(),
@@ -93,12 +94,12 @@ const MODEL_DAY = defineEntity<Omit<ObservedModelDay, 'day'>>('cells', {
 
 const KEYS = Object.keys(BILLING_KEYS).join(', ');
 
-/** What a bill is compared by. */
+/** The columns by which a day's bill is compared. */
 const DAY_KEYS = 'provider_account_id, model, service_tier, is_batch, context_band, status';
 const TOKENS =
   'input_tokens + cache_read + cache_write_5m + cache_write_1h + output_tokens + input_audio + output_audio';
 
-/** The columns of a part, under the account that it is compared under. */
+/** The columns of a part, under the account for comparison. */
 const COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_seen', 'last_seen']
   .map((name) => (name === 'provider_account_id' ? `${keyAccount('p')} as ${name}` : `p.${name}`))
   .join(', ');
@@ -107,7 +108,7 @@ interface DayScope {
   provider: Biller;
   /** `YYYY-MM-DD`, by the calls' end. */
   day: string;
-  /** By how many hours the biller's clock is ahead of UTC, where it keeps one distance (`timesOfBillingDay`). */
+  /** Hours by which the biller's clock is ahead of UTC, if constant (`timesOfBillingDay`). */
   offsetHours?: number;
 }
 
@@ -115,7 +116,7 @@ const FOLDED_PARTS = `
   select ${KEYS}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from billing_cells
   where org_id = $1 and hour >= $2::timestamptz and hour < $3::timestamptz and billed_by = $4 and status <> 'blocked'`;
 
-/** What is not folded: from transaction $5 on. */
+/** Unfolded rows: from transaction $5 on. */
 const UNFOLDED_PARTS = `
   select ${Object.values(BILLING_KEYS).join(', ')}, ${BILLING_QUANTITIES}, min(end_at), max(end_at)
   from (${usageLogSql('$5')}) log
@@ -130,7 +131,9 @@ const CELLS_OF_DAY = {
   all: cellsSql(`${FOLDED_PARTS} union all ${UNFOLDED_PARTS}`),
 };
 
-/** Observed cells of one biller's day by hour of its clock, without blocked calls; in a transaction with one snapshot. */
+/**
+ * Observed cells of one biller's day by hour of its clock, without blocked calls; in a transaction with one snapshot.
+ */
 export async function listObservedCells(inside: OrgDb, scope: DayScope): Promise<ObservedCell[]> {
   const { aheadMicros } = timesOf(scope);
   const rows = await readOfDay<ObservedCell>(
@@ -144,7 +147,7 @@ export async function listObservedCells(inside: OrgDb, scope: DayScope): Promise
   return DAY_CELL.read(rows).map((row) => ({ ...row, hourMicros: row.hourMicros + aheadMicros }));
 }
 
-/** A cell of a whole day, by any key of the provider, and its hours with calls. */
+/** A cell of a whole day over all provider keys, and its hours with calls. */
 export interface DayCell
   extends Omit<
     ObservedCell,
@@ -153,12 +156,12 @@ export interface DayCell
   hours: HourCount[];
 }
 
-/** The same day with its hours added up, over all keys of the provider. */
+/** The same day with its hours summed, over all provider keys. */
 export async function listObservedDay(inside: OrgDb, scope: DayScope): Promise<DayCell[]> {
   const rows = await readOfDay<Omit<DayCell, 'hours'> & { hours: string | null }>(
     inside,
     scope,
-    // Grouped once and then put in order: a group for each hour first would take three times as long.
+    // Grouped once and then sorted: grouping by hour first would take three times as long.
     `select * from (
        select ${DAY_CELL.columns}, ${hourCountsSql('hour', `(${TOKENS})`, 'true', 'calls')} as hours
        from cells group by ${DAY_KEYS} having sum(calls) <> 0 offset 0) days
@@ -174,7 +177,7 @@ function timesOf({ provider, day, offsetHours }: DayScope) {
   return { ...times, aheadMicros: aheadMicrosOf(provider, day, offsetHours ?? 0) };
 }
 
-/** Runs a statement over the cells of a day: what is folded and what is not. */
+/** Runs a statement over the cells of a day, folded and unfolded. */
 async function readOfDay<T>(inside: OrgDb, scope: DayScope, sql: string, name: string): Promise<T[]> {
   const { startMicros, endMicros } = timesOf(scope);
   const values = [inside.orgId, isoFromMicros(startMicros), isoFromMicros(endMicros), scope.provider];
@@ -183,7 +186,9 @@ async function readOfDay<T>(inside: OrgDb, scope: DayScope, sql: string, name: s
   return inside.rows<T>(`${CELLS_OF_DAY.all} ${sql}`, [...values, foldedXid], name);
 }
 
-/** Calls of one account, model and day of the biller's clock; failed ones are charged to nobody and left out. */
+/**
+ * Calls of one account, model and day of the biller's clock. Failed calls are excluded, because they are not billed.
+ */
 export interface ObservedModelDay
   extends Omit<
     ObservedCell,
@@ -200,14 +205,15 @@ export interface ObservedModelDay
   day: string;
 }
 
-/** What was observed on each day from `fromDay` to `toDay`, both inclusive. In a transaction with one snapshot. */
+/** Observed usage of each day from `fromDay` to `toDay`, both inclusive. In a transaction with one snapshot. */
 export async function listObservedModelDays(
   inside: OrgDb,
   scope: { provider: Biller; fromDay: string; toDay: string },
 ): Promise<ObservedModelDay[]> {
   const { startMicros } = timesOfBillingDay(scope.provider, scope.fromDay, 0);
   const { endMicros } = timesOfBillingDay(scope.provider, scope.toDay, 0);
-  // The distance at the first day stands for all: where summer time begins, an hour goes to the day beside it.
+  // The offset of the first day is used for all days: at a change of summer time one hour belongs to the neighbouring
+  // day.
   const ahead = aheadMicrosOf(scope.provider, scope.fromDay, 0) / MICROS_PER_HOUR;
   const { foldedXid, isAll } = await readFoldState(inside);
   const values = [inside.orgId, isoFromMicros(startMicros), isoFromMicros(endMicros), scope.provider];

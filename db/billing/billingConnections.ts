@@ -13,7 +13,7 @@ import { lockByName, type Sealed, sealUnderLock } from '../locks.js';
 import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 import { insertOutboxMessage } from '../runs/outbox.js';
 
-/** A connection to a provider's bills as it is stored, its credentials sealed. */
+/** A stored connection to a provider's bills, with encrypted credentials. */
 export interface BillingConnection {
   id: string;
   provider: Provider;
@@ -23,10 +23,10 @@ export interface BillingConnection {
   /** '' for the whole account. */
   scope: string;
   settings: ConnectionSettings;
-  /** Null when no key opens them any more and the operator has given them up. */
+  /** null: no key decrypted them and the operator gave them up. */
   ciphertext: Buffer | null;
   backfillFrom: string;
-  /** UTC day on which the days that may still be restated were last asked for again. */
+  /** UTC day on which all days that may still be restated were last fetched. */
   revisedOn: string | null;
   lastSyncedAtMicros: bigint | null;
   lastFailedAtMicros: bigint | null;
@@ -67,7 +67,9 @@ export interface NewBillingConnection {
   backfillFrom: string;
 }
 
-/** Stores a connection with its first run and messages. Error account_already_connected, which does not name the owner. */
+/**
+ * Stores a connection with its first run and messages. Error: account_already_connected, which does not name the owner.
+ */
 export async function insertBillingConnection(
   orgDb: OrgDb,
   connection: NewBillingConnection,
@@ -103,7 +105,7 @@ interface WantedScope {
   scope: string;
 }
 
-/** Error account_already_connected. The lock holds to the end of the transaction. */
+/** Throws account_already_connected for an overlapping connection. The lock lasts to the end of the transaction. */
 async function refuseOverlap(system: SystemDb, wanted: WantedScope): Promise<void> {
   await lockByName(system, 'providerAccount', `${wanted.provider} ${wanted.accountId}`);
   const others = await system.rows<{ org_id: string; scope: string; name: string }>(
@@ -137,12 +139,12 @@ export async function listBillingConnections(
 export interface ConnectionChanges {
   name?: string;
   paused?: boolean;
-  /** With the scope that they mean. */
+  /** With the scope that the settings mean. */
   settings?: { settings: ConnectionSettings; scope: string };
   seal?: () => Sealed;
 }
 
-/** Changes a connection; absent changes keep the value. False when it has ended. Error account_already_connected. */
+/** Changes a connection; absent fields keep their values. false: it has ended. Error: account_already_connected. */
 export async function updateBillingConnection(
   orgDb: OrgDb,
   connection: BillingConnection,
@@ -181,9 +183,9 @@ export async function updateBillingConnection(
   });
 }
 
-/** Ends a connection: erases credentials, cancels its open sync, keeps its bills. False when it had ended. */
+/** Ends a connection: erases its credentials, cancels its open sync, keeps its bills. false: it had already ended. */
 export async function endBillingConnection(inside: OrgDb, id: string): Promise<boolean> {
-  // Runs before connections, as everywhere: two that lock both never wait for each other.
+  // Runs are locked before connections, as everywhere, so that two transactions that lock both cannot deadlock.
   await inside.run(
     `update sync_runs set status = 'cancelled', stage = 'cancelled', finished_at = now(), error_code = 'connection_ended', error_message = 'the connection was ended',
          waiting_code = null, waiting_message = null, waiting_until = null
@@ -218,7 +220,7 @@ export interface ScheduledConnection {
   paused: boolean;
 }
 
-/** Every connection of every organization that has not ended: what there must be a schedule for. */
+/** All open connections of all organizations: each needs a schedule. */
 export async function listScheduledConnections(database: Database): Promise<ScheduledConnection[]> {
   return unscoped(database, 'schedules of every organization are made from its connections', (system) =>
     system.rows<ScheduledConnection>(
@@ -233,7 +235,7 @@ export function lockFirstAccount(inside: OrgDb | SystemDb, orgId: string, provid
   return lockByName(inside, 'firstAccount', `${orgId} ${provider}`);
 }
 
-/** The account of the provider's first connection, ended or not: it takes over the bills of the account `default`. */
+/** The account of the provider's first connection, ended or not: it owns the bills of the account `default`. */
 export async function findFirstAccount(orgDb: OrgDb, provider: Provider): Promise<string | undefined> {
   const rows = await orgDb.rows<{ account: string }>(
     `select provider_account_id as account from billing_connections where org_id = $1 and provider = $2
@@ -243,7 +245,7 @@ export async function findFirstAccount(orgDb: OrgDb, provider: Provider): Promis
   return rows[0]?.account;
 }
 
-/** A connection after a statement that may have changed its status. */
+/** A connection's status before and after a statement that may have changed it. */
 export interface ConnectionTurn {
   id: string;
   name: string;
@@ -257,7 +259,7 @@ export interface ConnectionTurn {
   turnedAtMicros: bigint;
 }
 
-/** For a statement that names the connection `c` and its row as it was `before`. */
+/** For a statement that names the connection `c` and its former row `before`. */
 const TURN = defineEntity<ConnectionTurn>('billing_connections', {
   id: column('c.id'),
   name: column('c.name'),
@@ -272,7 +274,7 @@ const TURN = defineEntity<ConnectionTurn>('billing_connections', {
 });
 export const TURN_COLUMNS = TURN.columns;
 
-/** Stores how the last sync ended; undefined when the connection has ended. */
+/** Stores how the last sync ended; undefined: the connection has ended. */
 export async function updateSyncOutcome(
   inside: OrgDb,
   connectionId: string,
@@ -301,7 +303,7 @@ export async function updateSyncOutcome(
 const WHY =
   'bills of the account default become those of the first connection: only maintenance rewrites bills';
 
-/** Gives bills of the account `default` to the provider's first connection; returns how many imports it changed. */
+/** Moves bills of the account `default` to the provider's first connection; returns the number of changed imports. */
 export async function giveToFirstConnection(
   database: Database,
   orgId: string,
@@ -338,7 +340,8 @@ async function adoptSource(system: SystemDb, values: [string, string, string, st
      where org_id = $1 and provider = $2 and source_id = $4 and provider_account_id = '${DEFAULT_ACCOUNT}'`,
     values,
   );
-  // An import whose rows named the account beside rows that named none has both: their days become one.
+  // An import can have rows with the account's name and rows without one, and therefore days under both; they are
+  // joined.
   await system.run(
     `with moved as (delete from billing_days
        where org_id = $1 and provider = $2 and source_id = $4 and provider_account_id = '${DEFAULT_ACCOUNT}' returning *)
@@ -358,7 +361,9 @@ async function adoptSource(system: SystemDb, values: [string, string, string, st
   );
 }
 
-/** What gap runs have found and published of the account; the day that is published under both names keeps the real one. */
+/**
+ * Moves the account's published results; of a day that is published under both names the one with the real name stays.
+ */
 async function adoptPublished(system: SystemDb, values: [string, string, string]): Promise<void> {
   const isDefault = `org_id = $1 and provider = $2 and provider_account_id = '${DEFAULT_ACCOUNT}'`;
   await system.run(
@@ -381,7 +386,7 @@ async function adoptPublished(system: SystemDb, values: [string, string, string]
   await adoptExplained(system, values, isDefault);
 }
 
-/** What was found keeps its id and what was decided on it; the next run explains the account anew under its real name. */
+/** Findings keep their ids and decisions; the next run explains the account again under its real name. */
 async function adoptExplained(
   system: SystemDb,
   values: [string, string, string],

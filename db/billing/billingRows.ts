@@ -81,7 +81,7 @@ export async function deleteBillingRows(orgDb: OrgDb, sourceId: string): Promise
   await orgDb.run('delete from billing_rows where org_id = $1 and source_id = $2', [orgDb.orgId, sourceId]);
 }
 
-/** A day that a source covers in one category, with what it sums to. */
+/** A day that a source covers in one category, with its sums. */
 export interface BillingDay {
   accountId: string;
   day: string;
@@ -90,13 +90,13 @@ export interface BillingDay {
   chargeCategory: ChargeCategory;
   rowCount: number;
   amountPico: Pico;
-  /** Rows in a currency that nobody can convert. */
+  /** Rows in a currency without an exchange rate. */
   unconvertedRows: number;
-  /** As the bill itself says; null where it does not. */
+  /** As the bill states it; null: it does not state it. */
   isFinal: boolean | null;
 }
 
-/** Stores what a source covers, each day with the rank that it has among the copies of that day. */
+/** Stores the days that a source covers, each with its rank among the day's copies. */
 export async function insertBillingDays(
   orgDb: OrgDb,
   source: { id: string; provider: Provider; fetchedAtMicros: bigint },
@@ -127,15 +127,15 @@ export async function insertBillingDays(
   );
 }
 
-/** A month's total counts where its category has no days: an invoice and its days would bill twice. */
+/** A month's total counts where its category has no days; else an invoice and its days would bill twice. */
 const MONTH_STANDS_ALONE = `(d.report <> '${MONTH_REPORT}' or not exists (select from billing_days daily
       where daily.org_id = d.org_id and daily.provider = d.provider and daily.day >= d.day and daily.day < d.day + interval '1 month'
         and daily.provider_account_id = d.provider_account_id and daily.feed = 'cost' and daily.report <> '${MONTH_REPORT}'
         and daily.charge_category = d.charge_category and daily.superseded_at is null))`;
 
 /**
- * SQL: whether a copy `x` of a day's own bill, in the format `format`, lacks what a later invoice (its `report`) has of that
- * day. The bill of one period always does. Whatever tells what a day cost lacks it only if it was told before the
+ * SQL: whether a copy `x` of a day's bill, in the format `format`, lacks the later charges of that day in an invoice
+ * (its `report`). The bill of one period always lacks them. Any other copy lacks them only if it was read before the
  * invoice's month began.
  */
 export const lacksLateCharge = (x: string, format: string, report: string) =>
@@ -143,14 +143,14 @@ export const lacksLateCharge = (x: string, format: string, report: string) =>
 
 const PERIOD_FORMATS = BILLING_FORMATS.filter((format) => factsOfFormat(format).isOfOnePeriod);
 
-/** A late charge adds to its day where the copy that counts of the day itself lacks it: else it would count twice. */
+/** A late charge adds to its day only if the day's counted copy lacks it; else it would count twice. */
 const LATE_ADDS = `(d.report not like '${LATE_REPORTS}' or coalesce((select ${lacksLateCharge('own', 's.format', 'd.report')}
       from billing_days own join billing_sources s on s.org_id = own.org_id and s.id = own.source_id
       where own.org_id = d.org_id and own.provider = d.provider and own.day = d.day and own.provider_account_id = d.provider_account_id
         and own.feed = d.feed and own.report = '' and own.charge_category = d.charge_category and own.superseded_at is null
       order by own.source_rank desc, coalesce(own.confirmed_at, own.source_fetched_at) desc, own.source_id desc limit 1), true))`;
 
-/** The columns by which a row of a bill belongs to an entry of `counted`. */
+/** The columns that join a row of a bill to an entry of `counted`. */
 const COUNTED_KEY = [
   'provider',
   'day',
@@ -162,15 +162,16 @@ const COUNTED_KEY = [
 ];
 
 /**
- * SQL: whether the row `row` of a bill is one of the days that `counted` lists (`countedSourcesSql`). Inside an expression IN is
- * a hash table with and without statistics; as a join it would compare every row with every entry (docs/decisions/0042).
+ * SQL: whether the row `row` of a bill belongs to a day that `counted` lists (`countedSourcesSql`). Inside an
+ * expression IN is a hash table with and without statistics; a join would compare every row with every entry
+ * (docs/decisions/0042).
  */
 export const isCountedRow = (row: string) =>
   `coalesce((${COUNTED_KEY.map((name) => `${row}.${name}`).join(', ')}) in (select ${COUNTED_KEY.join(', ')} from counted), false)`;
 
 /**
- * SQL of the rows of the days that `counted` lists, each with the format of its source; organization $1. `where` narrows
- * billing_rows. OFFSET 0 makes each source's day one lookup in an index, with and without statistics.
+ * SQL of the rows of the days that `counted` lists, each with the format of its source; organization $1. `where`
+ * narrows billing_rows. OFFSET 0 makes each source's day one index lookup, with and without statistics.
  */
 export const countedRowsSql = (where = 'true') => `(
   select r.*, c.format
@@ -181,10 +182,10 @@ export const countedRowsSql = (where = 'true') => `(
   where ${isCountedRow('r')})`;
 
 /**
- * SQL of the sources that count: for each (account, day, feed, report, category) the copy of the highest rank, then the
- * one that was last told (docs/decisions/0011). Where that is a copy of a part of the account, every part counts by its own
- * best copy, and copies of the whole account are cross-checks. Copies that a newer fetch replaced count nowhere.
- * `where` narrows billing_days, which is named d.
+ * SQL of the counted copies: for each (account, day, feed, report, category) the copy of the highest rank, then the
+ * latest (docs/decisions/0011). Where that copy covers a part of the account, the best copy of every part counts, and
+ * copies of the whole account only serve to cross-check. Copies that a newer fetch replaced never count. `where`
+ * narrows billing_days, which is named d.
  */
 export function countedSourcesSql(where: string): string {
   return `select provider, day, provider_account_id, feed, report, charge_category, source_id, source_fetched_at, told_at, scope, amount_usd, is_final, row_count, unconverted_rows
@@ -203,7 +204,7 @@ interface DayScope {
 
 const ONE_DAY = `d.org_id = $1 and d.provider = $2 and d.day = $3`;
 
-/** Money billed as usage on one day, of the sources that count, added up by meter. Work grows with the day's rows. */
+/** Dollars billed as usage on one day in the counted copies, summed by meter. Time grows with the day's rows. */
 export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<BilledCell[]> {
   const rows = await orgDb.rows<
     Omit<BilledCell, 'roundingPico' | 'unconverted'> & { format: BillingFormat; unconverted: boolean }
@@ -228,7 +229,7 @@ export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<Bi
 }
 
 const USAGE_KEYS = '"accountId", model, "tokenClass", "serviceTier", "isBatch", "longContext", region';
-/** The rows of a day's usage report that count. By bytes: a language's order would cost more than reading them. */
+/** The counted rows of a day's usage report, in byte order: a language's order would cost more than reading them. */
 const USAGE_ROWS = `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'usage'`)}),
 reported as (
   select r.provider_account_id collate "C" as "accountId", r.model collate "C" as model, r.token_class collate "C" as "tokenClass",
@@ -237,7 +238,7 @@ reported as (
   from ${countedRowsSql()} r
   where r.quantity is not null)`;
 
-/** The provider's own usage report of one day, of the sources that count; by hour where the report is that fine. */
+/** The provider's usage report of one day, from the counted copies; by hour where the report is hourly. */
 export async function listUsageCells(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
   return orgDb.rows<UsageCell>(
     `${USAGE_ROWS}
@@ -248,11 +249,11 @@ export async function listUsageCells(orgDb: OrgDb, scope: DayScope): Promise<Usa
   );
 }
 
-/** The same with its hours added up: each cell with those of its hours that count something. */
+/** The same report with its hours summed: each cell with its hours that have usage. */
 export async function listUsageOfDay(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
   const rows = await orgDb.rows<Omit<UsageCell, 'hourMicros' | 'hours'> & { hours: string | null }>(
-    // Postgres takes the thousands of rows of a day for a dozen, and would sort them by seven texts. A number of a transaction has
-    // no order, so with it in the group they are hashed.
+    // Postgres estimates a dozen rows for the thousands of a day, and would sort them by seven texts. A transaction
+    // number has no sort order, so grouping by it too makes Postgres hash them.
     `${USAGE_ROWS},
      usage as materialized (
        select ${USAGE_KEYS}, sum(quantity) as quantity, ${hourCountsSql('starts', 'trim_scale(quantity)', 'starts is not null')} as hours
@@ -264,9 +265,9 @@ export async function listUsageOfDay(orgDb: OrgDb, scope: DayScope): Promise<Usa
   return rows.map((row) => ({ ...row, hourMicros: null, hours: readHourCounts(row.hours) }));
 }
 
-/** An account that a bill covers on a day, with what tells whether the bill has changed since. */
+/** An account that a bill covers on a day, with a digest that shows whether the bill has changed since. */
 export interface BilledAccount extends CoveredAccount {
-  /** Names every source that counts for the day: another text means that the day was restated. */
+  /** Digest of the day's counted copies: another text means that the day was restated. */
   countedSources: string;
 }
 
@@ -279,17 +280,17 @@ export function billedAccountOf<Row extends BilledAccountRow>({ formats, isFinal
   return { ...account, provisionalDays: provisionalDaysOf(formats, isFinal) };
 }
 
-/** Text that names the sources in force of one account's day, over rows of `counted`. */
+/** Text that identifies the counted copies of one account's day, over rows of `counted`. */
 export const COUNTED_SOURCES_TEXT = `md5(string_agg(feed || '/' || report || '/' || charge_category || '=' || source_id, ',' order by feed, report, charge_category, source_id))`;
 
-/** Whether an entry of `counted` is the bill of a day's usage: neither another category nor what tells a month alone. */
+/** Whether an entry of `counted` is a day's usage charges: no other category, and no total of a whole month. */
 export const IS_DAILY_USAGE = `feed = 'cost' and charge_category = 'usage' and report <> '${MONTH_REPORT}'`;
 
-/** Adds the format of each source to `counted`. By lookups, whatever is known of the tables (docs/decisions/0042). */
+/** Adds the format of each source to `counted`, by lookups with and without statistics (docs/decisions/0042). */
 export const JOIN_FORMATS = `cross join lateral (
        select format from billing_sources where org_id = $1 and id = counted.source_id offset 0) source`;
 
-/** SQL of a BilledAccount over `counted` with its formats: of groups that have usage, since they are `having bool_or(..)`. */
+/** SQL of a BilledAccount over `counted` with its formats, for groups with usage: they are `having bool_or(..)`. */
 export const BILLED_ACCOUNT = `provider_account_id as "accountId", ${COUNTED_SOURCES_TEXT} as "countedSources",
        array_agg(format) filter (where ${IS_DAILY_USAGE}) as formats,
        bool_and(coalesce(is_final, false)) filter (where ${IS_DAILY_USAGE}) as "isFinal",
@@ -317,7 +318,7 @@ export async function listBilledProviderDays(
   );
 }
 
-/** What an account was billed on a day in one category, of the sources that count. */
+/** The billed sum of an account's day in one category, from the counted copies. */
 export interface BilledTotal {
   provider: string;
   accountId: string;

@@ -19,14 +19,14 @@ export interface NewBillingSource {
   sizeBytes: number;
 }
 
-/** A label that no grammar knew, as the import lists it. */
+/** A label of a charge that no rule recognised, as the import lists it. */
 export interface ListedLabel {
   label: string;
   rows: number;
   amount_usd: string;
 }
 
-/** Charges that an import lists beside its rows, summed; `charge_category` of those of which no row is kept. */
+/** Sums of charges that an import lists besides its rows; `charge_category` of charges without stored rows. */
 export interface ListedCharges {
   charge_category?: ChargeCategory;
   currency: string;
@@ -73,7 +73,7 @@ export const BILLING_IMPORTS = defineRun<BillingSource, NewBillingSource>('billi
   restatedBuckets: column(),
 });
 
-/** Stores a chunk of a file that is still arriving; its row comes when the whole of it is known. */
+/** Stores a chunk of an arriving file; the import's row is stored once the file is complete. */
 export async function insertBillingPage(
   orgDb: OrgDb,
   page: { sourceId: string; pageNo: number; sha256: string; body: Buffer },
@@ -133,7 +133,7 @@ export async function recordBillingProgress(orgDb: OrgDb, id: string, doneBytes:
 export interface BillingSourceResult {
   format: BillingFormat;
   sourceRank: number;
-  /** Null where the rows belong to several accounts. */
+  /** null: the rows belong to several accounts. */
   accountId: string | null;
   rowCount: number;
   amountPico: Pico;
@@ -145,7 +145,7 @@ export interface BillingSourceResult {
   restatedBuckets: number;
 }
 
-/** Ends an import that was read as a whole. False when it has ended already. */
+/** Ends a completely read import. false: it has already ended. */
 export async function finishBillingSource(
   orgDb: OrgDb,
   id: string,
@@ -175,7 +175,7 @@ export async function finishBillingSource(
   return changed === 1;
 }
 
-/** Accounts that a bill or connection names, by name; without `default` where there is a connection. */
+/** Accounts that bills or connections name, sorted; without `default` where a connection exists. */
 export async function listKnownAccounts(orgDb: OrgDb, provider: Provider): Promise<string[]> {
   const rows = await orgDb.rows<{ account: string }>(
     `select distinct account from (
@@ -193,7 +193,7 @@ export async function listKnownAccounts(orgDb: OrgDb, provider: Provider): Promi
   return rows.map((row) => row.account);
 }
 
-/** Keeps whose bill it is, where the file does not say; the first decision stays. */
+/** Stores the account of a bill that does not name one; the first decision stays. */
 export async function setBillingSourceAccount(orgDb: OrgDb, id: string, account: string): Promise<void> {
   await orgDb.run(
     'update billing_sources set provider_account_id = $3 where org_id = $1 and id = $2 and provider_account_id is null',

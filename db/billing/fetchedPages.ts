@@ -3,7 +3,7 @@ import type { Database } from '../client.js';
 import { insertRow } from '../entity.js';
 import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 
-/** A page as it came, and where the fetch goes on behind it. */
+/** A page as received, and the position where the fetch continues. */
 interface NewFetchedPage {
   id: string;
   connectionId: string;
@@ -11,7 +11,7 @@ interface NewFetchedPage {
   ordinal: number;
   pageNo: number;
   report: string;
-  /** Names the same request at another time: without its page tokens. */
+  /** Identifies the request without its page tokens, so that it is equal at another time. */
   requestKey: string;
   requestPath: string;
   sha256: string;
@@ -22,7 +22,7 @@ interface NewFetchedPage {
   buckets: readonly { startMicros: bigint; endMicros: bigint }[];
 }
 
-/** Stores a page and that the run has read it; unchanged bytes are not stored again. Returns the id of the bytes. */
+/** Stores a page and that the run has read it; identical bytes are stored once. Returns the id of the bytes. */
 export async function recordFetchedPage(inside: OrgDb, page: NewFetchedPage): Promise<string> {
   const fetchedAt = isoFromMicros(page.fetchedAtMicros);
   const last = await inside.rows<{ id: string; sha256: string }>(
@@ -42,7 +42,7 @@ export async function recordFetchedPage(inside: OrgDb, page: NewFetchedPage): Pr
       [inside.orgId, same, fetchedAt],
     );
   }
-  // An attempt on its last legs may have stored the same page meanwhile: the later one stands, with what follows it.
+  // A dying attempt may have stored the same page meanwhile: the later one wins, with the pages after it.
   await inside.run(
     'delete from sync_pages where org_id = $1 and run_id = $2 and ordinal = $3 and page_no >= $4',
     [inside.orgId, page.runId, page.ordinal, page.pageNo],
@@ -59,7 +59,7 @@ export async function recordFetchedPage(inside: OrgDb, page: NewFetchedPage): Pr
 export interface SyncPage {
   pageNo: number;
   pageId: string;
-  /** What was asked for. */
+  /** Identifies the request. */
   requestKey: string;
   nextCursor: string | null;
   buckets: { startMicros: bigint; endMicros: bigint }[];
@@ -96,12 +96,15 @@ const WHY =
 /** Pages of one transaction: each may have megabytes. */
 const BATCH_PAGES = 200;
 
-/** Of a chunk c: the rows that it stored tell a day that counts, or a closed day that was restated later. */
+/** For a chunk c: its stored rows belong to a counted day, or to a settled day that was restated later. */
 const IS_TOLD = 'exists (select from billing_days d where d.org_id = c.org_id and d.source_id = c.source_id)';
-/** Of a chunk c: a day was closed by what it said, or a closed one told otherwise. */
+/** For a chunk c: it settled a day, or restated a settled one. */
 const IS_SETTLEMENT = `coalesce(c.result -> 'settled_days', '[]') <> '[]' or coalesce(c.result -> 'restated', '[]') <> '[]'`;
 
-/** Removes old page versions that no bill rests on, with empty parts and attempts. Repeatable; returns the pages removed. */
+/**
+ * Deletes old page versions that no bill refers to, with empty parts and attempts. Repeatable; returns the number of
+ * deleted pages.
+ */
 export async function pruneFetchedPages(
   database: Database,
   connection: { orgId: string; id: string },

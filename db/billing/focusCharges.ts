@@ -16,7 +16,7 @@ interface DayScope {
   day: string;
 }
 
-/** Provider-days of a half-open window on which anything is billed, invoices' lines of whole months too; in their order. */
+/** Provider-days of a half-open window with any charge, including invoice lines of whole months, in order. */
 export async function listFocusDays(
   orgDb: OrgDb,
   window: { fromDay: string; toDay: string },
@@ -28,10 +28,10 @@ export async function listFocusDays(
   );
 }
 
-/** What all rows say, or nothing. */
+/** Sum of a column; null where any row lacks it. */
 const sumOfAll = (column: string) => `case when bool_and(r.${column} is not null) then sum(r.${column}) end`;
 
-/** Everything billed on one provider's day, of the sources that count, summed over equal attributes. */
+/** All charges of one provider's day in the counted copies, summed over equal attributes. */
 export async function listFocusCharges(orgDb: OrgDb, scope: DayScope): Promise<FocusCharge[]> {
   return orgDb.rows<FocusCharge>(
     `with counted as (${countedSourcesSql(`d.org_id = $1 and d.provider = $2 and d.day = $3 and d.feed = 'cost'`)})
@@ -53,7 +53,10 @@ export async function listFocusCharges(orgDb: OrgDb, scope: DayScope): Promise<F
 
 export type ComparedModelDay = Omit<ComparedDay, 'finding' | 'disputeId'>;
 
-/** The models of one provider's day as they were compared; none where the bill has changed since, or no run has come by. */
+/**
+ * The models of one provider's day as they were compared; empty where the bill has changed since, or no run has
+ * compared it.
+ */
 export async function listComparedModels(orgDb: OrgDb, scope: DayScope): Promise<ComparedModelDay[]> {
   const rows = await orgDb.rows<Omit<ComparedModelDay, 'lines'> & { cells: StoredLine[] }>(
     `with ${comparedDaysSql('and d.provider = $4')}

@@ -15,9 +15,9 @@ import { MEASURE_COLUMNS, MEASURE_NAMES, MEASURES_AS_PROPERTIES, sumsOfMeasures 
 import { countedSourcesSql } from './billingRows.js';
 
 export interface PeriodClosing extends ClosedMonth {
-  /** The key that closed it; null where nobody is named. */
+  /** The key that closed it; null: unknown. */
   closedBy: string | null;
-  /** The month that was asked for: the first closing takes all earlier months along. */
+  /** The requested month: the first closing also closes all earlier months. */
   closedWith: Month;
 }
 
@@ -34,14 +34,14 @@ const CLOSING = defineEntity<PeriodClosing>('period_closings', {
   closedWith: column("to_char(closed_with, 'YYYY-MM')"),
 });
 
-/** Every month that was closed, oldest first. What lies before the first of them is closed with it. */
+/** Every closed month, oldest first. Months before the first of them are closed with it. */
 export function listPeriodClosings(orgDb: OrgDb): Promise<PeriodClosing[]> {
   return selectEntities(orgDb, CLOSING, {}, 'order by period_closings.month');
 }
 
-/** The closing of a month; of a month before everything that there was, the first closing. Undefined: it is open. */
+/** The closing of a month; for months before the first closing, that one. undefined: the month is open. */
 export async function findPeriodClosing(orgDb: OrgDb, month: Month): Promise<PeriodClosing | undefined> {
-  // Closed months follow one another without a gap, so a later one alone means that this lies before the first.
+  // Closed months are consecutive, so a month with only later closings lies before the first one.
   const [closing] = await orgDb.rows<PeriodClosing>(
     `select ${CLOSING.columns} from period_closings c where org_id = $1 and month >= $2::date order by c.month limit 1`,
     [orgDb.orgId, firstDayOf(month)],
@@ -49,7 +49,7 @@ export async function findPeriodClosing(orgDb: OrgDb, month: Month): Promise<Per
   return closing && { ...closing, month };
 }
 
-/** What a month was closed with; empty for one that is open, or that had nothing. */
+/** The totals that a month was closed with; empty for an open month, or one without data. */
 export async function findFrozenTotals(orgDb: OrgDb, month: Month): Promise<FrozenTotals> {
   const rows = await orgDb.rows<UsageMeasures & { part: 'own' | 'booked'; provider: string }>(
     `select part, provider, ${MEASURES_AS_PROPERTIES} from period_totals where org_id = $1 and month = $2::date order by provider`,
@@ -60,7 +60,7 @@ export async function findFrozenTotals(orgDb: OrgDb, month: Month): Promise<Froz
   return totals;
 }
 
-/** Sums of what each closed month was closed with, by month: its own calls and what was booked in it. */
+/** Closed sums by month: the month's own calls and the changes that were booked in it. */
 export async function listFrozenSums(
   orgDb: OrgDb,
 ): Promise<Map<Month, { own: UsageMeasures; booked: UsageMeasures }>> {
@@ -76,12 +76,12 @@ export async function listFrozenSums(
   return found;
 }
 
-/** The month of the organization's first call or billed day; undefined when it has neither. */
+/** The month of the organization's first call or billed day; undefined: it has neither. */
 export function findFirstMonth(orgDb: OrgDb): Promise<Month | undefined> {
   return findFirstMonthOf(orgDb, orgDb.orgId);
 }
 
-/** As `findFirstMonth`, on the handle of maintenance. */
+/** `findFirstMonth` on the handle of maintenance. */
 export async function findFirstMonthOf(
   handle: Pick<SystemDb, 'rows'>,
   orgId: string,
@@ -90,14 +90,16 @@ export async function findFirstMonthOf(
   return row?.first == null ? undefined : monthOf(row.first);
 }
 
-/** The organization's first time with a call or a bill. Of calls that were removed for their age the totals know. */
+/**
+ * The organization's first time with a call or a bill. The totals also include calls that were removed for their age.
+ */
 const FIRST_TIME = `
 select least(
   (select min(timestamp) from events where org_id = $1),
   (select min(bucket) from usage_rollups where org_id = $1 and dimension = 'provider'),
   (select min(day)::timestamp at time zone 'UTC' from billing_days where org_id = $1)) as first`;
 
-/** The organization's books, locked: folds and closings of it exclude each other. */
+/** Locks the organization's totals: folds and closings exclude each other. */
 export async function lockBooks(system: SystemDb, orgId: string): Promise<Books> {
   await system.run('insert into rollup_state (org_id, folded_xid) values ($1, 0) on conflict do nothing', [
     orgId,
@@ -118,7 +120,7 @@ export async function noteClosedUntil(system: SystemDb, orgId: string, untilMicr
   ]);
 }
 
-/** Keeps the transaction's snapshot as what was known when these months were closed. */
+/** Stores the transaction's snapshot as the state in which these months were closed. */
 export async function insertClosings(
   system: SystemDb,
   orgId: string,
@@ -133,7 +135,7 @@ export async function insertClosings(
   );
 }
 
-/** Keeps the sums of a query as a part of a month's totals. */
+/** Stores the sums of a query as part of a month's totals. */
 export async function insertPeriodTotals(
   system: SystemDb,
   orgId: string,
@@ -148,9 +150,9 @@ export async function insertPeriodTotals(
   );
 }
 
-/** Bills of closed months: what counted at the closing, and what restated it later. */
+/** Bills of closed months: the counted copies at the closing, and their later restatements. */
 
-/** What was billed for a day, by the copies that counted when its month was closed. */
+/** A day's bill in the copies that counted when its month was closed. */
 export interface FrozenBill {
   provider: string;
   accountId: string;
@@ -160,12 +162,12 @@ export interface FrozenBill {
   amountPico: Pico;
 }
 
-/** A difference between the bill of a closed month and what it was closed with. */
+/** A difference between a closed month's present bill and its closed one. */
 export interface BilledAdjustment extends FrozenBill {
   month: Month;
-  /** UTC day on which the newer copy came, never in a month that was closed without it. */
+  /** UTC day on which the newer copy arrived, never in a month that was closed without it. */
   bookedOn: string;
-  /** False while the month in which it is booked is open: a still newer copy would take its place. */
+  /** false: the month in which it is booked is open, and a still newer copy would replace it. */
   isSettled: boolean;
 }
 
@@ -175,7 +177,10 @@ const BILLED = (where: string) => `
   select ${KEYS}, sum(amount_usd) as amount_usd, max(source_fetched_at) as came_at
   from (${countedSourcesSql(`d.org_id = $1 and d.feed = 'cost' and ${where}`)}) counted group by ${KEYS}`;
 
-/** Differences of closed days' bills beyond what was closed and settled. `days` narrows both sides: Postgres does not. */
+/**
+ * Differences of closed days' bills beyond the closed and settled ones. `days` narrows both sides, because Postgres
+ * does not infer it.
+ */
 const openDifferences = (days: string) => `
   select ${KEYS}, coalesce(b.amount_usd, 0) - coalesce(k.amount_usd, 0) as amount_usd,
     greatest(coalesce((b.came_at at time zone 'UTC')::date, (now() at time zone 'UTC')::date), $2::date) as booked_on

@@ -64,7 +64,10 @@ export async function findProviderKeys(
 
 type ProviderKeyName = Pick<ProviderKey, 'provider' | 'providerKeyId'>;
 
-/** Enters or changes keys and records each change. Returns the changed keys and the count. Call it in a transaction. */
+/**
+ * Stores or changes provider keys and records each change. Returns the changed keys and the count. Call it in a
+ * transaction.
+ */
 export async function upsertProviderKeys(
   inside: OrgDb,
   keys: readonly ProviderKey[],
@@ -81,7 +84,7 @@ export async function upsertProviderKeys(
     active_from: key.activeFromMicros === null ? null : isoFromMicros(key.activeFromMicros),
     revoked_at: key.revokedAtMicros === null ? null : isoFromMicros(key.revokedAtMicros),
   }));
-  // Two requests at once must not both count before the other has stored.
+  // Serialized, so that two requests cannot both count before the other has stored.
   await lockByName(inside, 'providerKeys', inside.orgId);
   const changed = await inside.rows<ProviderKeyName>(
     `with items as (select * from jsonb_to_recordset($2::jsonb) as t (provider text, provider_key_id text, provider_account_id text,
@@ -106,7 +109,10 @@ export async function upsertProviderKeys(
   return { changed, count: row?.count ?? 0 };
 }
 
-/** Rows of the counted bills that name a key, and why the key is suspect; `$1`…`$6`: organization, provider, days, keys by provider. */
+/**
+ * Rows of the counted bills that name a key, and why the key is suspect; `$1`…`$6`: organization, provider, days, keys
+ * by provider.
+ */
 const BILLED_KEYS_SQL = `counted as (${countedSourcesSql('d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4')}),
          billed as (
            select r.provider, r.provider_account_id as account, r.api_key, r.day, r.feed, r.amount_usd, r.model, r.token_class, r.quantity,
@@ -135,7 +141,7 @@ interface BilledKeyRow {
   billed_usd: Pico | null;
 }
 
-/** Keys on counted bills without entry or call, or billed after revocation; the most dollars first. In one snapshot. */
+/** Billed keys without an entry or a call, or billed after their revocation; by dollars. In one snapshot. */
 export async function readSuspectKeys(
   inside: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string; limit: number },
@@ -178,14 +184,14 @@ async function listSuspectRows(
   return billed.filter((row) => row.reason !== 'unknown' || !observed.has(`${row.provider}\n${row.api_key}`));
 }
 
-/** A key that any bill of the organization names and that has no entry, or one that says it was revoked. */
+/** A key that any bill of the organization names, and that has no entry or a revoked one. */
 interface Candidate {
   provider: string;
   api_key: string;
   hasEntry: boolean;
 }
 
-/** Looks for each key once in the index, and not at the rows that name it. */
+/** One index lookup for each key, instead of reading the rows that name it. */
 async function listCandidates(inside: OrgDb, provider: string | null): Promise<Candidate[]> {
   const next = (after: string) =>
     `(select provider, api_key from billing_rows where org_id = $1 and api_key <> '' and ($2::text is null or provider = $2) ${after}
@@ -211,13 +217,13 @@ interface KeyUseRow extends Pick<BilledKeyRow, 'provider' | 'account' | 'api_key
   usage_quantity: bigint | null;
 }
 
-/** Days, models and classes of suspect keys that are read at most: what lies beyond is known by its sum alone. */
+/** Most days, models and classes of suspect keys that are read; the others are included only in the sums. */
 const USES_MAX = 50_000;
 
 const keyText = (row: Pick<BilledKeyRow, 'provider' | 'account' | 'api_key' | 'reason'>): string =>
   JSON.stringify([row.provider, row.account, row.api_key, row.reason]);
 
-/** What suspect keys used by day and model: dollars of the bill, tokens of the bill or else of the usage report. */
+/** Usage of suspect keys by day and model: dollars of the bill, tokens of the bill or else of the usage report. */
 async function listUses(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string },
@@ -253,7 +259,7 @@ async function listUses(
   return uses;
 }
 
-/** Which of these keys some call has named, as `biller\nkey`. */
+/** The keys that some call has named, as `biller\nkey`. */
 async function listObservedKeys(inside: OrgDb, keyIds: readonly string[]): Promise<Set<string>> {
   if (keyIds.length === 0) return new Set();
   const rows = await inside.rows<{ billed_by: string; provider_key_id: string }>(

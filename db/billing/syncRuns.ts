@@ -5,12 +5,12 @@ import { column, defineEntity, findEntity, selectEntities } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { defineRun, type Run } from '../runs/runTable.js';
 
-/** A day of a bill that the provider had closed and told otherwise later. */
+/** A settled day whose bill the provider changed later. */
 export interface RestatedDay {
   day: string;
   feed: Feed;
   report: string;
-  /** Of cost days: what was billed before, and now. */
+  /** For cost days: the sum before, and now. */
   old_usd: string | null;
   new_usd: string | null;
 }
@@ -18,11 +18,11 @@ export interface RestatedDay {
 export interface ChunkResult {
   pages: number;
   rows: number;
-  /** Days whose content is new or other than before. */
+  /** Days with new or changed content. */
   changed_days: string[];
-  /** Days that said the same and can no longer change without being a restatement. */
+  /** Unchanged days that are settled from now on: a later change would be a restatement. */
   settled_days: string[];
-  /** Days that have ended and that the provider left out; absent: none. */
+  /** Ended days that the provider left out; absent: none. */
   left_out_days?: string[];
   restated: RestatedDay[];
 }
@@ -34,9 +34,9 @@ export interface SyncRunResult {
   period_start: string | null;
   period_end: string | null;
   restated: RestatedDay[];
-  /** All of them; the list is cut. */
+  /** The number of all restatements; the list is cut. */
   restated_count: number;
-  /** What could not be fetched, taken up by the next sync. */
+  /** Parts that could not be fetched; the next sync fetches them. */
   missing: { report: string; period_start: string; period_end: string; code: string; message: string }[];
   gap_run_id: string | null;
 }
@@ -54,14 +54,14 @@ export interface SyncRun extends Run, NewSyncRun {
   waitingUntilMicros: bigint | null;
   doneChunks: number;
   totalChunks: number;
-  /** The UTC day on which it asks again for all days that may still be restated. */
+  /** The UTC day on which it fetches all days that may still be restated. */
   revisesOn: string | null;
-  /** The gap run over what it has changed, once there is one. */
+  /** The gap run over the changed days, once it exists. */
   gapRunId: string | null;
   result: SyncRunResult | null;
 }
 
-/** A connection has one open sync, which a unique index decides; one that has ended gets none. */
+/** A unique index permits one open sync for a connection; an ended connection gets none. */
 export const SYNC_RUNS = defineRun<SyncRun, NewSyncRun>(
   'billing_sync',
   {
@@ -80,7 +80,7 @@ export const SYNC_RUNS = defineRun<SyncRun, NewSyncRun>(
     `exists (select from billing_connections where org_id = $1 and id = ${connectionId} and removed_at is null)`,
 );
 
-/** Says what a run waits for and until when; null: it goes on. It is a sign of life too. False when the run has ended. */
+/** Records what a run waits for and until when; null: it continues. Also a heartbeat. false: the run has ended. */
 export async function noteSyncWaiting(
   orgDb: OrgDb,
   runId: string,
@@ -101,7 +101,7 @@ export async function noteSyncWaiting(
   return changed === 1;
 }
 
-/** Notes on an open sync which gap run follows what it has changed. */
+/** Records on an open sync which gap run follows its changes. */
 export async function recordGapRunOfSync(orgDb: OrgDb, id: string, gapRunId: string): Promise<void> {
   await orgDb.run(
     `update sync_runs set gap_run_id = $3::uuid, heartbeat_at = now()
@@ -110,7 +110,7 @@ export async function recordGapRunOfSync(orgDb: OrgDb, id: string, gapRunId: str
   );
 }
 
-/** Says on an open sync that an older gap run is at work, which has to end before the next one can start. */
+/** Records on an open sync that an older gap run has to end before the next one can start. */
 export async function noteSyncWaitsForGapRun(orgDb: OrgDb, id: string): Promise<void> {
   await orgDb.run(
     `update sync_runs set stage = 'waiting_for_gap_run', heartbeat_at = now()
@@ -149,7 +149,7 @@ const CHUNK = defineEntity<SyncChunk>('sync_chunks', {
 
 type NewSyncChunk = Pick<SyncChunk, 'report' | 'feed' | 'bucketWidth' | 'startMicros' | 'endMicros'>;
 
-/** Stores an open sync's chunks in order; a repeat changes nothing. Returns how many there are. */
+/** Stores an open sync's chunks in order; a repeat changes nothing. Returns their number. */
 export async function insertSyncChunks(
   inside: OrgDb,
   runId: string,
@@ -190,7 +190,9 @@ export function listSyncChunks(orgDb: OrgDb, runId: string): Promise<SyncChunk[]
   return selectEntities(orgDb, CHUNK, { runId }, 'order by ordinal');
 }
 
-/** Marks a chunk as read. False when another attempt has it or the run has ended, since a later run may be newer. */
+/**
+ * Marks a chunk as read. false: another attempt has it, or the run has ended, in which case a later run may be newer.
+ */
 export async function finishSyncChunk(
   inside: OrgDb,
   runId: string,
@@ -223,7 +225,7 @@ export async function failSyncChunk(
   await countSyncChunks(inside, runId);
 }
 
-/** Keeps the run from ending until the transaction does; false when it has ended. */
+/** Keeps the run from ending until the transaction ends; false: it has ended. */
 async function lockOpenRun(inside: OrgDb, runId: string): Promise<boolean> {
   const rows = await inside.rows(
     `select from sync_runs where org_id = $1 and id = $2 and status in ('queued', 'running') for update`,
@@ -232,7 +234,7 @@ async function lockOpenRun(inside: OrgDb, runId: string): Promise<boolean> {
   return rows.length === 1;
 }
 
-/** The run's progress from its chunks, so that it is right however often one was repeated. */
+/** Computes the run's progress from its chunks, so that repeated chunks do not distort it. */
 async function countSyncChunks(orgDb: OrgDb, runId: string): Promise<void> {
   await orgDb.run(
     `update sync_runs set heartbeat_at = now(), stage = case when status = 'running' then 'fetching' else stage end,
@@ -243,7 +245,7 @@ async function countSyncChunks(orgDb: OrgDb, runId: string): Promise<void> {
   );
 }
 
-/** A chunk begins anew: its paging changed under way. Returns how often it has. */
+/** Restarts a chunk whose paging changed meanwhile. Returns the number of its restarts. */
 export async function restartSyncChunk(inside: OrgDb, runId: string, ordinal: number): Promise<number> {
   await inside.run('delete from sync_pages where org_id = $1 and run_id = $2 and ordinal = $3', [
     inside.orgId,

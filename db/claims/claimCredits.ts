@@ -4,7 +4,7 @@ import type { Pico } from '../../domain/money.js';
 import { countedRowsSql, countedSourcesSql } from '../billing/billingRows.js';
 import type { OrgDb } from '../orgDb.js';
 
-/** A claim that was filed, as far as credits are looked for. */
+/** A filed claim as the search for credits needs it. */
 export interface WatchedClaim {
   id: string;
   accountId: string;
@@ -13,14 +13,14 @@ export interface WatchedClaim {
   periodEnd: string;
   recoverableCents: number;
   externalTicketId: string | null;
-  /** Of a claim that was credited by somebody's word; null: it is open. */
+  /** For a claim that a person recorded as credited; null: it is open. */
   creditedCents: number | null;
 }
 
-/** For how long after a claim has ended the credit that it was said to have brought may come on a bill. */
+/** Days after a claim's end in which the credit that a person recorded may still appear on a bill. */
 const AWAITED_DAYS = 400;
 
-/** Providers with claims that credits are looked for, and when the first of these was filed. */
+/** Providers with claims that wait for credits, and the time when the first of these was filed. */
 export async function listWatchedProviders(
   orgDb: OrgDb,
   provider: string | null,
@@ -35,7 +35,7 @@ export async function listWatchedProviders(
 const WATCHED = `c.org_id = $1 and (c.resolved_at is null and c.status <> 'draft'
   or c.status in ('credit_issued', 'partial') and c.resolved_at > now() - interval '${AWAITED_DAYS} days')`;
 
-/** The watched claims of a provider, locked: a move locks its claim too before it decides on credits. */
+/** Locks the watched claims of a provider; a move also locks its claim before it decides on credits. */
 export async function lockWatchedClaims(orgDb: OrgDb, provider: string): Promise<WatchedClaim[]> {
   return orgDb.rows<WatchedClaim>(
     `select c.id, c.provider_account_id as "accountId", c.submitted_at as "submittedAtMicros", c.period_start as "periodStart",
@@ -65,18 +65,18 @@ export async function listCreditRows(
   );
 }
 
-/** Days of a filed claim that are billed otherwise than when its evidence was frozen. */
+/** Days of a filed claim whose bill has changed since its evidence was frozen. */
 export interface RestatedClaim {
   claimId: string;
-  /** How many days of a series. */
+  /** Number of days of a series. */
   days: number;
   firstDay: string;
   lastDay: string;
-  /** How much less is billed, of each day at most what was asked for of it. */
+  /** The decrease of the billed amount; for each day at most the amount claimed for it. */
   fallPico: Pico;
 }
 
-/** The open claims of a provider that were filed and have such days, as runs have published them by now. */
+/** The provider's filed open claims with such days, according to the published results of runs. */
 export async function listRestatedClaims(orgDb: OrgDb, provider: string): Promise<RestatedClaim[]> {
   return orgDb.rows<RestatedClaim>(
     `with told as (
@@ -105,7 +105,7 @@ export async function listRestatedClaims(orgDb: OrgDb, provider: string): Promis
   );
 }
 
-/** Keeps with a draft what the bill says of its series' days now, as a part of the transaction that freezes its evidence. */
+/** Stores with a draft the present bill of its series' days, in the transaction that freezes its evidence. */
 export async function recordBilledDays(inside: OrgDb, claimId: string): Promise<void> {
   await inside.run(
     `update claims c set billed_days = coalesce((
@@ -122,7 +122,7 @@ export async function recordBilledDays(inside: OrgDb, claimId: string): Promise<
   );
 }
 
-/** Marks the evidence of a claim as no longer what the bill says; when it was marked first stands. */
+/** Marks a claim's evidence as different from the present bill; the time of the first mark stays. */
 export async function markEvidenceStale(inside: OrgDb, claimId: string): Promise<void> {
   await inside.run(
     'update claims set evidence_stale_at = now() where org_id = $1 and id = $2::uuid and evidence_stale_at is null',

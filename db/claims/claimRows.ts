@@ -6,7 +6,10 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 
-/** Writes to the rows of a claim and to what hangs on it. Each runs in the transaction of a use case that holds the claim. */
+/**
+ * Writes the rows of a claim and its dependents. Each function runs in the transaction of a use case that has locked
+ * the claim.
+ */
 
 type Next = ClaimDeadline | undefined;
 
@@ -22,7 +25,7 @@ export interface NewClaim {
 const frozenOf = ({ evidence: { evidence, sha256 } }: NewClaim) =>
   [JSON.stringify(evidence), Buffer.from(sha256, 'hex')] as const;
 
-/** Stores the row of a claim that is a draft. */
+/** Stores the row of a draft. */
 export async function insertClaim(
   inside: OrgDb,
   claim: NewClaim & { by: string; notes: string | null },
@@ -41,7 +44,7 @@ export async function insertClaim(
   );
 }
 
-/** Replaces what the row of a draft says, as its next version, and removes the files of its former evidence. */
+/** Replaces the row of a draft as its next version, and deletes the files of its former evidence. */
 export async function updateDraft(inside: OrgDb, claim: NewClaim): Promise<void> {
   const { draft, next, atMicros } = claim;
   await inside.run('delete from claim_files where org_id = $1 and claim_id = $2::uuid', [
@@ -60,7 +63,7 @@ export async function updateDraft(inside: OrgDb, claim: NewClaim): Promise<void>
   );
 }
 
-/** Removes a draft; its history and its files go with the row. */
+/** Deletes a draft; its history and files are deleted with the row. */
 export async function deleteDraft(inside: OrgDb, id: string): Promise<void> {
   await inside.run(`delete from claims where org_id = $1 and id = $2::uuid and status = 'draft'`, [
     inside.orgId,
@@ -86,7 +89,7 @@ export async function insertClaimParts(inside: OrgDb, draft: DraftClaim): Promis
   );
 }
 
-/** Takes the disputes of a claim out of it. */
+/** Removes a claim's disputes from the claim. */
 export async function releaseDisputes(inside: OrgDb, claimId: string): Promise<void> {
   await inside.run('update disputes set claim_id = null where org_id = $1 and claim_id = $2::uuid', [
     inside.orgId,
@@ -94,7 +97,7 @@ export async function releaseDisputes(inside: OrgDb, claimId: string): Promise<v
   ]);
 }
 
-/** Forgets what these claims have netted. */
+/** Deletes the netted undercharges of these claims. */
 export async function deleteUndercharges(inside: OrgDb, claimIds: readonly string[]): Promise<void> {
   await inside.run('delete from claim_undercharges where org_id = $1 and claim_id = any($2::uuid[])', [
     inside.orgId,
@@ -102,7 +105,7 @@ export async function deleteUndercharges(inside: OrgDb, claimIds: readonly strin
   ]);
 }
 
-/** Lets later claims net again what an ended claim has netted. */
+/** Makes the undercharges that an ended claim netted available to later claims. */
 export async function releaseUndercharges(inside: OrgDb, claimId: string): Promise<void> {
   await inside.run(
     'update claim_undercharges set live = false where org_id = $1 and claim_id = $2::uuid and live',
@@ -144,7 +147,7 @@ export async function updateStatus(inside: OrgDb, id: string, move: ClaimMove): 
   );
 }
 
-/** Fixes the next notice of a claim after another one; `steps` are those of its status that somebody was notified of. */
+/** Sets the claim's next notice after a notice; `steps` are the steps of its status that were notified. */
 export async function updateNotice(
   inside: OrgDb,
   id: string,
@@ -157,7 +160,7 @@ export async function updateNotice(
   );
 }
 
-/** Fixes the next notices of several claims, with a message to the workflow of each. */
+/** Sets the next notices of several claims, with a message to the workflow of each. */
 export async function updateNotices(
   inside: OrgDb,
   changed: readonly { id: string; next: Next }[],

@@ -22,7 +22,7 @@ import { plainArray, textArray } from '../pgArray.js';
 
 export interface StoredClaim {
   id: string;
-  /** Counts up with every requested change. */
+  /** Increases with every requested change. */
   version: number;
   status: ClaimStatus;
   provider: string;
@@ -32,20 +32,20 @@ export interface StoredClaim {
   periodEnd: string;
   recoverableCents: number;
   tier: DisputeTier;
-  /** Of the evidence's canonical text, hexadecimal. */
+  /** Hash of the evidence's canonical text, hexadecimal. */
   evidenceSha256: string;
-  /** When a day under it was restated after the evidence was frozen. */
+  /** When one of its days was restated after the evidence was frozen. */
   evidenceStaleAtMicros: bigint | null;
   submittedAtMicros: bigint | null;
   resolvedAtMicros: bigint | null;
-  /** When it came into its status. */
+  /** When it entered its status. */
   enteredAtMicros: bigint;
   externalTicketId: string | null;
   creditIssuedCents: number | null;
   notes: string | null;
   nextAction: string | null;
   nextActionAtMicros: bigint | null;
-  /** The steps of its status that somebody was told of. */
+  /** The steps of its status that were notified. */
   notifiedSteps: readonly string[];
   snoozedUntilMicros: bigint | null;
   createdAtMicros: bigint;
@@ -84,12 +84,12 @@ export function findClaim(orgDb: OrgDb, id: string): Promise<StoredClaim | undef
   return findEntity(orgDb, CLAIM, { id }, '', 'claim-find');
 }
 
-/** The claim as it is, locked until the transaction ends. */
+/** The claim, locked until the transaction ends. */
 export function lockClaim(inside: OrgDb, id: string): Promise<StoredClaim | undefined> {
   return findEntity(inside, CLAIM, { id }, 'for update', 'claim-lock');
 }
 
-/** Every claim that is not over, locked until the transaction ends. In the order of their ids, so that no two lockers wait for each other. */
+/** Every open claim, locked until the transaction ends, in the order of ids, so that two lockers cannot deadlock. */
 export function lockOpenClaims(inside: OrgDb): Promise<StoredClaim[]> {
   return selectEntities(inside, CLAIM, { resolvedAtMicros: null }, 'order by id for update');
 }
@@ -141,7 +141,7 @@ export async function listOverdueClaims(database: Database, seconds: number): Pr
   );
 }
 
-/** A page of the claims that are not over, by organization and id, where no word to their workflow is on its way. */
+/** A page of the open claims without a pending message to their workflow, by organization and id. */
 export async function listOpenClaims(
   database: Database,
   after: WatchedClaim | undefined,
@@ -163,16 +163,16 @@ export async function listOpenClaims(
   );
 }
 
-/** One move of a claim's history; its making is the first. */
+/** One move of a claim's history; its creation is the first. */
 export interface ClaimEvent {
   claimId: string;
-  /** Of the claim from then on. */
+  /** The claim's version after the move. */
   version: number;
   commandId: string;
   from: ClaimStatus | null;
   to: ClaimStatus;
   atMicros: bigint;
-  /** The id of the key that asked for it, or who else made it. */
+  /** The id of the requesting key, or the name of another actor. */
   actor: string;
   fields: MoveFields;
   nextAction: string | null;
@@ -220,7 +220,7 @@ export async function insertClaimEvent(inside: OrgDb, event: ClaimEvent): Promis
   );
 }
 
-/** The provider's last word on a claim. */
+/** The provider's final answer to a claim. */
 export interface ClaimOutcome {
   claimId: string;
   status: ClaimStatus;
@@ -232,7 +232,7 @@ export interface ClaimOutcome {
   atMicros: bigint;
 }
 
-/** The same of one kind of what was claimed, with what it was believed on. */
+/** The outcome for one kind of the claimed disputes, with their confidence. */
 export interface ClaimOutcomeKind {
   claimedType: FindingKind;
   claimedCents: bigint;
@@ -242,7 +242,7 @@ export interface ClaimOutcomeKind {
   weightSet: string;
 }
 
-/** What an outcome's kinds are made of: a dispute of the claim, as it was opened. */
+/** A dispute of the claim as it was opened; the input of an outcome's kinds. */
 export interface ClaimedDispute {
   id: string;
   kind: FindingKind;
@@ -291,11 +291,13 @@ export async function insertClaimOutcome(
     });
 }
 
-/** Cached by the settings: computing the business days anew for each move is slow. */
+/** Cached by settings, because computing the business days for each move is slow. */
 const known = new Map<string, BusinessDays>();
 const KNOWN_MAX = 50;
 
-/** The organization's business days. Lock the claim's row first: a change of settings then comes before or after. */
+/**
+ * The organization's business days. Lock the claim's row first, so that a change of settings is wholly before or after.
+ */
 export async function readBusinessDays(orgDb: OrgDb): Promise<BusinessDays> {
   const [row] = await orgDb.rows<{ settings: string }>(
     `select (settings - 'counted_scopes')::text as settings from organizations where id = $1`,
@@ -311,12 +313,12 @@ export async function readBusinessDays(orgDb: OrgDb): Promise<BusinessDays> {
   return found;
 }
 
-/** Who decides on credits that nobody has to be asked about. */
+/** The decider of credits that no person has to decide on. */
 export const DECIDED_BY_RUN = 'gap_run';
 
-/** Rows of a bill, or restated days, that look like the answer to a claim together. */
+/** Rows of a bill, or restated days, that together look like the answer to a claim. */
 export interface StoredCredit {
-  /** Of the proposal. */
+  /** Id of the proposal. */
   id: string;
   claimId: string;
   source: CreditSource;
@@ -347,7 +349,7 @@ export async function listCreditsOf(orgDb: OrgDb, claimIds: readonly string[]): 
   return [...credits.values()];
 }
 
-/** A credit that was found: proposed, or accepted right away where somebody has said so before it came. */
+/** A found credit: proposed, or already accepted where a person has recorded its arrival. */
 export interface CreditToStore {
   id: string;
   claimId: string;
@@ -362,7 +364,7 @@ export interface CreditToStore {
   isAccepted: boolean;
 }
 
-/** Stores a credit; what is the answer to another claim already makes it fail. */
+/** Stores a credit; fails for rows that already answer another claim. */
 export async function insertCredit(inside: OrgDb, credit: CreditToStore): Promise<void> {
   const { rows } = credit;
   await inside.run(
@@ -381,7 +383,7 @@ export async function insertCredit(inside: OrgDb, credit: CreditToStore): Promis
   );
 }
 
-/** Says of proposed credits whether they are the answer; what is decided stays so. */
+/** Accepts or rejects proposed credits; earlier decisions stay. */
 export async function decideOnCredits(
   inside: OrgDb,
   ids: readonly string[],

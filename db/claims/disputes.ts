@@ -32,14 +32,14 @@ export interface StoredDispute {
   periodStart: string;
   periodEnd: string;
   status: DisputeStatus;
-  /** Of its days' impact, rounded down. */
+  /** Sum of its days' impact, rounded down. */
   amountCents: number;
   billedPico: Pico;
   expectedPico: Pico;
   tier: DisputeTier;
-  /** The finding's cause as it was, and the dollars of the dispute's own days. */
+  /** The finding's cause at that time, and the dollars of the dispute's days. */
   reason: string;
-  /** The run whose result it was. */
+  /** The run that published it. */
   runId: string;
   notes: string | null;
   openedAtMicros: bigint;
@@ -48,7 +48,7 @@ export interface StoredDispute {
   resolutionNotes: string | null;
   resolvedAtMicros: bigint | null;
   resolvedBy: string | null;
-  /** Whether runs still find what it is about. */
+  /** Whether runs still find its mistake. */
   isFound: boolean;
 }
 
@@ -98,7 +98,7 @@ export function findDispute(orgDb: OrgDb, id: string): Promise<StoredDispute | u
   return findEntity(orgDb, DISPUTE, { id });
 }
 
-/** What a dispute rested on when it was opened. */
+/** The evidence of a dispute when it was opened. */
 export interface DisputeEvidence extends FindingEvidence {
   next: FoundFinding['next'];
   weightSet: string;
@@ -131,7 +131,7 @@ export async function listDisputeDays(orgDb: OrgDb, id: string): Promise<DayAmou
   );
 }
 
-/** Days of a finding that no dispute covers, neither of the finding nor of the same explanation. */
+/** Days of a finding without a dispute, neither over the finding nor over the same explanation. */
 export async function listUndisputedDays(inside: OrgDb, findingId: string): Promise<DayAmounts[]> {
   return inside.rows<DayAmounts>(
     `select ${DAY_AMOUNTS}
@@ -148,7 +148,7 @@ export async function listUndisputedDays(inside: OrgDb, findingId: string): Prom
   );
 }
 
-/** An open dispute over the same days whose own finding is gone or lost those days: perhaps the same dollars. */
+/** An open dispute over the same days whose finding is gone or lost those days: perhaps the same dollars. */
 export async function findRivalDispute(inside: OrgDb, findingId: string): Promise<string | undefined> {
   const rows = await inside.rows<{ id: string }>(
     `select d.dispute_id as id
@@ -181,7 +181,7 @@ export async function listDisputesOf(orgDb: OrgDb, findingId: string): Promise<S
 
 export interface NewDispute {
   id: string;
-  /** Days of the finding that no dispute is about. */
+  /** Days of the finding without a dispute. */
   days: readonly DayAmounts[];
   amountCents: bigint;
   reason: string;
@@ -190,7 +190,7 @@ export interface NewDispute {
   openedBy: string;
 }
 
-/** Opens a dispute and publishes its message. Undefined where there is no such finding. */
+/** Opens a dispute and publishes its message. undefined: the finding does not exist. */
 export async function insertDispute(
   inside: OrgDb,
   findingId: string,
@@ -225,7 +225,7 @@ export async function insertDispute(
   return opened;
 }
 
-/** A dispute that nobody else resolves or claims until the transaction ends, with the status of the claim that it is in. */
+/** A dispute that is locked against resolving and claiming, with the status of its claim. */
 export interface HeldDispute {
   dispute: StoredDispute;
   claimStatus: ClaimStatus | null;
@@ -236,7 +236,7 @@ export async function lockDispute(inside: OrgDb, id: string): Promise<HeldDisput
     inside.orgId,
     id,
   ]);
-  // Read by a statement of its own: its snapshot is from after the lock.
+  // Read by a separate statement, whose snapshot is from after the lock.
   const dispute = held.length === 0 ? undefined : await findDispute(inside, id);
   if (!dispute) return undefined;
   const [claim] = await inside.rows<{ status: ClaimStatus }>(
@@ -250,16 +250,16 @@ export interface Resolution {
   resolution: string;
   notes: string | null;
   by: string;
-  /** Now, by the database's clock, where nothing is said. */
+  /** Default: now, by the database's clock. */
   atMicros?: bigint;
 }
 
-/** Resolves a dispute that is held and in no claim. */
+/** Resolves a locked dispute that is in no claim. */
 export function resolveOpenDispute(inside: OrgDb, id: string, resolution: Resolution): Promise<void> {
   return resolveWhere(inside, `id = $2::uuid and status = 'open' and claim_id is null`, id, resolution);
 }
 
-/** Resolves the disputes of a claim that has ended, except those that are resolved already. */
+/** Resolves the unresolved disputes of an ended claim. */
 export function resolveDisputesOfClaim(
   inside: OrgDb,
   claimId: string,
@@ -268,7 +268,7 @@ export function resolveDisputesOfClaim(
   return resolveWhere(inside, `claim_id = $2::uuid and status <> 'resolved'`, claimId, resolution);
 }
 
-/** Resolves disputes, frees their days and publishes one message each. */
+/** Resolves disputes, releases their days and publishes one message each. */
 async function resolveWhere(
   inside: OrgDb,
   condition: string,
@@ -286,7 +286,7 @@ async function resolveWhere(
   );
   if (resolved.length === 0) return;
   const ids = plainArray(resolved.map((dispute) => dispute.id));
-  // Findings before days, as a run that publishes takes them. Nobody has decided on what the disputes held.
+  // Findings are locked before days, in the order of a publishing run. Findings whose days the disputes held are open again.
   await inside.run(
     `update findings set status = 'open', decided_at = null, decided_by = null, decision_reason = null, held_by = null, updated_at = now()
      where org_id = $1 and held_by = any($2::uuid[])`,
@@ -302,7 +302,7 @@ async function resolveWhere(
   );
 }
 
-/** A dispute as an export tells it. */
+/** A dispute as exports show it. */
 export interface ExportedDispute {
   id: string;
   claimId: string | null;
@@ -318,7 +318,7 @@ export interface ExportedDispute {
   tier: DisputeTier;
   reason: string;
   resolution: string | null;
-  /** From the person who resolved it; before that, from the person who opened it. */
+  /** Of the person who resolved it; before that, of the person who opened it. */
   notes: string | null;
   openedAtMicros: bigint;
   resolvedAtMicros: bigint | null;
@@ -345,7 +345,7 @@ const EXPORTED = defineEntity<ExportedDispute>('disputes', {
 
 const EXPORT_ROWS = 500;
 
-/** Disputes in order of opening; each page is its own statement, so that a slow reader holds nothing back. */
+/** Disputes in order of opening; each page is one statement, so that a slow reader delays nothing. */
 export async function* streamDisputes(
   orgDb: OrgDb,
   status: DisputeStatus | undefined,

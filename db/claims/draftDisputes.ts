@@ -16,7 +16,7 @@ export interface ClaimedAccount {
   accountId: string;
 }
 
-/** Of a dispute, what decides whether a claim may be made over it. */
+/** The properties of a dispute that decide whether it can be claimed. */
 export interface ClaimableDispute extends ClaimedAccount {
   id: string;
   status: DisputeStatus;
@@ -32,7 +32,7 @@ export async function listClaimable(orgDb: OrgDb, ids: readonly string[]): Promi
   );
 }
 
-/** As `listClaimable`, and nobody else claims or resolves them until the transaction ends. */
+/** `listClaimable` with a lock: the disputes can be neither claimed nor resolved until the transaction ends. */
 export async function lockClaimable(inside: OrgDb, ids: readonly string[]): Promise<ClaimableDispute[]> {
   return inside.rows<ClaimableDispute>(
     `select ${CLAIMABLE} from disputes where org_id = $1 and id = any($2::uuid[]) order by id for update`,
@@ -40,7 +40,9 @@ export async function lockClaimable(inside: OrgDb, ids: readonly string[]): Prom
   );
 }
 
-/** Accounts with open unclaimed disputes whose days are all still found, final and verified, for at most a cent less. */
+/**
+ * Accounts with open unclaimed disputes whose days are all still found, final and verified, for at most a cent less.
+ */
 export async function listDraftableAccounts(
   orgDb: OrgDb,
   provider: string | null,
@@ -63,7 +65,7 @@ export async function listDraftableAccounts(
   );
 }
 
-/** What `insertDispute` keeps of the finding. */
+/** The parts of the finding that insertDispute stores. */
 interface EvidenceText {
   run_id: string;
   /** Absent in disputes from before invoices were read. */
@@ -112,7 +114,7 @@ const DRAFT_DISPUTE = defineEntity<Omit<DraftDispute, 'days'>>('disputes', {
   })),
 });
 
-/** These disputes with their days and what they were opened on, by first day and id. */
+/** These disputes with their days and their evidence, by first day and id. */
 export async function loadDraftDisputes(orgDb: OrgDb, ids: readonly string[]): Promise<DraftDispute[]> {
   const values = [orgDb.orgId, plainArray(ids)];
   const disputes = await orgDb.rows<Omit<DraftDispute, 'days'>>(
@@ -129,7 +131,10 @@ export async function loadDraftDisputes(orgDb: OrgDb, ids: readonly string[]): P
   return DRAFT_DISPUTE.read(disputes).map((dispute) => ({ ...dispute, days: days.get(dispute.id) ?? [] }));
 }
 
-/** Undercharges of months (`YYYY-MM`) that no claim has netted: final verified provider mistakes that nobody dismissed. */
+/**
+ * Undercharges of months (`YYYY-MM`) that no claim has netted: final verified provider mistakes that were not
+ * dismissed.
+ */
 export async function listNettable(
   orgDb: OrgDb,
   { provider, accountId }: ClaimedAccount,

@@ -12,7 +12,7 @@ import { countedRowsSql, countedSourcesSql } from '../billing/billingRows.js';
 import type { OrgDb } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
 
-/** What the evidence of a claim is made of: what a run has published of its series, and the rows of the bill behind it. */
+/** Inputs of a claim's evidence: the published results of its series, and the rows of the bill behind them. */
 
 /** A series: one model as buckets name it, of one account; '' where calls of unknown account are compared with all. */
 export interface ClaimedSeries {
@@ -23,7 +23,7 @@ export interface ClaimedSeries {
 
 export interface PublishedDay {
   day: string;
-  /** As `evidenceFromJson` reads it; null of days from before evidence was kept. */
+  /** As `evidenceFromJson` reads it; null: the day is from before evidence was stored. */
   evidence: unknown;
   matchId: string;
   matchStatus: string;
@@ -32,7 +32,7 @@ export interface PublishedDay {
   eventCount: number | null;
 }
 
-/** The published days of a series in a window of days, both inclusive, in their order. Work grows with the days. */
+/** The published days of a series in a window of days, both inclusive, in order. Time grows with the days. */
 export async function listPublishedSeriesDays(
   orgDb: OrgDb,
   series: ClaimedSeries,
@@ -51,7 +51,7 @@ export async function listPublishedSeriesDays(
   );
 }
 
-/** Which days a run looked at, and by how many hours it took each provider's clock to be ahead of UTC. */
+/** The days of a run, and the hours by which it took each provider's clock to be ahead of UTC. */
 export interface RunWindow {
   startMicros: bigint;
   endMicros: bigint;
@@ -67,7 +67,7 @@ export async function findRunWindow(orgDb: OrgDb, runId: string): Promise<RunWin
   return row;
 }
 
-/** A row of a bill that counts, with the source that it was read from. */
+/** A counted row of a bill, with its source. */
 export interface CountedRow
   extends Pick<
     BilledRow,
@@ -130,7 +130,7 @@ export interface EvidenceSource {
   format: string;
   sha256: string;
   sizeBytes: number;
-  /** Given with a file. */
+  /** Declared with a file. */
   declaredFxRate: string | null;
   /** Of the connection that fetched it. */
   settings: ConnectionSettings | null;
@@ -157,11 +157,11 @@ interface EvidenceFetchedPage {
   sha256: string;
   body: Buffer;
   fetchedAtMicros: bigint;
-  /** Where the page before it said that this one begins; null of the first. */
+  /** The cursor that the previous page returned; null for the first page. */
   previousCursor: string | null;
 }
 
-/** The pages that a source of a connection was read from, in their order. */
+/** The pages that a connection's source was read from, in order. */
 export async function listPagesOfSource(orgDb: OrgDb, sourceId: string): Promise<EvidenceFetchedPage[]> {
   return orgDb.rows<EvidenceFetchedPage>(
     `select p.id, p.request_path as "requestPath", p.provider_request_id as "providerRequestId", p.sha256, p.body,
@@ -181,9 +181,12 @@ export async function readFileBytes(orgDb: OrgDb, sourceId: string): Promise<Buf
   return Buffer.concat(rows.map(({ body }) => body));
 }
 
-/** The calls that a claim rests on: what each used, as its client got it. Neither prompts nor answers, nor secrets of keys. */
+/**
+ * The calls behind a claim: the usage of each, as its client received it. Neither prompts nor answers, nor secrets of
+ * keys.
+ */
 
-/** A call, its tokens by the classes that a bill counts. */
+/** A call, with its tokens by billed token class. */
 export interface EvidenceEvent {
   id: string;
   startMicros: bigint;
@@ -204,7 +207,7 @@ export interface EvidenceEvent {
   output: number;
   inputAudio: number;
   outputAudio: number;
-  /** As the client got it. */
+  /** As the client received it. */
   usageRaw: string | null;
 }
 
@@ -217,7 +220,7 @@ export interface EventsOfDay {
   toMicros: bigint;
 }
 
-/** A call starts at most so long before it ends: what bounds the partitions that are looked at. */
+/** Longest time from the start of a call to its end; it bounds the partitions that are searched. */
 const LONGEST_CALL = "interval '12 days'";
 
 const OF_DAY = `events e ${joinKeyAccount('e', '$2')}
@@ -235,7 +238,7 @@ const valuesOf = (orgDb: OrgDb, of: EventsOfDay) => [
   textArray(of.models),
 ];
 
-/** How many calls ended in a time, of some models. */
+/** Number of calls of some models that ended in a time. */
 export async function countEventsOfDay(orgDb: OrgDb, of: EventsOfDay): Promise<number> {
   const [row] = await orgDb.rows<{ calls: number }>(
     `select count(*)::bigint as calls from ${OF_DAY}`,
@@ -244,7 +247,7 @@ export async function countEventsOfDay(orgDb: OrgDb, of: EventsOfDay): Promise<n
   return row?.calls ?? 0;
 }
 
-/** The calls that ended in a time, of some models, in the order of their ends, at most so many. */
+/** Calls of some models that ended in a time, in the order of their ends, up to a limit. */
 export async function listEventsOfDay(
   orgDb: OrgDb,
   of: EventsOfDay,
@@ -261,7 +264,7 @@ export async function listEventsOfDay(
   );
 }
 
-/** The files of claims' evidence, as they were when each claim was made. */
+/** The files of claims' evidence, as they were when each claim was drafted. */
 
 const pack = promisify(gzip);
 const unpack = promisify(gunzip);
@@ -280,7 +283,7 @@ interface FileRow {
 
 const COLUMNS = 'name, media_type as "mediaType", bytes as "sizeBytes", sha256, content';
 
-/** Throws Error for bytes that are not those that were stored. */
+/** Throws Error when the bytes do not match the stored hash. */
 async function fromFileRow({ content, sha256, ...file }: FileRow): Promise<StoredFile> {
   const bytes = await unpack(content);
   const digest = createHash('sha256').update(bytes).digest();
@@ -300,7 +303,7 @@ export async function findClaimFile(
   return row && fromFileRow(row);
 }
 
-/** All files of a claim by their names; in memory as a whole. */
+/** All files of a claim by name; held in memory as a whole. */
 export async function listClaimFiles(orgDb: OrgDb, claimId: string): Promise<StoredFile[]> {
   const rows = await orgDb.rows<FileRow>(
     `select ${COLUMNS} from claim_files where org_id = $1 and claim_id = $2::uuid order by name collate "C"`,
@@ -309,7 +312,7 @@ export async function listClaimFiles(orgDb: OrgDb, claimId: string): Promise<Sto
   return Promise.all(rows.map(fromFileRow));
 }
 
-/** Stores files of a claim's evidence; one that is there already stays. */
+/** Stores files of a claim's evidence; existing ones stay. */
 export async function insertClaimFiles(
   inside: OrgDb,
   claimId: string,
@@ -326,7 +329,7 @@ export async function insertClaimFiles(
     );
 }
 
-/** Stores a file once while the claim's evidence is unchanged; undefined when it changed. Call it in a transaction. */
+/** Stores a file once while the claim's evidence is unchanged; undefined: it changed. Call it in a transaction. */
 export async function insertClaimFile(
   inside: OrgDb,
   claimId: string,

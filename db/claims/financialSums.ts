@@ -7,7 +7,7 @@ import { GRADES } from '../../domain/reconciliation/matching/cells.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import { type FindingFilter, findingConditions } from '../reconciliation/findings.js';
 
-/** The number of a word in its list, in SQL. */
+/** SQL of a word's index in its list. */
 const numberOf = (column: string, words: readonly string[]) =>
   `case ${column} ${words.map((word, at) => `when '${word}' then ${at}`).join(' ')} end`;
 
@@ -37,10 +37,10 @@ const IN_WINDOW = '($2::date is null or day >= $2::date) and ($3::date is null o
 const GROUP = `f.provider, f.provider_account_id, ${TRAITS} as traits`;
 
 /**
- * What the findings that count come to, as parts of a finding and a month. A finding that lies in one month and in the
- * window is its own sum; of the others each day is read. Days whose dispute is resolved are taken off again: those that
- * were disputed of the finding, and those of the same explanation of the day under another finding's id. Everything but
- * single days is read from indexes that hold nothing else (findings_counted, dispute_days_settled).
+ * Sums of the findings that count, as parts by finding and month. A finding within one month and within the window is
+ * its own sum; of the others each day is read. Days of resolved disputes are subtracted: those of the finding, and
+ * those of the same explanation under another finding's id. All but single days are read from covering indexes
+ * (findings_counted, dispute_days_settled).
  */
 const PARTS = `counted as not materialized (
        select f.*, ${MONTH_OF('f.first_day')} = ${MONTH_OF('f.last_day')}
@@ -69,7 +69,9 @@ const PARTS = `counted as not materialized (
          select day, impact_usd from finding_days
          where org_id = $1 and finding_id = s.finding_id and finding_days.day = s.day and ${IN_WINDOW} offset 0) n)`;
 
-/** Findings' days in [fromDay, toDay] (inclusive; null: open) by traits, without dismissed, gone, own and resolved ones. */
+/**
+ * Findings' days in [fromDay, toDay] (inclusive; null: open) by traits, without dismissed, gone, own and resolved ones.
+ */
 export async function sumFindingDays(
   orgDb: OrgDb,
   window: { fromDay: string | null; toDay: string | null },
@@ -87,7 +89,10 @@ export async function sumFindingDays(
   return rows.map(({ traits, ...sum }) => ({ ...sum, ...fromTraits(traits) }));
 }
 
-/** Sums explained findings on the window's days by account, undercharges deducted, without dismissed, gone and invoices' ones. */
+/**
+ * Sums explained findings on the window's days by account, undercharges deducted, without dismissed, gone and invoices'
+ * ones.
+ */
 export async function sumExplainedDays(
   orgDb: OrgDb,
   window: { fromDay: string; toDay: string },
@@ -104,15 +109,15 @@ export async function sumExplainedDays(
   );
 }
 
-/** A policy that calls have broken and nobody has looked into: its open alerts, added up. */
+/** A policy with open alerts, and their sums. */
 export interface BrokenPolicy {
   policyId: number;
   policyType: PolicyType;
   alerts: number;
   alertsWithoutCost: number;
-  /** What the calls cost when the alerts were made. */
+  /** The cost of the calls when the alerts were created. */
   impactPico: Pico;
-  /** Null where they are of several. */
+  /** null: the calls have several providers. */
   provider: string | null;
   model: string | null;
   firstMicros: bigint;
@@ -121,7 +126,7 @@ export interface BrokenPolicy {
   createdAtMicros: bigint;
 }
 
-/** Policies with open alerts, the most expensive first, then by number. At most one a type of policy. */
+/** Policies with open alerts, most expensive first, then by number. At most one for each policy type. */
 export async function listBrokenPolicies(
   orgDb: OrgDb,
   filter: { provider?: string | undefined; minImpactPico?: Pico | undefined } = {},
@@ -148,7 +153,7 @@ export async function listBrokenPolicies(
   );
 }
 
-/** The size of all findings that a filter lets through, whichever way they are, and how many they are. */
+/** The absolute dollars and the number of all findings that match a filter. */
 export async function sumFindings(
   orgDb: OrgDb,
   filter: FindingFilter,

@@ -4,7 +4,7 @@ import { countedRowsSql, countedSourcesSql } from '../billing/billingRows.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 
-/** The disputes of a claim as a ticket lists them, the largest first. */
+/** The disputes of a claim as a ticket lists them, largest first. */
 export function listTicketDisputes(
   inside: OrgDb,
   claimId: string,
@@ -16,7 +16,9 @@ export function listTicketDisputes(
   );
 }
 
-/** The labels of the bill as it counts now for what is claimed. Providers name a model by the day of its version too. */
+/**
+ * The labels of the present counted bill for the claimed usage. Providers also name a model by the date of its version.
+ */
 export function listClaimedRows(
   inside: OrgDb,
   { provider, accountId }: { provider: string; accountId: string },

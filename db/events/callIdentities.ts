@@ -8,14 +8,14 @@ import { spanNumber } from './ingest.js';
 import { linkOf, SPAN_COLUMNS, type SpanRow } from './storedEvents.js';
 
 /**
- * The identities of calls (call_spans): a response id at its biller, or a place in a trace. Two reports with one
- * identity are of one call, and the unique indexes decide between processes which of them came first. `event_id` is the
- * event of a report that has the identity: of a place in a trace the richest one from there, by which the sweep knows the
- * place. `live_event_id` is the event that counts for the call, null as long as it is the same one.
+ * The identities of calls (call_spans): a response id at its biller, or a place in a trace. Two reports with the same
+ * identity are of one call, and unique indexes decide between processes which was first. `event_id` is the event of a
+ * report with the identity; for a place in a trace the richest report from there, which the sweep compares.
+ * `live_event_id` is the event that counts for the call; null: the same event.
  */
 export type CallIdentity = { biller: string; responseId: string } | SpanLink;
 
-/** What the identities of a report depend on. */
+/** The fields of a report that determine its identities. */
 export type IdentifiedCall = Pick<
   StorableEvent['call'],
   'provider' | 'billedBy' | 'billerFromHost' | 'responseId' | 'trace'
@@ -26,23 +26,23 @@ export interface IdentifiedReport {
   call: IdentifiedCall;
 }
 
-/** An identity that another report has, its row locked. */
+/** An identity that another report has, with its row locked. */
 export interface HeldIdentity {
   identity: CallIdentity;
   eventId: string;
-  /** The event that counts for the call, as far as the row knows: it may be superseded since. */
+  /** The event that counts for the call according to the row; it may be superseded since. */
   holderId: string;
-  /** The place of `holderId` in its trace, where the row has it. */
+  /** The place of `holderId` in its trace; null: the row has none. */
   link: SpanLink | null;
-  /** The row would be removed before long, although the call is still being reported. */
+  /** The row is close to its deletion, although the call is still being reported. */
   isOld: boolean;
 }
 
-/** Days after which identities are dropped: no report of a call comes so late. */
+/** Days after which identities are deleted: no report of a call arrives so late. */
 const IDENTITY_DAYS = 35;
-/** Identities that one transaction drops. */
+/** Identities that one transaction deletes. */
 const DROPPED_MAX = 50_000;
-/** Age at which a row is renewed when its call is reported again, long before it is dropped. */
+/** Age at which a row is renewed when its call is reported again, long before its deletion. */
 const OLD = `interval '1 day'`;
 
 export const isPlace = (identity: CallIdentity): identity is SpanLink => 'spanId' in identity;
@@ -63,11 +63,11 @@ export function identitiesOf(call: IdentifiedCall): CallIdentity[] {
 
 interface Wanted {
   identity: CallIdentity;
-  /** The reports that have it, the first one first. */
+  /** The reports with this identity, the first one first. */
   eventIds: [string, ...string[]];
 }
 
-/** Stores new identities and locks the others, in the same order in every transaction. */
+/** Stores new identities and locks existing ones, in the same order in every transaction. */
 export async function lockIdentities(
   orgDb: OrgDb,
   reports: readonly IdentifiedReport[],
@@ -82,7 +82,7 @@ export async function lockIdentities(
   }
   const wanted = [...byKey].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, one]) => one);
   const made = await insertIdentities(orgDb, wanted);
-  // What one report alone has, and had first, leads to no other report.
+  // An identity that only one report has, and had first, leads to no other report.
   const held = wanted.filter(
     ({ identity, eventIds }) => eventIds.length > 1 || !made.has(identityKey(identity)),
   );
@@ -94,7 +94,7 @@ interface IdentityRow extends SpanRow {
   response_id: string | null;
 }
 
-/** The columns of identities, from $2 on; those of the other kind are null. */
+/** The columns of identities, from $2 on; columns of the other kind are null. */
 function identityArrays(identities: readonly CallIdentity[]): string[] {
   const places = identities.map((identity) => (isPlace(identity) ? identity : null));
   const responses = identities.map((identity) => (isPlace(identity) ? null : identity));
@@ -170,7 +170,10 @@ async function lockPlaces(orgDb: OrgDb, wanted: readonly Wanted[]): Promise<Held
   return keyed.flatMap(({ row, link }) => (row.event_id === null ? [] : [heldIdentity(row, link)]));
 }
 
-/** Assigns reports to places where only a span that is no call was seen; the sweep revisits their traces. */
+/**
+ * Assigns reports to places where so far only a span was stored that is not a call; the sweep visits their traces
+ * again.
+ */
 async function takePlaces(orgDb: OrgDb, places: readonly Wanted[]): Promise<void> {
   if (places.length === 0) return;
   await orgDb.run(
@@ -214,13 +217,13 @@ export async function pointIdentities(orgDb: OrgDb, pointed: readonly PointedIde
   );
 }
 
-/** A place in a trace with the richest report from there, and the event that counts for its call. */
+/** A place in a trace with its richest report, and the event that counts for the call. */
 export interface RicherPlace extends PointedIdentity {
   identity: SpanLink;
   eventId: string;
 }
 
-/** Lets places be known by richer reports from there. The sweep looks at their traces again. */
+/** Assigns richer reports to places. The sweep visits their traces again. */
 export async function movePlaces(orgDb: OrgDb, places: readonly RicherPlace[]): Promise<void> {
   if (places.length === 0) return;
   await orgDb.run(
@@ -236,7 +239,9 @@ export async function movePlaces(orgDb: OrgDb, places: readonly RicherPlace[]): 
   );
 }
 
-/** As `pointIdentities`, for response ids first reported by superseded events; rows locked elsewhere are skipped. */
+/**
+ * `pointIdentities` for response ids that superseded events reported first; rows that are locked elsewhere are skipped.
+ */
 export async function pointResponsesOf(
   orgDb: OrgDb,
   traceIds: readonly string[],
@@ -259,7 +264,7 @@ export async function pointResponsesOf(
   );
 }
 
-/** Drops old identities of all organizations, a bounded number at a time; returns how many. */
+/** Deletes old identities of all organizations, a bounded number at a time; returns the number. */
 export async function deleteOldIdentities(database: Database): Promise<number> {
   return unscoped(database, 'prune span identities of all organizations', (system) =>
     system.run(

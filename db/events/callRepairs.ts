@@ -13,13 +13,13 @@ export type RepairStage = (typeof REPAIR_STAGES)[number];
 export interface CallRepair {
   /** Calls that were counted more than once. */
   calls: number;
-  /** Their events that count no more. */
+  /** Their events that no longer count. */
   events: number;
-  /** What those events had counted for. */
+  /** The cost for which those events counted. */
   costPico: Pico;
 }
 
-/** A repair as an operator sees it. */
+/** The state of a repair for operators. */
 export interface RepairState extends CallRepair {
   orgId: string;
   stage: RepairStage;
@@ -40,7 +40,7 @@ function repairOf({ calls, events, cost_usd: costPico }: RepairRow): CallRepair 
   return { calls, events, costPico };
 }
 
-/** Organizations whose repair has not ended. */
+/** Organizations with an unfinished repair. */
 export async function listUnrepairedOrganizations(database: Database): Promise<string[]> {
   const rows = await unscoped(database, 'upkeep looks for organizations to repair', (system) =>
     system.rows<{ org_id: string }>(
@@ -64,7 +64,7 @@ export async function listCallRepairs(database: Database): Promise<RepairState[]
   }));
 }
 
-/** Locks the open repair of the organization; undefined where there is none, or another process works on it. */
+/** Locks the open repair of the organization; undefined: none is open, or another process works on it. */
 export async function takeRepair(
   inside: OrgDb,
 ): Promise<{ stage: 'search' | 'merge'; lookedUntil: string | null } | undefined> {
@@ -76,7 +76,7 @@ export async function takeRepair(
   return repair;
 }
 
-/** Notes how far a stage of the repair has come. */
+/** Records the progress of a repair's stage. */
 export async function noteRepairedUntil(inside: OrgDb, until: string): Promise<void> {
   await inside.run('update call_repairs set looked_until = $2::timestamptz where org_id = $1', [
     inside.orgId,
@@ -84,7 +84,7 @@ export async function noteRepairedUntil(inside: OrgDb, until: string): Promise<v
   ]);
 }
 
-/** Begins the second stage of a repair; false where the first has noted no request. */
+/** Begins the second stage of a repair; false: the first stage noted no request. */
 export async function startMerging(inside: OrgDb): Promise<boolean> {
   const changed = await inside.run(
     `update call_repairs set stage = 'merge', looked_until = null
@@ -94,7 +94,7 @@ export async function startMerging(inside: OrgDb): Promise<boolean> {
   return changed > 0;
 }
 
-/** Events of a time: after `from`, up to `until`; null where it has no such bound. */
+/** Events of a time: after `from`, up to `until`; null: unbounded. */
 export interface EventSlice {
   from: string | null;
   until: string | null;
@@ -103,7 +103,7 @@ export interface EventSlice {
 const OF_SLICE = `e.org_id = $1 and ($2::timestamptz is null or e.timestamp > $2::timestamptz)
   and ($3::timestamptz is null or e.timestamp <= $3::timestamptz)`;
 
-/** The time of the last event of the next slice; null where the slice is the last one. */
+/** The time of the last event of the next slice; null: the slice is the last one. */
 export async function findSliceEnd(
   orgDb: OrgDb,
   from: string | null,
@@ -118,7 +118,7 @@ export async function findSliceEnd(
   return cut?.at ?? null;
 }
 
-/** Notes the requests that have an event which is superseded by a superseded event of the same request. */
+/** Notes requests with an event that is superseded by a superseded event of the same request. */
 export async function noteBrokenRequests(orgDb: OrgDb, { from, until }: EventSlice): Promise<void> {
   await orgDb.run(
     `insert into call_repair_requests (org_id, request_id)
@@ -131,7 +131,7 @@ export async function noteBrokenRequests(orgDb: OrgDb, { from, until }: EventSli
   );
 }
 
-/** Events that count and have noted requests. */
+/** Counting events whose requests are noted. */
 export async function listEventsToRepair(orgDb: OrgDb, { from, until }: EventSlice): Promise<StoredEvent[]> {
   const rows = await orgDb.rows<EventRow>(
     `select ${SELECT_EVENT} from events e join call_repair_requests r on r.org_id = e.org_id and r.request_id = e.request_id
@@ -141,7 +141,7 @@ export async function listEventsToRepair(orgDb: OrgDb, { from, until }: EventSli
   return rows.map((row) => fromEventRow(row, false));
 }
 
-/** Adds up what a step of the repair changed. */
+/** Adds the changes of a step to the repair's sums. */
 export async function recordRepaired(
   orgDb: OrgDb,
   {

@@ -11,16 +11,16 @@ export interface StorableEvent {
   call: CallRecord;
   price: CallPrice;
   projectId: string | null;
-  /** Set on another report of a call in the same batch. */
+  /** Set on a report whose call another report of the same batch represents. */
   supersededBy: string | null;
 }
 
 export type ColumnValue = string | number | bigint | boolean | null;
 
 /**
- * One column: its name and SQL type; `text` for what a client may have put anything into, `plain` for what an array
- * literal takes without quotes; its value; and, for what few calls have, the value that says nothing: a batch in which
- * no row says anything in such a column leaves it out of its statement (storeStatement.ts).
+ * One column: its name and SQL type; `text` for arbitrary text of clients, `plain` for values that need no quotes in an
+ * array literal; its value; and for rarely used columns their empty value, so that a batch without values leaves the
+ * column out of its statement (storeStatement.ts).
  */
 export type Column = readonly [
   name: string,
@@ -118,14 +118,14 @@ export const COLUMNS: readonly Column[] = [
   ['scope_name', 'text', 'text', (e) => e.call.scopeName],
 ];
 
-/** Lists travel as one text each: an array of arrays of unequal length is no Postgres array. */
+/** Lists are sent as one text each: Postgres has no arrays of arrays of unequal length. */
 export const LIST_COLUMNS = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
 
 function joinList(values: readonly string[]): string | null {
   return values.length === 0 ? null : values.join(',');
 }
 
-/** Columns that another report of a call can complete; the others tell which event it is. */
+/** Columns that identify the event; another report of the call can complete all other columns. */
 const FIXED_COLUMNS = new Set([
   'id',
   'timestamp',
@@ -142,7 +142,7 @@ const FIXED_COLUMNS = new Set([
 ]);
 const COMPLETED_COLUMNS = COLUMNS.filter(([name]) => !FIXED_COLUMNS.has(name));
 
-/** SQL that writes the columns that can be completed, from one array each: parameters from `first` on. */
+/** SQL that updates the completable columns from one array each; parameters from `first` on. */
 export function completion(first: number): { arrays: string; names: string; assignments: string } {
   const names = COMPLETED_COLUMNS.map(([name]) => name);
   return {
@@ -160,7 +160,7 @@ export function completionArrays(events: readonly StorableEvent[]): string[] {
   );
 }
 
-/** Whether two forms of one event say the same in every column that can be completed. */
+/** Whether two forms of an event are equal in every completable column. */
 export function isSameForm(one: StorableEvent, other: StorableEvent): boolean {
   return COMPLETED_COLUMNS.every(([, , , of]) => of(one) === of(other));
 }

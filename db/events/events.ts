@@ -26,18 +26,18 @@ export interface EventFilter {
   fromMicros?: bigint | undefined;
   toMicros?: bigint | undefined;
   includeSuperseded?: boolean | undefined;
-  /** Only calls that were made: those that were blocked are no usage. */
+  /** Excludes blocked calls, which are not usage. */
   withoutBlocked?: boolean | undefined;
 }
 
 export interface EventPage {
   limit: number;
   offset: number;
-  /** The last row of the page before: rows after it in the list's order. */
+  /** The last row of the previous page; the page contains the rows after it. */
   after?: { timestampMicros: bigint; id: string } | undefined;
 }
 
-/** Conditions of a filter, and of the handle, as SQL over the alias `e`; pushes their values. */
+/** SQL conditions of a filter and of the handle over the alias `e`; pushes their values. */
 export function eventConditions(orgDb: OrgDb, filter: EventFilter, values: SqlValue[]): string {
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   const conditions = [`e.org_id = ${bind(orgDb.orgId)}`];
@@ -79,8 +79,8 @@ export async function listEvents(
 }
 
 /**
- * SQL of the newest events, `e`, and of all that are as old as the last of them. Without an order of its own among equal times
- * the index is in this order already: Postgres then never sorts all events to find some (docs/decisions/0042).
+ * SQL of the newest events, `e`, and of all events as old as the last of them. Without an order among equal times the
+ * index already has this order, so Postgres never sorts all events to find a few (docs/decisions/0042).
  */
 const newestFirst = (where: string, limitAt: number) =>
   `select * from events e where ${where} order by e.timestamp desc fetch first ($${limitAt}) rows with ties`;
@@ -109,7 +109,7 @@ async function readPage(
   return { events: await withLiveEvents(orgDb, events), hasMore: rows.length > page.limit };
 }
 
-/** Superseded events with the event that counts for their call by now, where they name one that is superseded too. */
+/** Follows superseded events to the event that counts for their call now, where the named one is superseded too. */
 async function withLiveEvents(orgDb: OrgDb, events: StoredEvent[]): Promise<StoredEvent[]> {
   const named = events.flatMap(({ supersededBy }) => supersededBy ?? []);
   if (named.length === 0) return events;
@@ -121,7 +121,7 @@ async function withLiveEvents(orgDb: OrgDb, events: StoredEvent[]): Promise<Stor
   );
 }
 
-/** The event behind an id, found by the time in it. Error not_found, also for another organization or project. */
+/** The event with an id, found by the time in it. Error: not_found, also for another organization or project. */
 export async function getEvent(orgDb: OrgDb, id: string, includePayload: boolean): Promise<StoredEvent> {
   const micros = findMicrosOfUuid(id);
   const values: SqlValue[] = micros === undefined ? [] : [orgDb.orgId, isoFromMicros(micros), id];
@@ -145,7 +145,7 @@ export function lockEventsById(orgDb: OrgDb, ids: readonly string[]): Promise<St
   return selectById(orgDb, ids, 'for update of e');
 }
 
-/** As `lockEventsById`, for what of an event never changes. */
+/** `lockEventsById` without a lock, for columns that never change. */
 export function findEventsById(orgDb: OrgDb, ids: readonly string[]): Promise<StoredEvent[]> {
   return selectById(orgDb, ids, '');
 }
@@ -164,7 +164,7 @@ async function selectById(
   if (first === undefined) return [];
   const least = others.reduce((a, b) => (b < a ? b : a), first);
   const most = others.reduce((a, b) => (b > a ? b : a), first);
-  // The bounds say which partitions to look into: of the list Postgres cannot tell.
+  // The bounds select the partitions; Postgres cannot derive them from the list.
   const rows = await orgDb.rows<EventRow>(
     `select ${SELECT_EVENT}, ${SELECT_PROMPT_HASH} from events e
      where e.org_id = $1 and (e.timestamp, e.id) in (select * from unnest($2::timestamptz[], $3::uuid[]))
@@ -187,18 +187,18 @@ async function selectById(
   return events;
 }
 
-/** Each round finds that another transaction has just superseded what the round before found. */
+/** Most rounds; in each one another transaction has just superseded an event that the previous round found. */
 const ROUNDS_MAX = 64;
 const RETRY_AFTER_SECONDS = 1;
 
-/** For each event the one that counts for its call, locked; shortens the chains that it walked. */
+/** The locked event that counts for each event's call; shortens long chains on the way. */
 export async function lockLiveEvents(
   orgDb: OrgDb,
   ids: readonly string[],
 ): Promise<Map<string, StoredEvent>> {
   const live = new Map<string, StoredEvent>();
   const walked: Chains = new Map();
-  // By event asked for: where to look next. Mostly it counts itself.
+  // The next event to check, by the requested one. Most events count themselves.
   let open = new Map(ids.map((id) => [id, id]));
   for (let round = 0; open.size > 0; round += 1) {
     if (round === ROUNDS_MAX) throw tooManyAtOnce();
@@ -233,22 +233,22 @@ function tooManyAtOnce(): DomainError {
   );
 }
 
-/** `superseded_by` names the successor at that time, which may be superseded since: a chain of any length. */
+/** `superseded_by` names the successor at that time, which may be superseded since: chains can have any length. */
 
 /** Events of long chains that one transaction corrects. */
 const SHORTENED_MAX = 1_000;
 
-/** The time in an event's id, which finds its partition (domain/ids.ts, uuidFromMicros). */
+/** The time in an event's id, which determines its partition (domain/ids.ts, uuidFromMicros). */
 export const timeOfId = (id: string) => {
   const hex = (from: number, digits: number) =>
     `('x' || lpad(substr(replace(${id}::text, '-', ''), ${from}, ${digits}), 16, '0'))::bit(64)::bigint`;
   return `(timestamptz 'epoch' + (${hex(1, 12)} * 1000 + ${hex(14, 3)}) * interval '1 microsecond')`;
 };
 
-/** From each event of a chain to the next; null at the end. */
+/** The next event of each event of a chain; null at the end. */
 export type Chains = Map<string, string | null>;
 
-// A step is one look into an index, whatever Postgres believes of the number of rows; `union` ends a circle.
+// Each step is one index lookup, whatever number of rows Postgres estimates; `union` ends a circle.
 const WALK = `
 with recursive walked (id, superseded_by) as (
   select e.id, e.superseded_by from unnest($2::timestamptz[], $3::uuid[]) as s (at, id) cross join lateral (
@@ -272,7 +272,7 @@ export async function walkChains(orgDb: OrgDb, ids: readonly string[]): Promise<
   return new Map(links.map(({ id, supersededBy }) => [id, supersededBy]));
 }
 
-/** The end of the chain; undefined where an event is gone for its age. @throws Error for a circle. */
+/** The end of the chain; undefined: an event was removed for its age. @throws Error for a circle. */
 export function endOf(chains: Chains, id: string): string | undefined {
   let at = id;
   for (let step = 0; step <= chains.size; step += 1) {
@@ -289,7 +289,7 @@ function withTime(id: string): { id: string; time: string }[] {
   return micros === undefined ? [] : [{ id, time: isoFromMicros(micros) }];
 }
 
-/** For each event the one that counts for its call; without those whose chain ends at an event that is gone. */
+/** The event that counts for each event's call; without those whose chain ends at a removed event. */
 export async function findLiveIds(orgDb: OrgDb, ids: readonly string[]): Promise<Map<string, string>> {
   const chains = await walkChains(orgDb, [...new Set(ids)]);
   return new Map(
@@ -300,7 +300,9 @@ export async function findLiveIds(orgDb: OrgDb, ids: readonly string[]): Promise
   );
 }
 
-/** Lets events that name one which is superseded itself name the end of the chain. What others hold stays for another time. */
+/**
+ * Points events at the end of their chain where they name a superseded event. Rows that others lock are left for later.
+ */
 export async function shortenChains(orgDb: OrgDb, walked: Chains): Promise<void> {
   const long = [...walked].flatMap(([id, next]) => {
     const end = next === null ? undefined : endOf(walked, id);
@@ -326,13 +328,16 @@ export async function shortenChains(orgDb: OrgDb, walked: Chains): Promise<void>
 /** Rows of one partition of an export. */
 export const EXPORT_PARTITION_ROWS = 500;
 
-/** Where the columns that the keyset needs stand in an exported row. */
+/** Index of the keyset's columns in an exported row. */
 export const EXPORT_ID_INDEX = EVENT_COLUMNS.indexOf('id');
 export const EXPORT_TIMESTAMP_INDEX = EVENT_COLUMNS.indexOf('timestamp');
 
 const LIST_COLUMNS: ReadonlySet<string> = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
 
-/** `project` names the parameter of the handle's project. Times alone are read in the index's order (docs/decisions/0042). */
+/**
+ * `project` is the parameter of the handle's project. A keyset of times alone is read in the index's order
+ * (docs/decisions/0042).
+ */
 const EXPORT_BASE = (includePayload: boolean, after: boolean, project: string | undefined) => `
 select ${EVENT_COLUMNS.map((name) => (LIST_COLUMNS.has(name) ? `array_to_json(e.${name})` : `e.${name}`)).join(', ')}
   ${includePayload ? `, p.payload, p.tool_input, p.tool_output, p.service` : ''}
@@ -343,7 +348,10 @@ from (select * from events e where e.org_id = $1 and e.timestamp >= $2::timestam
 order by e.timestamp, e.id
 limit ${EXPORT_PARTITION_ROWS}`;
 
-/** Events of a window as texts, oldest first, each partition its own transaction; later ingested events stay out. */
+/**
+ * Events of a window as texts, oldest first, each partition one transaction; events that are ingested later are
+ * excluded.
+ */
 export async function* streamEventTexts(
   orgDb: OrgDb,
   window: { fromMicros: bigint; toMicros: bigint; snapshotMicros: bigint },
@@ -364,7 +372,8 @@ export async function* streamEventTexts(
     const values = [...base, ...place, ...ofProject];
     const project = projectId === undefined ? undefined : `$${values.length}`;
     const statement = EXPORT_BASE(includePayload, after !== undefined, project);
-    // Prepared, Postgres would plan for a project of average size: it sorts all that is left of the window for each page.
+    // As a prepared statement Postgres would plan for a project of average size and sort the rest of the window for
+    // each page.
     const name =
       project === undefined ? `export_${after === undefined ? 'first' : 'next'}_${variant}` : undefined;
     return orgDb.textRows(statement, values, name);
@@ -372,7 +381,7 @@ export async function* streamEventTexts(
   let rows = await read(undefined);
   while (rows.length > 0) {
     const last = rows.length === EXPORT_PARTITION_ROWS ? rows[rows.length - 1] : undefined;
-    // The next partition is read while this one is written out.
+    // The next partition is read while this one is written.
     const next = last ? read(last) : Promise.resolve([]);
     next.catch(() => undefined);
     yield rows;

@@ -14,11 +14,14 @@ export interface StoreResult {
   stored: Set<string>;
   claimed: Set<string>;
   alerted: string[];
-  /** Of the rules that held: AssumedRules. */
+  /** Version mark of the rules that were applied: AssumedRules. */
   rulesMark: string | null;
 }
 
-/** Stores a batch of one organization inside the running transaction, with the alerts of its calls. Repeats change nothing. */
+/**
+ * Stores a batch of one organization in the running transaction, with the alerts of its calls. A repeat changes
+ * nothing.
+ */
 export async function insertEvents(
   orgDb: OrgDb,
   events: readonly StorableEvent[],
@@ -34,7 +37,7 @@ export async function insertEvents(
   }>(text, values, name);
   return {
     stored: new Set(plainItems(row?.stored ?? null)),
-    // A span that is no call has a claim without an event.
+    // A span that is not a call has a claim without an event.
     claimed: new Set(plainItems(row?.claimed ?? null)),
     alerted: plainItems(row?.alerted ?? null),
     rulesMark: row?.rules_mark ?? null,
@@ -43,7 +46,7 @@ export async function insertEvents(
 
 /** Refused and left out items of one source and reason. */
 export interface RefusedItems {
-  /** Of the workspace whose key sent them; null: a key of the whole organization. */
+  /** Project of the sending key's workspace; null: a key of the whole organization. */
   projectId: string | null;
   serviceName: string;
   scopeName: string;
@@ -77,11 +80,11 @@ export interface StoreStatement {
 const CLAIM_TYPES = ['text', 'text', 'uuid', 'int8', 'int8', 'uuid'];
 const PAYLOAD_TYPES = ['timestamptz', 'uuid', 'jsonb', 'jsonb', 'jsonb', 'jsonb'];
 
-/** Statement variants at most: each connection prepares those that it meets. */
+/** Most variants of the statement; each connection prepares those that it uses. */
 const MAKES_MAX = 32;
 const texts = new Map<string, string>();
 
-/** Leaves out of the statement every column, claim, payload and alert array that the batch does not use. */
+/** Builds a statement without the columns, claims, payloads and alert arrays that the batch does not use. */
 export function storeStatement(
   orgId: string,
   events: readonly StorableEvent[],
@@ -105,7 +108,7 @@ export function storeStatement(
   ]);
 }
 
-/** A digit for each column, the claims, the payloads and the alerts: 1 where the statement has it. */
+/** A digit for each column, the claims, the payloads and the alerts: 1 where the statement includes it. */
 function makeOf(columns: readonly unknown[], ...parts: unknown[]): string {
   return [...columns, ...parts].map((part) => (part === undefined ? '0' : '1')).join('');
 }
@@ -122,7 +125,10 @@ function statementOf(make: string, orgId: string, literals: readonly (string | u
   return { name: `store_${BigInt(`0b${make}`).toString(36)}`, text, values: [orgId, ...values] };
 }
 
-/** One statement: new events, claims, payloads, alerts. Returns the stored ids as texts and the rules' mark. */
+/**
+ * One statement that stores new events, claims, payloads and alerts. Returns the stored ids as texts and the rules'
+ * mark.
+ */
 function storeSql(make: string): string {
   let parameters = 1;
   const arrays = (types: readonly string[]) =>
@@ -183,7 +189,7 @@ function selectedColumn([name]: Column): string {
   return LIST_COLUMNS.has(name) ? `string_to_array(i.${name}, ',')` : `i.${name}`;
 }
 
-/** A column's array literal; undefined when no row says anything in a column that may be left out. */
+/** A column's array literal; undefined: the column is optional and every row has its empty value. */
 function columnLiteral(
   column: Column,
   events: readonly StorableEvent[],
@@ -195,12 +201,14 @@ function columnLiteral(
   return form === 'text' ? textArray(values as (string | null)[]) : plainArray(values);
 }
 
-/** Whether another span or way in can report the call again; else its winner's response id resolved it. */
+/** Whether another span or ingest path can report the call again; else its winner's response id resolved it. */
 export function hasClaim({ call, supersededBy }: StorableEvent): boolean {
   return call.trace !== null || (call.responseId !== null && supersededBy === null);
 }
 
-/** The order in which every transaction claims and settles: then two that share calls wait instead of blocking each other. */
+/**
+ * The order in which every transaction claims and settles, so that two that share calls wait instead of deadlocking.
+ */
 export function compareClaims(one: StorableEvent, other: StorableEvent): number {
   return compare(claimOrder(one), claimOrder(other));
 }
@@ -209,7 +217,7 @@ function claimOrder({ call: { responseId, trace } }: StorableEvent): string {
   return responseId ?? (trace === null ? '' : trace.traceId + trace.spanId);
 }
 
-/** The claims of the events, then the spans between them that are no calls; undefined when there are none. */
+/** The claims of the events, then the spans between them that are not calls; undefined when there are none. */
 function claimColumns(events: readonly StorableEvent[], links: readonly SpanLink[]): string[] | undefined {
   const claims = events.filter(hasClaim).sort(compareClaims);
   if (claims.length === 0 && links.length === 0) return undefined;
@@ -226,7 +234,10 @@ function claimColumns(events: readonly StorableEvent[], links: readonly SpanLink
   ];
 }
 
-/** The calls that store their response ids: a superseded report keeps its place in the trace, but shares the id of its winner. */
+/**
+ * The calls that store their response ids: a superseded report keeps its place in the trace, but shares the id of its
+ * winner.
+ */
 function responseOwners(events: readonly StorableEvent[]): (CallRecord | null)[] {
   const taken = new Set<string>();
   if (events.some(({ supersededBy }) => supersededBy !== null))
@@ -242,7 +253,7 @@ function responseOwners(events: readonly StorableEvent[]): (CallRecord | null)[]
   });
 }
 
-/** A span id's 64 bits as the signed integer that Postgres keeps. */
+/** A span id's 64 bits as the signed integer that Postgres stores. */
 export function spanNumber(spanId: string): bigint {
   return BigInt.asIntN(64, BigInt(`0x${spanId}`));
 }
@@ -270,24 +281,24 @@ function payloadColumns(events: readonly StorableEvent[]): string[] | undefined 
   ];
 }
 
-/** What holds for calls that are stored, with the mark of the row's version that it was read with. */
+/** Rules for calls that are stored, with the version mark of the row that they were read from. */
 export interface MarkedRules {
   settings: OrganizationSettings;
   /** JSON of the enabled policies, for `parsePolicies`: equal texts are equal policies. */
   policiesText: string;
-  /** Whether an active webhook endpoint is to be told of alerts. */
+  /** Whether an active webhook endpoint wants messages about alerts. */
   alertsWanted: boolean;
   mark: string | null;
 }
 
 /**
- * SQL of the mark of organization $1's row: the transaction that wrote it last. Whatever holds for calls stands in that
- * row or moves its `rules_revision`, so a statement that asks for the mark says whether what was read before still holds
- * in its own snapshot.
+ * SQL of the version mark of organization $1's row: the transaction that last wrote it. All rules for calls are columns
+ * of that row or increment its `rules_revision`, so a statement that returns the mark proves whether rules that were
+ * read before still hold in its snapshot.
  */
 export const RULES_MARK = '(select xmin::text from organizations where id = $1)';
 
-/** What holds for calls of the organization, in one snapshot, to act on and to be proved by its mark. */
+/** The rules for the organization's calls in one snapshot, with the mark that proves them later. */
 export async function readMarkedRules(orgDb: OrgDb): Promise<MarkedRules> {
   const [row] = await orgDb.rows<{
     settings: unknown;
@@ -313,7 +324,7 @@ export async function readMarkedRules(orgDb: OrgDb): Promise<MarkedRules> {
   };
 }
 
-/** The policies of a text that `readMarkedRules` gave. They were checked when they were put. */
+/** Parses the policies text of `readMarkedRules`; the policies were validated when they were stored. */
 export function parsePolicies(text: string): Policy[] {
   return JSON.parse(text) as Policy[];
 }

@@ -22,7 +22,7 @@ export interface SourceHealth {
   unpriced: number;
   priceGaps: number;
   unknownBiller: number;
-  /** Calls that were left out, since another scope of the service is the one that counts. */
+  /** Calls that were left out, because another scope of the service counts. */
   notCounted: number;
   rejected: Record<string, number>;
 }
@@ -33,7 +33,7 @@ const camel = (name: string) => name.replace(/_[a-z]/g, (text) => text.slice(1).
 
 const SOURCE_NAMES = ['calls', 'unpriced', ...HEALTH_MEASURE_NAMES];
 
-/** Totals by source and what is not in them yet; $3: the transaction up to which they are complete. */
+/** Totals by source and unfolded rows; $3: the transaction up to which the totals are complete. */
 const SOURCES = `
   select key, ${SOURCE_NAMES.join(', ')}, last_seen from usage_rollups
   where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
@@ -42,11 +42,11 @@ const SOURCES = `
   where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
   union all ${sourcesOf(usageLogSql('$3'))}`;
 
-/** Totals by source are of the whole organization, so a project's events themselves are read; $3: the project. */
+/** Totals by source cover the whole organization, so for a project its events are read; $3: the project. */
 const SOURCES_OF_PROJECT = sourcesOf(`
   select 1::smallint as sign, * from events where org_id = $1 and project_id = $3 and superseded_by is null`);
 
-/** Sources of rows of the log, or of events with a sign. */
+/** Sources of rows of the log, or of signed events. */
 function sourcesOf(rows: string): string {
   return `
   select ${DIMENSION_KEYS.source} as key, ${SOURCE_NAMES.join(', ')}, last_seen from (
@@ -54,7 +54,10 @@ function sourcesOf(rows: string): string {
     from (${rows}) log where status <> 'blocked' and timestamp >= $2::timestamptz group by 1, 2) fresh`;
 }
 
-/** Calls by service and instrumentation scope from the whole hour of `sinceMicros` on; in a transaction with one snapshot. */
+/**
+ * Calls by service and instrumentation scope from the whole hour of `sinceMicros` on; in a transaction with one
+ * snapshot.
+ */
 export async function readSources(inside: OrgDb, sinceMicros: bigint): Promise<SourceHealth[]> {
   const since = isoFromMicros(sinceMicros - (sinceMicros % MICROS_PER_HOUR));
   const rows = await inside.rows<Counted>(
@@ -76,7 +79,7 @@ interface Rejections {
   count: number;
 }
 
-/** Refused and left out items of the window, by source and reason. With a handle of a project, those of its keys. */
+/** Refused and left out items of the window, by source and reason. With a project's handle, those of its keys. */
 export async function listRejections(orgDb: OrgDb, sinceMicros: bigint): Promise<Rejections[]> {
   const values: SqlValue[] = [orgDb.orgId, isoFromMicros(sinceMicros)];
   return orgDb.rows<Rejections>(
@@ -92,17 +95,17 @@ export interface DoubleReport {
   serviceName: string;
   scopes: string[];
   calls: number;
-  /** Cost of the reports that look superfluous. */
+  /** Cost of the reports that seem redundant. */
   costPico: Pico;
 }
 
 const DOUBLE_SAMPLE_ROWS = 20_000;
-/** Fewer pairs than this are chance. */
+/** Fewer pairs than this are coincidence. */
 const DOUBLE_PAIRS_MIN = 5;
-/** Share of the rarer scope's calls that must have a partner before the pairs are called systematic. */
+/** Share of the rarer scope's calls that must have a partner before the pairs count as systematic. */
 const DOUBLE_SHARE_MIN = 0.8;
 
-/** Services whose two scopes report equal calls within a second, systematically; not merged, since nothing proves it. */
+/** Services whose two scopes systematically report equal calls within a second; they are not merged without proof. */
 export async function listDoubleReports(orgDb: OrgDb, sinceMicros: bigint): Promise<DoubleReport[]> {
   const values: SqlValue[] = [orgDb.orgId, isoFromMicros(sinceMicros)];
   return orgDb.rows<DoubleReport>(
@@ -155,7 +158,7 @@ export async function listDoublyReportedOrganizations(
   return rows.map(({ org_id }) => org_id);
 }
 
-/** The newest notice of a pair of scopes, whose keys begin with `pairKey`. */
+/** The newest notice of a pair of scopes, whose notice keys begin with `pairKey`. */
 export async function findFormerNotice(orgDb: OrgDb, pairKey: string): Promise<FormerNotice | undefined> {
   const [notice] = await orgDb.rows<FormerNotice>(
     `select id, status, acknowledged_at as "acknowledgedAtMicros" from alerts

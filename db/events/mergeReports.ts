@@ -26,9 +26,9 @@ export interface LiveReport {
   id: string;
   call: CallRecord;
   projectId: string | null;
-  /** The event as it was before this transaction; undefined: this very transaction has stored it. */
+  /** The event before this transaction; undefined: this transaction has stored it. */
   stored: StoredEvent | undefined;
-  /** The event in the form that a completed call gives it. */
+  /** The event in the form that a completed call produces. */
   withCall(call: CallRecord, prices: PriceBook): StorableEvent;
 }
 
@@ -47,7 +47,7 @@ export function newReport(event: StorableEvent): LiveReport {
   };
 }
 
-/** @param link its place in its trace, where that is known. */
+/** @param link its place in its trace, if known. */
 export function storedReport(stored: StoredEvent, link: SpanLink | null): LiveReport {
   return {
     id: stored.id,
@@ -58,14 +58,14 @@ export function storedReport(stored: StoredEvent, link: SpanLink | null): LiveRe
   };
 }
 
-/** A report whose event never counted: another one of its batch was chosen, which was stored before. */
+/** A report whose event never counted: another one of its batch, stored before it, was chosen. */
 export interface AddedReport {
   event: StorableEvent;
-  /** What it says that breaks a policy. */
+  /** Its policy violations. */
   said: readonly Violation[];
 }
 
-/** One call: the report that counts from now on, in the form that the others complete it to. */
+/** One call: the report that counts from now on, completed by the others. */
 export interface MergedCall {
   kept: LiveReport;
   call: CallRecord;
@@ -73,7 +73,7 @@ export interface MergedCall {
   added: readonly AddedReport[];
 }
 
-/** Chooses between reports of one call by their content alone, whatever their order. */
+/** Chooses between reports of one call by their content alone, independent of their order. */
 export function mergeReports(
   reports: readonly LiveReport[],
   added: readonly AddedReport[],
@@ -87,7 +87,7 @@ export function mergeReports(
   return { kept, call, superseded, added };
 }
 
-/** Writes what became of calls, and notes it for their alerts. */
+/** Stores the merged calls, and records them for their alerts. */
 export async function writeMergedCalls(
   orgDb: OrgDb,
   merged: readonly MergedCall[],
@@ -105,7 +105,7 @@ export async function writeMergedCalls(
     after.projectId ??= leastProject([...superseded, ...added.map(({ event }) => event)]);
     const isChanged = !isSameForm(before, after);
     if (isChanged) completed.push({ event: after, isNew: stored === undefined });
-    // Where the others add nothing its price stays too, whatever has become of the prices since.
+    // If the others add nothing, the price stays too, even if prices have changed since.
     const event = isChanged || stored === undefined ? after : { ...before, price: storedPriceOf(stored) };
     const costBefore = stored === undefined ? undefined : knownCostOf(stored);
     for (const loser of superseded) {
@@ -120,7 +120,10 @@ export async function writeMergedCalls(
   await completeEvents(orgDb, completed);
 }
 
-/** A call that nobody named a project of has that of a workspace whose key reported it, whichever report counts. */
+/**
+ * The project of a call whose reports name none: that of a workspace whose key reported it, independent of which report
+ * counts.
+ */
 function leastProject(others: readonly { projectId: string | null }[]): string | null {
   return others.flatMap(({ projectId }) => projectId ?? []).sort()[0] ?? null;
 }
@@ -140,7 +143,7 @@ interface Group {
   identities: HeldIdentity[];
 }
 
-/** Reports by call: those that share an identity, directly or through others, are of one call. */
+/** Groups reports by call: reports that share an identity, directly or through others, are of one call. */
 export class ReportGroups {
   readonly #sets = new UnionFind<string>();
   readonly #identities: readonly HeldIdentity[];
@@ -148,7 +151,7 @@ export class ReportGroups {
   readonly #links = new Map<string, SpanLink>();
   readonly #liveIds = new Set<string>();
 
-  /** @param live by the event that an identity names: the one that counts for its call. */
+  /** @param live the event that counts for the call, by the event that an identity names. */
   constructor(identities: readonly HeldIdentity[], live: ReadonlyMap<string, { id: string }>) {
     this.#identities = identities;
     for (const { identity, holderId, link } of identities) {
@@ -193,7 +196,7 @@ export class ReportGroups {
     for (const held of this.#identities) groupOf(identityKey(held.identity)).identities.push(held);
     const calls: GroupedCall[] = [];
     for (const { live, added, identities } of groups.values()) {
-      // All that was stored of the call is gone for its age.
+      // Everything stored of the call was removed for its age.
       if (live.length === 0) continue;
       const tree = new SpanTree(live.flatMap(({ call }) => call.trace ?? []));
       calls.push({ ...mergeReports(live, added, tree), identities });
@@ -203,7 +206,7 @@ export class ReportGroups {
   }
 }
 
-/** Identities that do not point at the event that counts: those that were locked, and response ids stored just now. */
+/** Identities that do not point at the counting event: the locked ones, and response ids that were just stored. */
 export function identitiesToPoint({ kept, superseded, identities }: GroupedCall): PointedIdentity[] {
   const held = new Set(identities.map(({ identity }) => identityKey(identity)));
   const own = superseded

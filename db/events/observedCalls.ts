@@ -8,7 +8,10 @@ import { asColumns, SOURCE_KEYS, SOURCE_MEASURES } from '../usage/rollups.js';
 import { readFoldedXid, readFoldState } from '../usage/usage.js';
 import { usageLogSql } from '../usage/usageLog.js';
 
-/** Where the calls themselves are read, those that took longer are not looked for: a source is a hint, and no amount rests on it. */
+/**
+ * Longest call, hours, when calls themselves are read: longer ones are ignored, because a source is a hint and no
+ * amount depends on it.
+ */
 const CALL_HOURS = 1;
 
 interface SourceRow {
@@ -24,7 +27,7 @@ interface SourceRow {
 const KEYS = Object.keys(SOURCE_KEYS).join(', ');
 const MEASURES = Object.keys(SOURCE_MEASURES);
 
-/** Rows of `parts` by account, which is looked up once for each key of the provider and not for each call; biller $2. */
+/** Rows of `parts` by account, which is looked up once for each provider key and not for each call; biller $2. */
 const ranked = (parts: string) => `
 select account, model, service, calls, without, named, refused from (
   select *, row_number() over (partition by account, model order by calls desc, service collate "C") as place from (
@@ -34,18 +37,18 @@ select account, model, service, calls, without, named, refused from (
 where place <= ${SOURCES_MAX} order by account collate "C", model collate "C", place`;
 
 const FOLDED = `select ${KEYS}, ${MEASURES.join(', ')} from source_days where org_id = $1 and billed_by = $2 and day = $3::date`;
-/** What is not folded: from transaction $6 on. */
+/** Unfolded rows: from transaction $6 on. */
 const UNFOLDED = `
 select ${asColumns(SOURCE_KEYS)}, ${asColumns(SOURCE_MEASURES)} from (${usageLogSql('$6')}) log
 where end_at >= $4::timestamptz and end_at < $5::timestamptz and billed_by = $2 and status <> 'blocked' group by 1, 2, 3, 4`;
-/** The calls that are stored, each of them read. */
+/** The stored calls, each of them read. */
 const STORED = `
 select ${asColumns(SOURCE_KEYS)}, ${asColumns(SOURCE_MEASURES)} from (select 1 as sign, * from events) calls
 where org_id = $1 and timestamp >= $3::timestamptz - interval '${CALL_HOURS} hours' and timestamp < $4::timestamptz
   and end_at >= $3::timestamptz and end_at < $4::timestamptz and billed_by = $2 and superseded_by is null and status <> 'blocked'
 group by 1, 2, 3, 4`;
 
-// Planned once each: a plan over all months of calls costs as much as the read.
+// Built once each, since planning over all months of calls costs as much as the read.
 const OF_FOLDED = ranked(FOLDED);
 const OF_BOTH = ranked(`${FOLDED} union all ${UNFOLDED}`);
 const OF_STORED = ranked(STORED);
@@ -54,11 +57,14 @@ interface DayScope {
   provider: Biller;
   /** `YYYY-MM-DD`, by the calls' end. */
   day: string;
-  /** By how many hours the biller's clock is ahead of UTC, where it keeps one distance (`timesOfBillingDay`). */
+  /** Hours by which the biller's clock is ahead of UTC, if constant (`timesOfBillingDay`). */
   offsetHours?: number;
 }
 
-/** Services behind a biller's calls of a day, by account and model, the busiest first, at most SOURCES_MAX; one snapshot. */
+/**
+ * Services behind a biller's calls of a day, by account and model, the busiest first, at most SOURCES_MAX; one
+ * snapshot.
+ */
 export async function listObservedSources(
   inside: OrgDb,
   scope: DayScope,
@@ -94,7 +100,7 @@ async function readRows(inside: OrgDb, { provider, day, offsetHours = 0 }: DaySc
   return read(OF_BOTH, [day, ...times, foldedXid], 'observed_sources');
 }
 
-/** Whether all that is folded of a biller's calls on some UTC days is in `source_days` too. */
+/** Whether all folded calls of a biller on some UTC days are in `source_days` too. */
 async function areSourcesFolded(
   inside: OrgDb,
   provider: Biller,
@@ -111,10 +117,10 @@ async function areSourcesFolded(
 
 /** First call of each account of a biller, imports included. Reads all cells of the organization: call it once. */
 export async function listObservedSince(orgDb: OrgDb, provider: string): Promise<Map<string, bigint>> {
-  // A fold between the two statements does no harm: a call that is read twice has the same time.
+  // A fold between the two statements is harmless: a call that is read twice has the same time.
   const foldedXid = await readFoldedXid(orgDb);
   const rows = await orgDb.rows<{ account: string; since: bigint }>(
-    // By key first: its account is then looked up once and not for each cell.
+    // Grouped by key first, so that its account is looked up once and not for each cell.
     `select ${keyAccount('keys')} as account, min(since) as since from (
            select provider_account_id, provider_key_id, min(first_seen) as since from billing_cells
            where org_id = $1 and billed_by = $2 and status <> 'blocked' and calls > 0 group by 1, 2

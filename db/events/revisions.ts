@@ -7,14 +7,14 @@ import { plainArray, textArray } from '../pgArray.js';
 import { LOG_COLUMN_LIST } from '../usage/usageLog.js';
 import { completion, completionArrays, type StorableEvent } from './eventColumns.js';
 
-/** Changed events: counted forms are never edited; signed copies go into event_adjustments. */
+/** Changes of events: the form that was counted is never edited; signed copies are added to event_adjustments. */
 
-/** A copy of the form that was counted first, where and when it was counted. */
+/** A copy of the first counted form, with the place and time of its counting. */
 const FIRST_FORM = (which: string) => `
 insert into event_adjustments (org_id, ingest_xid, ingested_at, sign, event_id, ${LOG_COLUMN_LIST})
 select org_id, ingest_xid, ingested_at, 1, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
 
-/** A copy of what an event counts for now, taken out or put in by this transaction. */
+/** A copy of an event's present sums, subtracted or added by this transaction. */
 const COPY = (sign: -1 | 1, which: string) => `
 insert into event_adjustments (org_id, sign, event_id, ${LOG_COLUMN_LIST})
 select org_id, ${sign}, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
@@ -27,7 +27,7 @@ interface EventPlace {
 const MANY = `timestamp between $4::timestamptz and $5::timestamptz
   and (timestamp, id) in (select * from unnest($2::timestamptz[], $3::uuid[]))`;
 const MANY_OF_BATCH = 'e.timestamp between $4::timestamptz and $5::timestamptz';
-/** Rows of this very transaction are in no total yet: their final form will be. */
+/** False for rows of this transaction, which are in no total yet: only their final form will be. */
 const COUNTED_BEFORE = 'ingest_xid <> current_xid() and superseded_by is null';
 
 function placesOf(orgId: string, places: readonly EventPlace[]): [string, string, string, string, string] {
@@ -42,25 +42,25 @@ function placesOf(orgId: string, places: readonly EventPlace[]): [string, string
   ];
 }
 
-/** A whole second is written without a fraction: as text it would sort behind the times within it. */
+/** Adds the fraction to a whole second, which as text would sort after the times within it. */
 function withMicros(time: string): string {
   return time.includes('.') ? time : time.replace('Z', '.000000Z');
 }
 
-/** Takes events out of the totals before they change: keeps their first form and subtracts what they count for now. */
+/** Removes events from the totals before they change: keeps their first form and subtracts their present sums. */
 async function withdraw(orgDb: OrgDb, places: readonly string[]): Promise<void> {
   await orgDb.run(FIRST_FORM(`${MANY} and revised_xid is null and ${COUNTED_BEFORE}`), places);
   await orgDb.run(COPY(-1, `${MANY} and ${COUNTED_BEFORE}`), places);
 }
 
-/** What an event costs by other prices than before. */
+/** The new cost of an event. */
 export interface PriceChange extends EventPlace {
   costPico: Pico;
   costSource: CostSource;
   price: CallPrice;
 }
 
-/** Writes other prices on locked live events of earlier transactions. */
+/** Changes the prices of locked live events of earlier transactions. */
 export async function changePrices(orgDb: OrgDb, changes: readonly PriceChange[]): Promise<void> {
   if (changes.length === 0) return;
   const which = placesOf(orgDb.orgId, changes);
@@ -90,11 +90,11 @@ export async function changePrices(orgDb: OrgDb, changes: readonly PriceChange[]
 /** An event that no longer counts, and the one that counts for its call. */
 export interface Superseded extends EventPlace {
   winnerId: string;
-  /** Stored by this very transaction: it is in no total. */
+  /** Stored by this transaction, so it is in no total. */
   isNew: boolean;
 }
 
-/** Lets other events count for these, which the caller has locked. What is superseded already stays as it is. */
+/** Marks locked events as superseded by others. Events that are already superseded stay unchanged. */
 export async function supersedeEvents(orgDb: OrgDb, events: readonly Superseded[]): Promise<void> {
   if (events.length === 0) return;
   const counted = events.filter(({ isNew }) => !isNew);
@@ -107,13 +107,16 @@ export async function supersedeEvents(orgDb: OrgDb, events: readonly Superseded[
   );
 }
 
-/** An event in the form that other reports of its call complete it to. */
+/** An event as completed by other reports of its call. */
 export interface Completed {
   event: StorableEvent;
   isNew: boolean;
 }
 
-/** Writes completed forms over locked live events. Rows of this transaction stay unrevised: their final form counts first. */
+/**
+ * Stores completed forms of locked live events. Rows of this transaction need no revision: their final form counts
+ * first.
+ */
 export async function completeEvents(orgDb: OrgDb, completed: readonly Completed[]): Promise<void> {
   if (completed.length === 0) return;
   const placeOf = ({ event }: Completed) => ({

@@ -55,7 +55,7 @@ export interface StoredEvent {
   unmetered: boolean;
   reportedClasses: number;
   billerFromHost: boolean;
-  /** The span that named the biller, where it was another one (spanText). */
+  /** The span that named the biller, if it was another one (spanText). */
   billerSpan: string | null;
   serviceName: string;
   scopeName: string;
@@ -67,7 +67,7 @@ export interface StoredEvent {
   usageSource: string;
   inputSemantics: InputSemantics;
   usageMissing: string[];
-  /** What is wrong with the counts as they came. */
+  /** Defects of the usage counts as received. */
   usageFlags: string[];
   usageRaw: string | null;
   durationMs: number;
@@ -75,9 +75,9 @@ export interface StoredEvent {
   blockedRuleId: string | null;
   preventedPico: Pico | null;
   supersededBy: string | null;
-  /** Present only where the event is locked, to be completed. */
+  /** Present only where the event is locked for completion. */
   promptHash?: bigint | null;
-  /** Present only where payloads were asked for. */
+  /** Present only where payloads were requested. */
   payload?: EventPayload;
 }
 
@@ -194,10 +194,10 @@ export interface SpanRow {
   event_id: string | null;
 }
 
-/** Its columns but event_id, ids in hex. */
+/** The span's columns except event_id, ids in hex. */
 export const SPAN_COLUMNS = 'trace_id, to_hex(span_id) as span_id, to_hex(parent_span_id) as parent_span_id';
 
-/** Its place in its trace; null where it is known by its response id alone. */
+/** The event's place in its trace; null: only its response id is known. */
 export function linkOf(span: SpanRow): SpanLink | null {
   if (span.trace_id === null || span.span_id === null) return null;
   const hex = (id: string) => id.padStart(16, '0');
@@ -208,7 +208,7 @@ export function linkOf(span: SpanRow): SpanLink | null {
   };
 }
 
-/** A stored event as the call that it tells of; payload and prompts stay where they are. */
+/** A stored event as a call; payload and prompts are not loaded. */
 export function callOfStored(event: StoredEvent, trace: SpanLink | null): CallRecord {
   return {
     kind: event.kind,
@@ -265,7 +265,7 @@ export function callOfStored(event: StoredEvent, trace: SpanLink | null): CallRe
 
 const SPAN_IDENTITY = /^[0-9a-f]{32}:[0-9a-f]{16}$/;
 
-/** A stored event's request id is the response id, unless it was made from the span's own ids. */
+/** A stored event's request id is the response id, unless it was derived from the span's ids. */
 function responseIdOf(event: StoredEvent): string | null {
   return event.requestId === null || SPAN_IDENTITY.test(event.requestId) ? null : event.requestId;
 }
@@ -297,7 +297,7 @@ export function storableOf(event: StoredEvent, call: CallRecord, prices: PriceBo
   };
 }
 
-/** What a stored event costs; null where nobody knows. */
+/** The cost of a stored event; null: unknown. */
 export function knownCostOf(event: StoredEvent): Pico | null {
   return event.costSource === 'unpriced' ? null : event.costPico;
 }

@@ -4,17 +4,20 @@ import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 import { plainArray, plainItems } from '../pgArray.js';
 import { SPAN_COLUMNS, type SpanRow } from './storedEvents.js';
 
-/** Spans that one sweep takes up, to the end of a transaction: bounds its memory. */
+/** Most spans of one sweep, rounded up to the end of a transaction: bounds its memory. */
 const SWEEP_SPANS_MAX = 10_000;
 
 export interface TouchedTraces {
   byOrganization: ReadonlyMap<string, readonly string[]>;
-  /** The transaction up to which they were looked for. */
+  /** The transaction up to which they were searched. */
   below: number;
   more: boolean;
 }
 
-/** Traces that got spans since the last sweep and have more than one: by organization, up to which transaction. */
+/**
+ * Traces with new spans since the last sweep and more than one span, by organization, and the transaction up to which
+ * they were searched.
+ */
 export async function listTouchedTraces(database: Database): Promise<TouchedTraces> {
   return unscoped(database, 'the sweep looks for traces with new spans', async (system) => {
     const [state] = await system.rows<{ from_xid: number; below_xid: number }>(
@@ -34,14 +37,14 @@ export async function listTouchedTraces(database: Database): Promise<TouchedTrac
   });
 }
 
-/** Notes how far the sweep has come. */
+/** Records the sweep's position. */
 export async function noteSwept(database: Database, below: number): Promise<void> {
   await unscoped(database, 'note how far the sweep has come', (system) =>
     system.run('update sweep_state set swept_xid = greatest(swept_xid, $1)', [below]),
   );
 }
 
-/** The transaction to sweep up to: whole transactions of at most so many spans, at least one. */
+/** The transaction to sweep up to: complete transactions with a limited number of spans, at least one. */
 async function findCut(system: SystemDb, from: number, below: number): Promise<number> {
   const [row] = await system.rows<{ ingest_xid: number }>(
     `select ingest_xid from call_spans where ingest_xid >= $1 and ingest_xid < $2
@@ -51,7 +54,7 @@ async function findCut(system: SystemDb, from: number, below: number): Promise<n
   return row === undefined ? below : Math.max(row.ingest_xid, from + 1);
 }
 
-/** Traces that are resolved together, and how many of them have more spans than are compared. */
+/** Traces that are resolved together, and the number of those with more spans than are compared. */
 export interface TracePart {
   traceIds: readonly string[];
   longTraces: number;
@@ -84,7 +87,7 @@ export async function listTraceParts(orgDb: OrgDb, traceIds: readonly string[]):
   return parts;
 }
 
-/** The spans of each trace that came last, as many as are compared with each other. */
+/** The latest spans of each trace, as many as are compared with each other. */
 export async function readTraceSpans(orgDb: OrgDb, traceIds: readonly string[]): Promise<SpanRow[]> {
   return orgDb.rows<SpanRow>(
     `select s.* from unnest($2::uuid[]) as t (id)

@@ -14,7 +14,7 @@ import {
   sliceCondition,
 } from './retentionRuns.js';
 
-/** Rows that the retention removes for their age, slice by slice. Each function works for one organization. */
+/** Deletes rows that exceed their retention, in slices. Each function works for one organization. */
 
 const EVENTS = { table: 'events', column: 'timestamp', type: 'timestamptz' } as const;
 const COPIES = { ...EVENTS, table: 'event_adjustments' } as const;
@@ -22,7 +22,7 @@ const PAYLOADS = { ...EVENTS, table: 'event_payloads' } as const;
 const PRICE_CHANGES = { table: 'event_price_changes', column: 'event_id', type: 'uuid' } as const;
 const ALERTS = { table: 'alerts', column: 'created_at', type: 'timestamptz' } as const;
 
-/** Rows of one transaction; of payloads, which may have 256 KB each. */
+/** Rows of one transaction; payloads have a smaller limit, since each may have 256 KB. */
 const SLICE_ROWS = 5_000;
 const SLICE_PAYLOADS = 1_000;
 const WHY = 'rows are removed for their age, whosever they are';
@@ -49,14 +49,14 @@ export function deletePayloads(work: Slicer, orgId: string, beforeMicros: bigint
   );
 }
 
-/** Deletes alerts before a time that calls have raised; notices stay. */
+/** Deletes alerts of calls before a time; notices stay. */
 export function deleteAlertsOfCalls(work: Slicer, orgId: string, beforeMicros: bigint): Promise<number> {
   const rows = { ...ALERTS, before: isoFromMicros(beforeMicros) };
   const sql = `delete from alerts where ${sliceCondition(rows)} and kind = 'policy'`;
   return removeRows(work, orgId, { rows, remove: (system, values) => system.run(sql, values) });
 }
 
-/** Deletes notices of every organization that were acknowledged before a time. */
+/** Deletes notices of all organizations that were acknowledged before a time. */
 export function deleteAcknowledgedNotices(database: Database, beforeMicros: bigint): Promise<number> {
   return unscoped(database, WHY, (system) =>
     system.run(
@@ -66,7 +66,7 @@ export function deleteAcknowledgedNotices(database: Database, beforeMicros: bigi
   );
 }
 
-/** Deletes rows of a slice that are in the totals, and notes what they added up to. */
+/** Deletes the folded rows of a slice, and records their sums. */
 const deleteFoldedSql = (rows: Pick<Rows, 'table' | 'column' | 'type'>, calls: string, cost: string) => `
 with gone as (delete from ${rows.table} where ${sliceCondition(rows)} and ingest_xid < $5 returning *),
   sums as (select count(*) as all_rows, coalesce(${calls}, 0)::bigint as calls, coalesce(${cost}, 0) as cost from gone),
@@ -89,7 +89,7 @@ export function deleteEvents(work: Slicer, orgId: string, beforeMicros: bigint):
   return deleteFolded(work, orgId, { ...EVENTS, before: isoFromMicros(beforeMicros) }, DELETE_EVENTS);
 }
 
-/** Deletes the copies of such events that were kept when they changed: they are part of what is known of a call. */
+/** Deletes the copies of such events that their changes left. */
 export function deleteEventCopies(work: Slicer, orgId: string, beforeMicros: bigint): Promise<number> {
   return deleteFolded(work, orgId, { ...COPIES, before: isoFromMicros(beforeMicros) }, DELETE_COPIES);
 }
@@ -105,7 +105,7 @@ async function deleteFolded(work: Slicer, orgId: string, rows: Rows, sql: string
   });
 }
 
-/** The transaction below which everything of the organization is in all of its totals. */
+/** The transaction below which all totals of the organization are complete. */
 async function findFoldedXid(system: SystemDb, orgId: string): Promise<number> {
   const [row] = await system.rows<{ folded_xid: number }>(
     'select least(folded_xid, projects_xid) as folded_xid from rollup_state where org_id = $1',
@@ -114,7 +114,7 @@ async function findFoldedXid(system: SystemDb, orgId: string): Promise<number> {
   return row?.folded_xid ?? 0;
 }
 
-/** Deletes the history of prices of events before a time: an event's id carries its time, and the primary key its id. */
+/** Deletes the price history of events before a time: an event's id contains its time, and the primary key its id. */
 export function deletePriceChanges(work: Slicer, orgId: string, beforeMicros: bigint): Promise<number> {
   const rows = { ...PRICE_CHANGES, before: uuidFromMicros(beforeMicros, 0n) };
   const sql = `delete from event_price_changes where ${sliceCondition(rows)} and timestamp < $5::timestamptz`;
@@ -123,9 +123,9 @@ export function deletePriceChanges(work: Slicer, orgId: string, beforeMicros: bi
 }
 
 /**
- * SQL of whether every call of a month ($1 to $2) is in its organization's totals. The newest of each organization, one
- * look into an index: of "is there one from here on" Postgres believes that a third of all rows would do, and would read
- * the month once for each organization, while nobody can store a call.
+ * SQL of whether every call of a month ($1 to $2) is in its organization's totals. It reads the newest call of each
+ * organization by one index lookup. For "does one exist from here on" Postgres estimates that a third of all rows
+ * match, and would read the month once for each organization, while no call can be stored.
  */
 export const IS_FOLDED = `
 select coalesce(bool_and(newest.xid < coalesce(least(s.folded_xid, s.projects_xid), 0)), true) as is_folded
@@ -133,7 +133,7 @@ from organizations o left join rollup_state s on s.org_id = o.id cross join late
   select max(e.ingest_xid) as xid from events e
   where e.org_id = o.id and e.timestamp >= $1::timestamptz and e.timestamp < $2::timestamptz) newest`;
 
-/** Whether every call of a month is in its organization's totals; asked while nobody can add a call. */
+/** Whether every call of a month is in its organization's totals; called while no call can be stored. */
 export async function isFolded(client: pg.ClientBase, month: PastMonth): Promise<boolean> {
   await client.query('set local role app_system');
   const { rows } = await client.query<{ is_folded: boolean }>(IS_FOLDED, [
@@ -144,14 +144,14 @@ export async function isFolded(client: pg.ClientBase, month: PastMonth): Promise
   return rows[0]?.is_folded === true;
 }
 
-/** Drops a month that was taken out of its table. */
+/** Drops a month that was detached from its table. */
 export async function dropMonth(client: pg.ClientBase, name: string): Promise<void> {
   await client.query(`drop table if exists ${name}`);
 }
 
 const HAS_ENDED = `status not in ('queued', 'running')`;
 
-/** How long what a run compared is kept, and the runs themselves, in days after their end; provider-days of one statement. */
+/** Retention of compared data and of the runs themselves, days after their end; and provider-days of one statement. */
 export interface KeptGapRuns {
   unpublishedDays: number;
   runDays: number;
@@ -159,8 +159,8 @@ export interface KeptGapRuns {
 }
 
 /**
- * Removes provider-days of ended runs that are not published: those of runs that failed, that were cancelled, or that
- * newer ones have replaced. The units of published days stay, since their marks tell the next run what has changed.
+ * Deletes unpublished provider-days of ended runs: of failed, cancelled and replaced runs. The units of published days
+ * stay, since their marks show the next run which inputs have changed.
  */
 export function deleteUnpublishedUnits(orgDb: OrgDb, kept: KeptGapRuns): Promise<number> {
   return orgDb.run(
@@ -179,7 +179,7 @@ export function deleteUnpublishedUnits(orgDb: OrgDb, kept: KeptGapRuns): Promise
   );
 }
 
-/** Removes runs of every organization that ended long ago and that nothing rests on any more. */
+/** Deletes runs of all organizations that ended long ago and that nothing refers to. */
 export function deleteOldGapRuns(database: Database, { runDays }: KeptGapRuns): Promise<number> {
   return unscoped(database, WHY, (system) =>
     system.run(
@@ -194,7 +194,7 @@ export function deleteOldGapRuns(database: Database, { runDays }: KeptGapRuns): 
   );
 }
 
-/** Removes messages before a time that nobody waits for, with their deliveries and attempts, at most so many. */
+/** Deletes messages before a time without pending deliveries, with their deliveries and attempts, up to a limit. */
 export async function deleteWebhookMessages(
   system: SystemDb,
   orgId: string,
@@ -207,7 +207,7 @@ export async function deleteWebhookMessages(
     [orgId, isoFromMicros(beforeMicros), limit],
   );
   const oldIds = plainArray(old.map(({ id }) => id));
-  // Somebody may be having one sent again just now: locked, they are what they are.
+  // A client may be redelivering one right now, so they are locked and read again.
   const deliveries = await system.rows<{ message_id: string; status: string }>(
     'select message_id, status from webhook_deliveries where org_id = $1 and message_id = any($2::uuid[]) order by id for update',
     [orgId, oldIds],

@@ -13,7 +13,7 @@ export interface Organization {
   id: string;
   name: string;
   createdAtMicros: bigint;
-  /** The demo's, which stands beside the one that somebody works with. */
+  /** The demo, which exists beside the organization of the users. */
   isDemo: boolean;
 }
 
@@ -32,7 +32,7 @@ export async function listOrganizations(database: Database): Promise<Organizatio
   );
 }
 
-/** Makes an organization; the same id again changes nothing. */
+/** Stores an organization; a repeat with the same id changes nothing. */
 export async function insertOrganization(
   database: Database,
   organization: { id: string; name: string },
@@ -69,7 +69,7 @@ export async function updateOrganizationName(orgDb: OrgDb, name: string): Promis
   await orgDb.run('update organizations set name = $2 where id = $1', [orgDb.orgId, name]);
 }
 
-/** Stores settings. Equal ones leave the row as it is: whoever stores calls by it need not begin anew. */
+/** Stores settings. Equal settings leave the row unchanged, so that writers of calls need not start again. */
 export async function updateSettings(orgDb: OrgDb, settings: OrganizationSettings): Promise<void> {
   await orgDb.run('update organizations set settings = $2::jsonb where id = $1 and settings <> $2::jsonb', [
     orgDb.orgId,
@@ -77,9 +77,9 @@ export async function updateSettings(orgDb: OrgDb, settings: OrganizationSetting
   ]);
 }
 
-/** The organization's own row, locked: whoever changes what hangs on it comes one after the other. */
+/** Locks the organization's row, which serializes changes of its dependents. */
 export async function lockOrganization(orgDb: OrgDb): Promise<{ name: string; settings: unknown }> {
-  // Not `for update`: keys and everything else that refers to the organization are to go on.
+  // Not `for update`: keys and other rows that reference the organization must stay writable.
   const [row] = await orgDb.rows<{ name: string; settings: unknown }>(
     'select name, settings from organizations where id = $1 for no key update',
     [orgDb.orgId],
@@ -88,14 +88,14 @@ export async function lockOrganization(orgDb: OrgDb): Promise<{ name: string; se
   return row;
 }
 
-/** Invalidates the rules that processes remember for storing calls; call it in the transaction of the change. */
+/** Invalidates the rules that processes cache for storing calls; call it in the transaction of the change. */
 export async function bumpRulesRevision(orgDb: OrgDb): Promise<void> {
   await orgDb.run('update organizations set rules_revision = rules_revision + 1 where id = $1', [
     orgDb.orgId,
   ]);
 }
 
-/** Makes the first organization, one process at a time; false where there is one already. */
+/** Stores the first organization, one process at a time; false: an organization already exists. */
 export async function insertOnlyOrganization(
   system: SystemDb,
   organization: { id: string; name: string },
@@ -126,7 +126,7 @@ export async function findDemoOrganization(database: Database): Promise<DemoOrga
   return demo;
 }
 
-/** Makes the demo's organization; false where there is a demo already. */
+/** Stores the demo's organization; false: a demo already exists. */
 export async function insertDemo(system: SystemDb, { id, name, endDay }: DemoOrganization): Promise<boolean> {
   const inserted = await system.run(
     `insert into organizations (id, name, demo_end_day) values ($1, $2, $3)
@@ -136,7 +136,10 @@ export async function insertDemo(system: SystemDb, { id, name, endDay }: DemoOrg
   return inserted > 0;
 }
 
-/** Locks the demo's organization; false where it is not the demo's. Writers of rows that refer to it wait, and then find none. */
+/**
+ * Locks the demo's organization; false: it is not the demo. Writers of rows that reference it wait, and then fail to
+ * find it.
+ */
 export async function lockDemo(system: SystemDb, id: string): Promise<boolean> {
   const marked = await system.rows(
     'select id from organizations where id = $1 and demo_end_day is not null for update',
@@ -145,7 +148,7 @@ export async function lockDemo(system: SystemDb, id: string): Promise<boolean> {
   return marked.length > 0;
 }
 
-/** Removes the demo's organization with all its rows; returns how many those were. */
+/** Deletes the demo's organization with all its rows; returns their number. */
 export async function deleteDemo(system: SystemDb, id: string): Promise<number> {
   let removed = 0;
   for (const table of await listTenantTables(system))
@@ -156,11 +159,11 @@ export async function deleteDemo(system: SystemDb, id: string): Promise<number> 
 
 interface TenantTable {
   name: string;
-  /** Tables that refer to this one. */
+  /** Tables that reference this one. */
   referrers: string[];
 }
 
-/** Every table with a column org_id, those that refer to others first, as quoted names. */
+/** Every table with a column org_id, referencing tables first, as quoted names. */
 async function listTenantTables(system: SystemDb): Promise<string[]> {
   const tables = await system.rows<TenantTable>(
     `select c.oid::regclass::text as name, coalesce((
@@ -171,13 +174,13 @@ async function listTenantTables(system: SystemDb): Promise<string[]> {
        and c.relname !~ $1
        and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id' and not a.attisdropped)
      order by 1`,
-    // A month that was taken out of its table is nobody's any more.
+    // A month that was detached from its table belongs to no organization any more.
     [MONTH_TABLE_PATTERN],
   );
   return inOrder(tables);
 }
 
-/** A table comes after all that refer to it. */
+/** Each table after all tables that reference it. */
 function inOrder(tables: readonly TenantTable[]): string[] {
   const names = new Set(tables.map((table) => table.name));
   const done = new Set<string>();

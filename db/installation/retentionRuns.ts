@@ -3,7 +3,7 @@ import type { Database } from '../client.js';
 import { type SystemDb, unscoped } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
 
-/** What is known of past runs is kept so long. */
+/** Days for which past runs are kept. */
 const RUNS_KEPT_DAYS = 400;
 const WHY = 'the retention concerns all organizations';
 const MESSAGE_CHARS_MAX = 1_000;
@@ -61,7 +61,7 @@ export async function pruneRetentionRuns(database: Database): Promise<number> {
 export interface RetentionState {
   step: RetentionStep;
   lastSuccessMicros: bigint | null;
-  /** Runs that failed since. */
+  /** Failed runs since the last success. */
   failures: number;
   /** Of the newest run. */
   removedRows: number;
@@ -69,7 +69,7 @@ export interface RetentionState {
   errorMessage: string | null;
 }
 
-/** SQL of how each step stands that ever ran: readable for whoever may read the table. */
+/** SQL of the state of each step that ever ran; works for every role that may read the table. */
 const RETENTION_STATE = `
 select newest.step, good.finished_at as "lastSuccessMicros", newest.removed_rows as "removedRows",
   newest.dropped_partitions as "droppedPartitions", newest.error_message as "errorMessage",
@@ -86,17 +86,17 @@ export async function listRetentionState(database: Database): Promise<RetentionS
   return unscoped(database, WHY, (system) => system.rows<RetentionState>(RETENTION_STATE));
 }
 
-/** What a step of the retention works with. */
+/** Inputs of a retention step. */
 export interface RetentionWork {
   database: Database;
-  /** A connection of the tables' owner, without a pooler between. */
+  /** Connection string of the tables' owner, without a pooler. */
   directUrl: string;
   nowMicros: bigint;
-  /** Told after each piece of work. Throws to end the step there. */
+  /** Called after each part of the work. Throws to end the step. */
   report(removed: Removed): Promise<void>;
 }
 
-/** Every organization there is, in no order that matters. */
+/** Every organization, in no particular order. */
 export async function listOrganizationIds(database: Database): Promise<string[]> {
   const rows = await unscoped(database, 'what is too old is removed whosever it is', (system) =>
     system.rows<{ id: string }>('select id from organizations order by id'),
@@ -104,7 +104,7 @@ export async function listOrganizationIds(database: Database): Promise<string[]>
   return rows.map(({ id }) => id);
 }
 
-/** Rows of one organization in a table, in the order of a column that an index has behind org_id. */
+/** Rows of one organization in a table, in the order of a column that follows org_id in an index. */
 export interface Rows {
   table: 'events' | 'event_payloads' | 'event_adjustments' | 'event_price_changes' | 'alerts';
   column: 'timestamp' | 'event_id' | 'created_at';
@@ -112,20 +112,22 @@ export interface Rows {
   before: string;
 }
 
-/** The rows of an organization that are to go, and how a slice of them is removed. */
+/** The rows of an organization to delete, and how a slice of them is deleted. */
 export interface Removal {
   rows: Rows;
-  /** Rows of a slice at most, but for rows that are alike in the column. */
+  /** Most rows of a slice, except rows with equal values of the column. */
   sliceRows: number;
   why: string;
-  /** Removes a slice, given by `values` for `sliceCondition`; returns how many rows went. */
+  /** Deletes a slice, whose `values` are for `sliceCondition`; returns the number of rows. */
   remove(system: SystemDb, values: SliceValues): Promise<number>;
 }
 
-/** Organization, the value before which everything goes, the last value of the slice before, the last of this one. */
+/**
+ * Organization, the value before which rows are deleted, the last value of the previous slice, the last of this one.
+ */
 export type SliceValues = [string, string, string | null, string | null];
 
-/** Removes rows slice by slice, each in a transaction of its own, and reports each. Returns how many went. */
+/** Deletes rows slice by slice, each in one transaction, and reports each. Returns their number. */
 export async function removeSlices(
   { database, report }: Pick<RetentionWork, 'database' | 'report'>,
   orgId: string,
@@ -150,7 +152,7 @@ export async function removeSlices(
   }
 }
 
-/** The condition of a slice, over parameters from $2 on: before, after, up to. */
+/** SQL condition of a slice, over parameters from $2 on: before, after, up to. */
 export function sliceCondition({ column, type }: Pick<Rows, 'column' | 'type'>): string {
   return `org_id = $1 and ${column} < $2::${type} and ($3::${type} is null or ${column} > $3::${type}) and ($4::${type} is null or ${column} <= $4::${type})`;
 }

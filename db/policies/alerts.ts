@@ -16,7 +16,7 @@ import { column, defineEntity, type TimePage } from '../entity.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 import { publishMessages } from '../webhooks/webhookDeliveries.js';
 
-/** An alert as it is stored; what a notice has no place for is null, and the notice is null of a policy's alert. */
+/** A stored alert; fields that a notice lacks are null, and `notice` is null for a policy's alert. */
 export interface StoredAlert {
   id: string;
   kind: AlertKind;
@@ -30,7 +30,7 @@ export interface StoredAlert {
   status: AlertStatus;
   message: string;
   details: AlertDetails;
-  /** Of the call, as it stood when the alert was made. */
+  /** Of the call, at the time of the alert. */
   provider: string | null;
   model: string | null;
   teamId: string | null;
@@ -78,10 +78,10 @@ interface AlertFilter {
   toMicros?: bigint | undefined;
 }
 
-/** Types of alerts, as an index holds them: of a notice null. */
+/** Type of an alert in the index: null for a notice. */
 type AlertType = PolicyType | null;
 
-/** The types that a filter lets through; none where kind and type exclude each other. */
+/** The types that match a filter; empty where kind and type exclude each other. */
 function typesOf({ kind, policyType }: AlertFilter): readonly AlertType[] {
   if (policyType !== undefined) return kind === 'notice' ? [] : [policyType];
   if (kind === 'notice') return [null];
@@ -89,12 +89,11 @@ function typesOf({ kind, policyType }: AlertFilter): readonly AlertType[] {
 }
 
 /**
- * A page of the feed, newest first (time, then id). An alert that another one stands for is in no page. With a handle of
- * a project: the alerts of its calls.
- *
- * A filter by words of fixed lists is asked as one look for each combination of them that it lets through, which
- * Postgres merges: each finds its newest at once in an index that begins with all of them, so that no filter has to
- * read past what it does not let through (docs/decisions/0025).
+ * A page of the feed, newest first (time, then id), without merged alerts. With a project's handle: the alerts of its
+ * calls.
+ * A filter by words of fixed lists becomes one index lookup for each matching combination, which Postgres merges: each
+ * lookup finds its newest rows at once in an index that begins with all of them, so that no filter reads rows that do
+ * not match (docs/decisions/0025).
  */
 export async function listAlerts(orgDb: OrgDb, filter: AlertFilter, page: TimePage): Promise<StoredAlert[]> {
   const types = typesOf(filter);
@@ -117,7 +116,7 @@ export async function listAlerts(orgDb: OrgDb, filter: AlertFilter, page: TimePa
   );
 }
 
-/** What holds for every alert of the page, whatever its words. */
+/** The conditions on every alert of the page besides the words. */
 function feedConditions(orgDb: OrgDb, filter: AlertFilter, page: TimePage, values: SqlValue[]): string {
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   const conditions = [`org_id = ${bind(orgDb.orgId)}`, 'merged_into is null'];
@@ -133,7 +132,7 @@ function feedConditions(orgDb: OrgDb, filter: AlertFilter, page: TimePage, value
   return conditions.join(' and ') + andOfProject(orgDb, values);
 }
 
-/** Each combination of status, type and severity that the filter lets through; all of them words of fixed lists. */
+/** Each matching combination of status, type and severity; all are words of fixed lists. */
 function wordsOf(filter: AlertFilter, types: readonly AlertType[]): string[] {
   const statuses = filter.status === undefined ? ALERT_STATUSES : [filter.status];
   const severities = filter.severity === undefined ? SEVERITIES : [filter.severity];
@@ -147,7 +146,7 @@ function wordsOf(filter: AlertFilter, types: readonly AlertType[]): string[] {
   );
 }
 
-/** The alert behind an id, or the one it was merged into; undefined also outside the handle's project. */
+/** The alert with an id, or the one it was merged into; undefined also outside the handle's project. */
 export async function findAlert(orgDb: OrgDb, id: string): Promise<StoredAlert | undefined> {
   const values: SqlValue[] = [orgDb.orgId, id];
   const ofProject = andOfProject(orgDb, values, 'a.project_id');
@@ -163,7 +162,7 @@ export async function findAlert(orgDb: OrgDb, id: string): Promise<StoredAlert |
   return alert;
 }
 
-/** Acknowledges an open alert; undefined where it is none, acknowledged already or merged. */
+/** Acknowledges an open alert; undefined: it does not exist, is already acknowledged, or was merged. */
 export async function recordAcknowledgement(
   orgDb: OrgDb,
   id: string,
@@ -179,10 +178,12 @@ export async function recordAcknowledgement(
   return alert;
 }
 
-/** Characters of a notice's sentence at most; a failure's own words may be longer. */
+/** Most characters of a notice's message; a failure's message may be longer. */
 const MESSAGE_CHARS_MAX = 1_000;
 
-/** Publishes a notice in the caller's transaction; a key names one episode for ever. Returns the id when it is new. */
+/**
+ * Publishes a notice in the caller's transaction; a key identifies one episode forever. Returns the id when it is new.
+ */
 export async function recordNotice(inside: OrgDb, notice: Notice): Promise<string | undefined> {
   const [stored] = await inside.rows<{ id: string; createdAtMicros: bigint }>(
     `insert into alerts (org_id, id, kind, notice, notice_key, subject_type, subject_id, severity, message, details, provider)

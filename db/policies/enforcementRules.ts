@@ -13,7 +13,7 @@ import { lockByName } from '../locks.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 
-/** A rule as it is kept; one that was removed still names the calls that it blocked. */
+/** A stored rule; a removed one is still referenced by the calls that it blocked. */
 export type StoredRule = Rule & {
   createdAtMicros: bigint;
   updatedAtMicros: bigint;
@@ -37,7 +37,7 @@ interface RuleRow {
 
 const COLUMNS =
   'id, name, type, config, scope, enabled, mode, created_at, updated_at, created_by, removed_at';
-/** The order in which rules are asked: that in which they were made. */
+/** Rules are evaluated in the order of their creation. */
 const IN_ORDER = 'order by created_at, id';
 
 function fromRuleRow(row: RuleRow): StoredRule {
@@ -50,7 +50,7 @@ function fromRuleRow(row: RuleRow): StoredRule {
   };
 }
 
-/** The columns that say what a rule is; copies of rules have them too. */
+/** The columns that define a rule; copies of rules have them too. */
 export type RuleColumns = Pick<RuleRow, 'id' | 'name' | 'type' | 'config' | 'scope' | 'enabled' | 'mode'>;
 
 export function ruleOfColumns(row: RuleColumns): Rule {
@@ -71,7 +71,7 @@ export function ruleOfColumns(row: RuleColumns): Rule {
 
 type TypedConfig = { [T in RuleType]: Pick<Extract<Rule, { type: T }>, 'type' | 'config'> }[RuleType];
 
-/** What the wire has checked before it was stored is only told apart here. */
+/** Restores the variant of a config that the API validated before it was stored. */
 function configOfRow(type: RuleType, config: Record<string, unknown>): TypedConfig {
   switch (type) {
     case 'token_ceiling':
@@ -87,7 +87,7 @@ function configOfRow(type: RuleType, config: Record<string, unknown>): TypedConf
   }
 }
 
-/** A config as the row keeps it: dollars as a decimal text. */
+/** A config in its stored form: dollars as a decimal text. */
 function configForRow(config: RuleConfig): Record<string, string | number> {
   if ('maxTokens' in config) return { max_tokens: config.maxTokens };
   if ('budgetPico' in config) return { budget_usd: decimalFromPico(config.budgetPico) };
@@ -104,10 +104,10 @@ function scopeForRow({ teamId, feature, model }: RuleScope): Record<string, stri
   };
 }
 
-/** What is entered; the rest is the database's to say. */
+/** The entered fields; the database sets the others. */
 export type NewRule = Rule & { createdBy: string };
 
-/** Stores a rule behind all others, in a transaction under a lock; undefined at the limit. */
+/** Stores a rule after all others, in a transaction under a lock; undefined at the limit. */
 export async function insertRule(inside: OrgDb, rule: NewRule): Promise<StoredRule | undefined> {
   await lockByName(inside, 'enforcementRules', inside.orgId);
   const [row] = await inside.rows<RuleRow>(
@@ -137,7 +137,7 @@ export interface RuleFilter {
   mode?: RuleMode | undefined;
 }
 
-/** Rules that are not removed, in the order in which they are asked. */
+/** Rules that are not removed, in order of evaluation. */
 export async function listRules(
   orgDb: OrgDb,
   filter: RuleFilter = {},
@@ -151,7 +151,7 @@ export async function listRules(
   return rows.map(fromRuleRow);
 }
 
-/** Rules by uuid, removed ones too; ids that are not there are passed over. */
+/** Rules by uuid, including removed ones; unknown ids are skipped. */
 export async function listRulesById(orgDb: OrgDb, ids: readonly string[]): Promise<StoredRule[]> {
   if (ids.length === 0) return [];
   const rows = await orgDb.rows<RuleRow>(
@@ -165,7 +165,7 @@ export async function findRule(orgDb: OrgDb, id: string): Promise<StoredRule | u
   return (await listRulesById(orgDb, [id]))[0];
 }
 
-/** As `findRule`; until the transaction ends nobody changes it. */
+/** `findRule` with a lock: the rule cannot change until the transaction ends. */
 export async function lockRule(inside: OrgDb, id: string): Promise<StoredRule | undefined> {
   const rows = await inside.rows<RuleRow>(
     `select ${COLUMNS} from enforcement_rules where org_id = $1 and id = $2 for update`,
@@ -191,7 +191,9 @@ export async function updateRule(orgDb: OrgDb, rule: Rule): Promise<StoredRule |
   return rows[0] && fromRuleRow(rows[0]);
 }
 
-/** Takes a rule out of the list and the wrappers' configuration; undefined when it is not there or was taken out before. */
+/**
+ * Removes a rule from the list and the wrappers' configuration; undefined: it does not exist or was already removed.
+ */
 export async function removeRule(orgDb: OrgDb, id: string): Promise<StoredRule | undefined> {
   const rows = await orgDb.rows<RuleRow>(
     `update enforcement_rules set removed_at = clock_timestamp() where org_id = $1 and id = $2 and removed_at is null
@@ -203,28 +205,28 @@ export async function removeRule(orgDb: OrgDb, id: string): Promise<StoredRule |
 
 export interface PreventedSums {
   calls: number;
-  /** Calls of which nobody said what they would have cost: not in the sum, and not known to be free. */
+  /** Calls without a cost estimate: they are not in the sum, and may not have been free. */
   callsWithoutAmount: number;
-  /** Exact sum of what the calls would have cost by their wrappers' estimates. */
+  /** Exact sum of the blocked calls' costs as their wrappers estimated them. */
   preventedPico: Pico;
 }
 
 interface PreventedByRule extends PreventedSums {
   /** As the calls name it; null: they name none. */
   ruleText: string | null;
-  /** The organization's rule of this id, removed ones too; null: it has none. */
+  /** The organization's rule with this id, including removed ones; null: it has none. */
   rule: StoredRule | null;
 }
 
 export interface PreventedSpend {
   totals: PreventedSums;
-  /** The most prevented first, then by the text; at most RULES_SHOWN_MAX. */
+  /** Most prevented first, then by text; at most RULES_SHOWN_MAX. */
   rules: PreventedByRule[];
-  /** Of all rules that are not shown; null: there are none. With `rules` it adds up to the totals. */
+  /** Sums of the rules that are not listed; null: there are none. With `rules` it adds up to the totals. */
   others: PreventedSums | null;
 }
 
-/** Ids that are shown: an organization has 100 rules at a time, but calls may name anything. */
+/** Most rule ids that are listed: an organization has 100 rules at a time, but calls may name any id. */
 export const RULES_SHOWN_MAX = 1_000;
 
 interface SumRow extends PreventedSums {
@@ -232,7 +234,7 @@ interface SumRow extends PreventedSums {
   ruleText: string | null;
 }
 
-/** Sums blocked calls in [fromMicros, toMicros) by rule; work grows with the blocked calls of the window. */
+/** Sums blocked calls in [fromMicros, toMicros) by rule; time grows with the blocked calls of the window. */
 export async function sumPreventedSpend(
   orgDb: OrgDb,
   window: { fromMicros: bigint; toMicros: bigint },

@@ -16,7 +16,9 @@ export interface ModeledRule {
   findings: RuleFindings;
 }
 
-/** Keeps the enabled rules of now for a run, in the order in which they are asked; in place of those of another attempt. */
+/**
+ * Stores a copy of the present enabled rules for a run, in order of evaluation; it replaces that of another attempt.
+ */
 export async function insertModeledRules(inside: OrgDb, runId: string): Promise<void> {
   const values = [inside.orgId, runId];
   await inside.run('delete from modeled_savings where org_id = $1 and run_id = $2', values);
@@ -41,14 +43,14 @@ export async function listModeledRules(orgDb: OrgDb, runId: string): Promise<Mod
   }));
 }
 
-/** What the rules make of a call. */
+/** The effect of the rules on a call. */
 export interface JudgedCall {
   eventId: string;
   timestampMicros: bigint;
   verdict: Verdict;
 }
 
-/** Keeps the calls that a run's rules block or change, in the transaction that notes how far the run is. */
+/** Stores the calls that a run's rules block or change, in the transaction that records the run's progress. */
 export async function insertModeledCalls(
   inside: OrgDb,
   runId: string,
@@ -73,7 +75,7 @@ export async function insertModeledCalls(
   );
 }
 
-/** What each rule of a run came to, in the transaction that shows it. */
+/** Stores the sums of each rule of a run, in the transaction that publishes them. */
 export async function recordFindings(
   inside: OrgDb,
   runId: string,
@@ -99,7 +101,7 @@ export async function recordFindings(
     );
 }
 
-/** Removes at most `limit` calls of a run, rule by rule along the key; returns how many, 0 at the end. */
+/** Deletes at most `limit` calls of a run, rule by rule along the key; returns the number, 0 at the end. */
 export async function removeModeledCalls(inside: OrgDb, runId: string, limit: number): Promise<number> {
   const run = [inside.orgId, runId];
   const [first] = await inside.rows<{ rule_id: string }>(
@@ -119,7 +121,7 @@ export async function removeModeledCalls(inside: OrgDb, runId: string, limit: nu
   );
 }
 
-/** A call that makes up the savings, with what the event says of it; null where the event is not there any more. */
+/** A call that contributes to the savings, with fields of its event; null where the event no longer exists. */
 export interface ModeledCall {
   eventId: string;
   timestampMicros: bigint;
@@ -139,7 +141,7 @@ interface ModeledEvent {
   costPico: Pico;
 }
 
-/** Calls of a run's result, newest first; those of one rule where one is named. Each rule gives a page's worth at most. */
+/** Calls of a run's result, newest first; of one rule if named. At most one page of each rule is read. */
 export async function listModeledCalls(
   orgDb: OrgDb,
   runId: string,
@@ -175,7 +177,7 @@ export async function listModeledCalls(
   }));
 }
 
-/** Ended runs whose results gave way, and with them those that came to none. */
+/** Ended runs whose results were replaced, and runs without a result. */
 const REPLACED = `
 select id from (
   select id, is_standard, status, created_at,
@@ -185,7 +187,7 @@ where status <> 'succeeded' or (is_standard and place > $2)
   or (not is_standard and (place > $3 or created_at < now() - make_interval(days => $4)))
 order by created_at, id`;
 
-/** How many results, and how long, are kept (usecases/installation/retention.ts). */
+/** How many results are kept, and for how long (usecases/installation/retention.ts). */
 export interface KeptSavings {
   standardRuns: number;
   otherRuns: number;
@@ -200,7 +202,7 @@ export async function listReplacedSavings(
   return (await orgDb.rows<{ id: string }>(REPLACED, values)).map(({ id }) => id);
 }
 
-/** Removes what is left of a result whose calls are gone. */
+/** Deletes the rest of a result whose calls are deleted. */
 export async function emptySavingsRun(inside: OrgDb, runId: string): Promise<void> {
   await inside.run('delete from modeled_savings where org_id = $1 and run_id = $2', [inside.orgId, runId]);
   await inside.run('update savings_runs set emptied_at = now() where org_id = $1 and id = $2', [
@@ -209,7 +211,7 @@ export async function emptySavingsRun(inside: OrgDb, runId: string): Promise<voi
   ]);
 }
 
-/** Removes runs that were emptied longer ago than so many days; returns how many. */
+/** Deletes runs that were emptied more than `days` days ago; returns their number. */
 export function deleteEmptiedSavings(orgDb: OrgDb, days: number): Promise<number> {
   return orgDb.run(
     'delete from savings_runs where org_id = $1 and emptied_at < now() - make_interval(days => $2)',

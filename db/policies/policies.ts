@@ -14,7 +14,7 @@ const POLICY = defineEntity<{ [K in keyof StoredPolicy]: unknown }>('policies', 
   updatedAtMicros: column(),
 });
 
-/** Every policy of the organization, enabled or not, in the order in which they were first put. */
+/** All policies of the organization, enabled or not, in the order of their first storing. */
 export async function listPolicies(orgDb: OrgDb): Promise<StoredPolicy[]> {
   return orgDb.rows<StoredPolicy>(
     `select ${POLICY.columns} from policies where org_id = $1 order by id limit 100`,
@@ -23,19 +23,19 @@ export async function listPolicies(orgDb: OrgDb): Promise<StoredPolicy[]> {
   );
 }
 
-/** A policy to be put: the id is the database's to give. */
+/** A policy to store; the database assigns the id. */
 export type PolicyToPut = { [T in Policy['type']]: Omit<Extract<Policy, { type: T }>, 'id'> }[Policy['type']];
 
 export interface PutPolicy {
   before: StoredPolicy | undefined;
   after: StoredPolicy;
-  /** False where it stood like that already: nothing was written. */
+  /** false: an equal policy was stored already, and nothing was written. */
   isChanged: boolean;
 }
 
-/** Replaces the policy of its type and moves the organization's revision. Call it in a transaction. */
+/** Replaces the policy of its type and increments the organization's revision. Call it in a transaction. */
 export async function putPolicy(inside: OrgDb, policy: PolicyToPut, putBy: string): Promise<PutPolicy> {
-  // One put after the other: the next id is one more, and what was there before is what the log tells.
+  // Serialized: the next id is one more, and the audit log shows the former policy.
   await lockOrganization(inside);
   const standing = await listPolicies(inside);
   const before = standing.find(({ type }) => type === policy.type);

@@ -25,13 +25,13 @@ export function newAlert(event: StorableEvent, violation: Violation): NewAlert {
   };
 }
 
-/** What an event costs; null where nobody knows. */
+/** The cost of an event; null: unknown. */
 export function knownCost(event: Pick<StorableEvent, 'call' | 'price'>): Pico | null {
   const { pico, source } = costOf(event);
   return source === 'unpriced' ? null : pico;
 }
 
-/** A column of `alerts`: its name, SQL type, how its array is written, and its value. */
+/** A column of `alerts`: its name, SQL type, form in its array, and value. */
 type AlertColumn = readonly [string, string, 'text' | 'plain', (alert: NewAlert) => ColumnValue];
 
 const ALERT_COLUMNS: readonly AlertColumn[] = [
@@ -58,7 +58,7 @@ function decimalOrNull(pico: Pico | null): string | null {
 }
 
 const NAMES = ALERT_COLUMNS.map(([name]) => name).join(', ');
-/** SQL types of the arrays that `alertArrays` gives. */
+/** SQL types of the arrays of `alertArrays`. */
 export const ALERT_TYPES = ALERT_COLUMNS.map(([, type]) => type);
 
 export function alertArrays(alerts: readonly NewAlert[]): string[] {
@@ -88,7 +88,7 @@ export async function insertPolicyAlerts(orgDb: OrgDb, alerts: readonly NewAlert
   return rows.map(({ id }) => id);
 }
 
-/** Leaves the webhook messages of alerts of this transaction, for whoever wants them. */
+/** Stores webhook messages about this transaction's alerts, for the endpoints that want them. */
 export async function publishPolicyAlerts(orgDb: OrgDb, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const alerts = await orgDb.rows<Parameters<typeof alertMessage>[0]>(
@@ -101,24 +101,24 @@ export async function publishPolicyAlerts(orgDb: OrgDb, ids: readonly string[]):
   await publishMessages(orgDb, alerts.map(alertMessage));
 }
 
-/** Policies that look at what only the whole call tells, so that a report's own alert says little. */
+/** Policies that need the whole call, so that a single report's alert may be wrong. */
 const OF_WHOLE_CALL = new Set<string>(['approved_models', 'approval_required_threshold_cents']);
 
 interface Standing {
-  /** The event that stands for the call, in its completed form. */
+  /** The event that counts for the call, in its completed form. */
   event: StorableEvent;
-  /** What it cost before; undefined: it is new. */
+  /** The cost before; undefined: the event is new. */
   costBefore: Pico | null | undefined;
-  /** What reports that joined it say that breaks a policy. */
+  /** Policy violations in reports that joined it. */
   said: readonly Violation[];
 }
 
-/** What a transaction made of calls that were told more than once, gathered so that their alerts follow in one go. */
+/** Collects the calls of a transaction that were reported more than once, so that their alerts are updated together. */
 export class SettledCalls {
   readonly #standing = new Map<string, Standing>();
   readonly #successors = new Map<string, string>();
 
-  /** An event stands for the call, completed by another one. */
+  /** Records that an event counts for a call and was completed by another one. */
   note(standing: Standing, otherId: string): void {
     const { event } = standing;
     const known = this.#standing.get(event.id);
@@ -130,12 +130,12 @@ export class SettledCalls {
     if (otherId !== event.id) this.#successors.set(otherId, event.id);
   }
 
-  /** The events that stand in the end. */
+  /** The events that count in the end. */
   get calls(): Standing[] {
     return [...this.#standing.values()].filter(({ event }) => !this.#successors.has(event.id));
   }
 
-  /** Every event that was settled, with the one that stands for it in the end. */
+  /** Every settled event, with the one that counts for it in the end. */
   get members(): { id: string; standsId: string }[] {
     const ids = new Set([...this.#standing.keys(), ...this.#successors.keys()]);
     return [...ids].map((id) => ({ id, standsId: this.#lastOf(id) }));
@@ -156,7 +156,10 @@ export interface AlertChanges {
   removedIds: string[];
 }
 
-/** One alert a call and policy: the standing event takes over alerts; fresh ones go, others are merged. Lock the events. */
+/**
+ * Reduces alerts to one a call and policy: the counting event takes over alerts; new ones are deleted, others are
+ * merged. Lock the events first.
+ */
 export async function settleAlerts(
   orgDb: OrgDb,
   settled: SettledCalls,
@@ -187,7 +190,7 @@ function hasOtherCost({ event, costBefore }: Standing): boolean {
   return knownCost(event) !== costBefore;
 }
 
-/** Puts the alerts of settled events together; the ids of those that are gone. */
+/** Merges the alerts of settled events; returns the ids of deleted ones. */
 async function mergeAlerts(
   orgDb: OrgDb,
   members: readonly { id: string; standsId: string }[],

@@ -6,7 +6,9 @@ const PAGE_CALLS = 5_000;
 
 type CallRow = Omit<ReplayedCall, 'usage'> & NonNullable<ReplayedCall['usage']> & { hasUsage: boolean };
 
-/** Superseded and blocked events are no calls. Times alone are read in the index's order (docs/decisions/0042). */
+/**
+ * Excludes superseded and blocked events. A keyset of times alone is read in the index's order (docs/decisions/0042).
+ */
 const nextCalls = (isFirst: boolean, pageCalls: number) => `
 select e.id, e.timestamp as "timestampMicros", e.status, e.billed_by as "billedBy", e.model, e.team_id as "teamId", e.feature,
   e.session_id as "sessionId", e.stop_reason as "stopReason", e.unmetered, not e.unmetered and e.usage_source <> 'none' as "hasUsage",
@@ -21,7 +23,7 @@ from (select * from events e where e.org_id = $1 and e.timestamp >= $2::timestam
 order by e.timestamp, e.id
 limit ${pageCalls}`;
 
-/** Calls in the order in which rules judge them; the next page, its own transaction, is read ahead. */
+/** Calls in the order in which rules judge them; the next page, a separate transaction, is read ahead. */
 export async function* streamReplayedCalls(
   orgDb: OrgDb,
   window: { fromMicros: bigint; toMicros: bigint },
@@ -42,7 +44,7 @@ export async function* streamReplayedCalls(
     const calls = rows.map(fromCallRow);
     const last = calls.length === pageCalls ? calls.at(-1) : undefined;
     const next = last ? read(last) : Promise.resolve([]);
-    // Awaited below; until then its failure is not to end the process.
+    // Awaited below; until then its failure must not crash the process.
     next.catch(() => undefined);
     yield calls;
     rows = await next;

@@ -7,26 +7,26 @@ import { type OrgDb, unscoped } from '../orgDb.js';
 import { defineRun, type Run } from '../runs/runTable.js';
 
 export interface SavingsRun extends Run {
-  /** Of the 30 days before it was opened; else of a period that somebody named. */
+  /** The period is the 30 days before the run was opened; else a named period. */
   isStandard: boolean;
   /** Half-open, by the calls' times. */
   windowStartMicros: bigint;
   windowEndMicros: bigint;
   cause: SavingsCause;
-  /** Everything that was stored before is in the result; null before it began. */
+  /** The result includes everything stored before this time; null: the run has not begun. */
   asOfMicros: bigint | null;
   priceVersion: string | null;
   calls: number;
-  /** How far in time; null before the first page. */
+  /** Progress in time; null before the first page. */
   cursorMicros: bigint | null;
   savedPico: Pico | null;
   blocked: number;
   downgraded: number;
-  /** When newer results took the place of what it had found; null while that is there. */
+  /** When newer results replaced its result; null: the result is stored. */
   emptiedAtMicros: bigint | null;
 }
 
-/** The calls that a run is about. All standard runs are about the same: the days before now. */
+/** The calls that a run covers. All standard runs cover the same: the days before now. */
 export type SavingsPeriod = Pick<SavingsRun, 'isStandard' | 'windowStartMicros' | 'windowEndMicros'>;
 
 export interface NewSavingsRun extends SavingsPeriod {
@@ -35,7 +35,7 @@ export interface NewSavingsRun extends SavingsPeriod {
   requestedBy: string | null;
 }
 
-/** A period has one open run, and so have all standard periods together, which unique indexes decide. */
+/** Unique indexes permit one open run for a period, and one for all standard periods together. */
 export const SAVINGS_RUNS = defineRun<SavingsRun, NewSavingsRun>('savings_run', {
   isStandard: column(),
   windowStartMicros: column(),
@@ -53,13 +53,13 @@ export const SAVINGS_RUNS = defineRun<SavingsRun, NewSavingsRun>('savings_run', 
 
 const IS_OPEN = `status in ('queued', 'running')`;
 
-/** By which values the open run of a period is found. */
+/** The values that find the open run of a period. */
 export function openRunOf(period: SavingsPeriod): Partial<NewSavingsRun> {
   const { isStandard, windowStartMicros, windowEndMicros } = period;
   return isStandard ? { isStandard } : { isStandard, windowStartMicros, windowEndMicros };
 }
 
-/** The run whose result holds for a period: the newest that has one; undefined before there is any. */
+/** The newest run with a result for a period; undefined: there is none. */
 export async function findSavingsResult(
   orgDb: OrgDb,
   period: SavingsPeriod,
@@ -78,7 +78,7 @@ export async function findSavingsResult(
   return SAVINGS_RUNS.read(rows)[0];
 }
 
-/** Makes a run follow the open standard one. False when none is open. */
+/** Requests another run after the open standard one. false: none is open. */
 export async function noteRulesChanged(orgDb: OrgDb): Promise<boolean> {
   const changed = await orgDb.run(
     `update savings_runs set again = true where org_id = $1 and is_standard and ${IS_OPEN}`,
@@ -87,7 +87,7 @@ export async function noteRulesChanged(orgDb: OrgDb): Promise<boolean> {
   return changed === 1;
 }
 
-/** Gives a run to a new attempt; whoever worked on it writes nothing more. Undefined when it is over. */
+/** Assigns a run to a new attempt; the former attempt can no longer write. undefined: the run is over. */
 export async function takeSavingsRun(
   orgDb: OrgDb,
   id: string,
@@ -102,7 +102,7 @@ export async function takeSavingsRun(
   return SAVINGS_RUNS.read(rows)[0];
 }
 
-/** Locks a run for an attempt and records progress. False when it is over or another attempt has it. */
+/** Locks a run for an attempt and records progress. false: it is over or another attempt has it. */
 export async function holdSavingsRun(
   inside: OrgDb,
   id: string,
@@ -123,12 +123,12 @@ export async function holdSavingsRun(
   return held === 1;
 }
 
-/** Says of a run that the rules are read now: what changes from here on is for the next one. */
+/** Records on a run that it reads the rules now: later changes require another run. */
 export async function noteRulesRead(inside: OrgDb, id: string): Promise<void> {
   await inside.run('update savings_runs set again = false where org_id = $1 and id = $2', [inside.orgId, id]);
 }
 
-/** Ends a run; `again` when the rules changed after it had read them. */
+/** Ends a run; `again`: the rules changed after it had read them. */
 export async function succeedSavingsRun(inside: OrgDb, id: string): Promise<{ again: boolean }> {
   const rows = await inside.rows<{ again: boolean }>(
     `update savings_runs r set status = 'succeeded', stage = 'succeeded', finished_at = clock_timestamp(), saved_usd = t.saved_usd,
@@ -141,10 +141,10 @@ export async function succeedSavingsRun(inside: OrgDb, id: string): Promise<{ ag
   return { again: rows[0]?.again ?? false };
 }
 
-/** Pause between two runs that nobody asked for, seconds; and the share of the time that they may take: a twentieth. */
+/** Pause between two automatic runs, seconds; and the share of time that they may use: a twentieth. */
 const PAUSE_SECONDS = 3_600;
 const PAUSE_OF_RUN = 20;
-/** After so long the last 30 days are others, whether calls came or not. */
+/** Seconds after which the last 30 days have changed, with or without new calls. */
 const STALE_SECONDS = 86_400;
 
 /** Organizations with enabled rules, no recent run, and new calls, changed rules or a stale result. */
@@ -165,7 +165,7 @@ where (newest.created_at is null or (newest.status not in ('queued', 'running')
 order by newest.created_at nulls first
 limit greatest(0, $4 - (select count(*) from savings_runs where is_standard and status in ('queued', 'running')))`;
 
-/** Those that waited longest first; so many that with the runs that are open now there are at most `openMax`. */
+/** Due organizations, longest wait first; with the present open runs at most `openMax`. */
 export async function listSavingsDue(database: Database, openMax: number): Promise<string[]> {
   const rows = await unscoped(
     database,

@@ -24,10 +24,10 @@ function fromOwnPriceRow(row: OwnPriceRow): OwnPrice {
   return { ...other, rates: other.discountPercent === null ? rates : null };
 }
 
-/** What is entered; the rest is the database's to say. */
+/** The entered fields; the database sets the others. */
 export type NewOwnPrice = Omit<OwnPrice, 'revision' | 'createdAtMicros' | 'endsOn' | 'endedAtMicros'>;
 
-/** The next revision of an organization's own prices; holds a lock on them until the transaction ends. */
+/** The next revision of an organization's own prices; locks them until the transaction ends. */
 async function nextRevision(inside: OrgDb): Promise<number> {
   const [row] = await inside.rows<{ revision: number }>(
     `insert into own_price_state (org_id, revision, updated_at) values ($1, 1, clock_timestamp())
@@ -39,13 +39,13 @@ async function nextRevision(inside: OrgDb): Promise<number> {
   return row?.revision ?? 1;
 }
 
-/** How many entries of one kind an organization can have, ended ones counted: bounds the book that is made of them. */
+/** Most entries of one kind in an organization, including ended ones: bounds the book that is built from them. */
 export interface OwnPriceLimits {
   entriesMax: number;
   allModelsMax: number;
 }
 
-/** Stores an own price, in a transaction; undefined when the organization has as many already as it can have. */
+/** Stores an own price, in a transaction; undefined: the organization has reached its limit. */
 export async function insertOwnPrice(
   inside: OrgDb,
   price: NewOwnPrice,
@@ -91,7 +91,7 @@ export async function findOwnPrice(
   return row && fromOwnPriceRow(row);
 }
 
-/** Ends an own price from a day on; undefined when there is none or it ended by then. */
+/** Ends an own price from a day on; undefined: it does not exist or ended by then. */
 export async function insertOwnPriceEnd(
   inside: OrgDb,
   end: { kind: OwnPriceKind; id: string; endsOn: string; endedBy: string },
@@ -140,7 +140,9 @@ export interface OwnPriceRevision {
   updatedAtMicros: bigint;
 }
 
-/** All own prices of an organization that can hold on some day, and their revision. In a transaction with one snapshot. */
+/**
+ * All own prices of an organization that can hold on some day, and their revision. In a transaction with one snapshot.
+ */
 export async function loadOwnPrices(
   inside: OrgDb,
 ): Promise<{ prices: OwnPrice[]; state: OwnPriceRevision | undefined }> {

@@ -24,12 +24,12 @@ import { type SystemDb, unscoped } from '../orgDb.js';
 
 const WHY = 'list prices belong to no organization';
 
-/** What names the stored prices: one small row, cheap enough to ask for every few seconds. */
+/** The version of the stored prices: one small row, cheap enough to read every few seconds. */
 export async function readPriceState(database: Database): Promise<PriceState | undefined> {
   return unscoped(database, WHY, findPriceState);
 }
 
-/** All prices that hold, in one snapshot. @throws Error when none were recorded. */
+/** All prices in force, in one snapshot. @throws Error when none were recorded. */
 export async function loadPriceBook(database: Database): Promise<PriceBook> {
   return unscoped(
     database,
@@ -81,9 +81,12 @@ async function listVersions(system: SystemDb): Promise<PriceVersion[]> {
   }));
 }
 
-/** Writing of list prices: by the seed (usecases/pricing/priceSeed.ts), and the state also by imports (usecases/pricing/priceImport.ts). */
+/**
+ * Writes list prices: for the seed (usecases/pricing/priceSeed.ts); the state also for imports
+ * (usecases/pricing/priceImport.ts).
+ */
 
-/** What names the prices that hold, and the list that they came from. */
+/** Identifies the prices in force, and the list that they came from. */
 export interface PriceStateRow {
   listSha256: string;
   listAsOf: string;
@@ -94,7 +97,7 @@ export interface PriceStateRow {
   updatedAtMicros: bigint;
 }
 
-/** A change under way: its transaction holds the lock, and everything it writes carries one time. */
+/** A change in progress: its transaction holds the lock, and all its rows have the same time. */
 export interface PriceChange {
   state: PriceStateRow | undefined;
   atMicros: bigint;
@@ -107,7 +110,7 @@ export interface RecordedModel {
   withdrawn: boolean;
   modelHash: string;
   periodsHash: string;
-  /** The day that the list described when it last changed the periods. */
+  /** Date of the list that last changed the periods. */
   periodsAsOf: string;
 }
 
@@ -127,7 +130,7 @@ export interface NewPeriod {
   period: PricePeriod;
 }
 
-/** A change takes a fraction of a second; many processes may stand in line for it. */
+/** A change takes a fraction of a second, but many processes may queue for it. */
 const LOCK_TIMEOUT = '30s';
 
 export async function findPriceState(system: SystemDb): Promise<PriceStateRow | undefined> {
@@ -193,7 +196,7 @@ export async function upsertPriceModels(
   );
 }
 
-/** Appends periods: nothing that was recorded is touched. */
+/** Appends periods; recorded periods stay unchanged. */
 export async function insertPricePeriods(
   system: SystemDb,
   change: PriceChange,
@@ -223,7 +226,7 @@ export async function insertPricePeriods(
   );
 }
 
-/** Takes entries out of the prices that hold; their history stays. */
+/** Withdraws entries from the prices in force; their history stays. */
 export async function withdrawPriceModels(
   system: SystemDb,
   change: PriceChange,
@@ -254,7 +257,7 @@ export async function recordPriceState(system: SystemDb, state: PriceStateRow): 
   );
 }
 
-/** A tier as it is stored: decimal texts, so that no rate passes through a double. */
+/** A stored tier: decimal texts, so that no rate passes through a double. */
 export interface StoredTier {
   service_tier: string | null;
   above_input_tokens: number | null;
@@ -290,7 +293,7 @@ export function decimalOf(scaled: bigint | null | undefined): string | null {
   return scaled === null || scaled === undefined ? null : decimalFromPico(scaled);
 }
 
-/** A row's rates, as far as it has any, and its other columns. */
+/** Splits a row into its rates, without absent ones, and its other columns. */
 export function splitRates<Name extends string, Row extends Record<Name, Pico | null>>(
   row: Row,
   classes: readonly Name[],
@@ -315,7 +318,7 @@ type ImportedPriceRow = Record<RateClass, Pico | null> & {
   entry: ImportedEntry;
 };
 
-/** All imports with what they say, in the order in which they were made. */
+/** All imports with their entries, in order of creation. */
 export async function listPriceImports(system: SystemDb): Promise<PriceImport[]> {
   const imports = await system.rows<Omit<PriceImport, 'prices'>>(
     `select id, source, filename, file_sha256 as "fileSha256", retrieved_on as "retrievedOn", effective_from as "effectiveFrom",
@@ -335,7 +338,7 @@ export async function listPriceImports(system: SystemDb): Promise<PriceImport[]>
   return imports.map((row) => ({ ...row, prices: byImport.get(row.id) ?? [] }));
 }
 
-/** The ids of all imports in their order: with the list they name the prices that hold. */
+/** The ids of all imports in order: with the list they identify the prices in force. */
 export async function listPriceImportIds(system: SystemDb): Promise<string[]> {
   const rows = await system.rows<{ id: string }>('select id from price_imports order by ordinal');
   return rows.map((row) => row.id);

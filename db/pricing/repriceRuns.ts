@@ -23,7 +23,7 @@ export interface NewRepriceRun {
   id: string;
   windowStartMicros: bigint;
   windowEndMicros: bigint;
-  /** Null: all. */
+  /** null: all providers. */
   provider: string | null;
   model: string | null;
   requestedBy: string | null;
@@ -31,13 +31,13 @@ export interface NewRepriceRun {
 
 export interface RepriceRun extends Run, Omit<NewRepriceRun, 'requestedBy'> {
   id: string;
-  /** The last event that was looked at; null before the first. */
+  /** The last processed event; null before the first. */
   cursorMicros: bigint | null;
   cursorId: string | null;
   priceVersion: string | null;
 }
 
-/** An organization has one open run, which a unique index decides. */
+/** A unique index permits one open run for an organization. */
 export const REPRICE_RUNS = defineRun<RepriceRun, NewRepriceRun>('reprice', {
   windowStartMicros: column(),
   windowEndMicros: column(),
@@ -66,14 +66,14 @@ interface RepriceTotals extends RepriceSums {
 
 export interface RepriceFindings {
   sums: RepriceSums;
-  /** The largest change of cost first; as many as were asked for. */
+  /** Largest change of cost first, up to the requested number. */
   models: RepriceTotals[];
   modelCount: number;
 }
 
 interface TotalsRow extends RepriceSums {
   runId: string;
-  /** Null: the sum over all models. */
+  /** null: the sum over all models. */
   provider: string | null;
   model: string | null;
   models: number;
@@ -117,7 +117,7 @@ export async function listRepriceFindings(
   return found;
 }
 
-/** Marks a run as started and fixes its price version. Undefined when it has ended or is cancelled. */
+/** Marks a run as started and sets its price version. undefined: it has ended or is cancelled. */
 export async function startRepriceRun(
   orgDb: OrgDb,
   id: string,
@@ -132,7 +132,7 @@ export async function startRepriceRun(
   return REPRICE_RUNS.read(rows)[0];
 }
 
-/** Notes how far a run has come, in the transaction of what it did. */
+/** Records the run's progress, in the transaction of its work. */
 export async function moveRepriceCursor(
   orgDb: OrgDb,
   id: string,
@@ -149,12 +149,12 @@ export interface FormerPrice {
   computedCostPico: Pico | null;
   costSource: 'reported' | 'computed' | 'unpriced';
   priceGaps: string[];
-  /** When another price took its place, and by which run. */
+  /** When another price replaced it, and by which run. */
   untilMicros: bigint;
   runId: string;
 }
 
-/** What an event cost before, the oldest price first; nothing of an event that the handle does not see. */
+/** Former costs of an event, oldest price first; empty for an event that the handle does not see. */
 export async function listFormerPrices(orgDb: OrgDb, eventId: string): Promise<FormerPrice[]> {
   const values: SqlValue[] = [orgDb.orgId, eventId];
   const ofProject =
@@ -170,11 +170,11 @@ export async function listFormerPrices(orgDb: OrgDb, eventId: string): Promise<F
   );
 }
 
-/** Events of one transaction at most: it holds the fold back as long as it lasts. */
+/** Most events of one transaction: the fold waits as long as it lasts. */
 const BATCH_EVENTS = 1_000;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
-/** Whether a run has more to do, has looked at everything, or may not go on. */
+/** Whether a run has more work, is complete, or may not continue. */
 export type RepriceStep = 'more' | 'done' | 'over';
 
 interface Repriced {
@@ -230,7 +230,7 @@ async function readNext(
   return rows.map((row) => fromEventRow(row, false));
 }
 
-/** What an event costs and would cost, by the very function that priced it when it came. */
+/** An event's present and new cost, by the same function that priced it at ingest. */
 function reprice(event: StoredEvent, book: PriceBook): Repriced {
   const call = callOfStored(event, null);
   const price = priceOf(call, book);
@@ -252,7 +252,7 @@ function reprice(event: StoredEvent, book: PriceBook): Repriced {
 
 const isChanged = ({ before, after }: Repriced) => !isSamePrice(before, after);
 
-/** Reprices changed events under a lock and leaves out those superseded meanwhile. */
+/** Reprices changed events under a lock and skips those superseded meanwhile. */
 async function settle(orgDb: OrgDb, found: readonly Repriced[], book: PriceBook): Promise<Repriced[]> {
   const changed = found.filter(isChanged);
   if (changed.length === 0) return [...found];

@@ -5,14 +5,14 @@ import { BILLING_KEYS, BILLING_QUANTITIES } from '../usage/rollups.js';
 import { readFoldedXid } from '../usage/usage.js';
 import { usageLogSql } from '../usage/usageLog.js';
 
-/** A model of a biller with calls of which no cost is computed, or one that rests on an assumption. */
+/** A model of a biller with calls whose cost is unknown, or rests on an assumption. */
 export interface UnpricedModel {
   billedBy: Biller;
   model: string;
   unpricedCalls: number;
-  /** Calls that sent no usage: no price makes a cost of them. */
+  /** Calls without usage, which no price can turn into a cost. */
   unmeteredCalls: number;
-  /** Calls that were priced, with an assumed rate. */
+  /** Calls that were priced with an assumed rate. */
   priceGapCalls: number;
   /** All input and output of the hours in which such calls were made. */
   inputTokens: number;
@@ -21,7 +21,7 @@ export interface UnpricedModel {
   lastSeenMicros: bigint;
 }
 
-/** Models of one answer at most; each stands for many calls. */
+/** Most models of one answer. */
 export const UNPRICED_MODELS_MAX = 1_000;
 
 const MEASURES = ['input_tokens', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio'] as const;
@@ -47,7 +47,7 @@ export async function readUnpricedModels(
 
 const INPUT = MEASURES.join(' + ');
 
-/** Cells of rows of the log, or of events with a sign. */
+/** Cells of rows of the log, or of signed events. */
 const cellsOf = (rows: string) => `
       select billed_by, model, unpriced, unmetered, price_gaps, ${INPUT} as input, output_tokens + output_audio as output, first_seen, last_seen
       from (
@@ -67,7 +67,10 @@ const CELLS = `
       where org_id = $1 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and hour < $4::timestamptz and status <> 'blocked'
       union all ${cellsOf(usageLogSql('$2'))}`;
 
-/** More than a call lasts (events.duration_ms): its end lies in the window, its start finds it. */
+/**
+ * Longer than any call, days (events.duration_ms): the call's end lies in the window, and its start selects the
+ * partition.
+ */
 const CALL_DAYS_MAX = 12;
 
 const OF_PROJECT = `org_id = $1 and project_id = $2 and superseded_by is null

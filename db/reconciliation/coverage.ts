@@ -10,7 +10,7 @@ import { readFoldedXid } from '../usage/usage.js';
 import { sumOfMeasure, usageLogSql } from '../usage/usageLog.js';
 import { BUCKETS_OF_DAYS, comparedDaysSql } from './gapExplorer.js';
 
-/** By what buckets are put together. Keys of the provider are no part of a bucket: see keyCoverage. */
+/** Columns by which buckets are grouped. Provider keys are not part of a bucket: see keyCoverage. */
 export type BucketGroup = 'provider' | 'account' | 'model' | 'day';
 
 export interface CoverageQuery {
@@ -20,7 +20,7 @@ export interface CoverageQuery {
   accountId: string | undefined;
 }
 
-/** What a group is of; null: of all, or, for a model, of days that no run has compared. */
+/** The group's value; null: the sum over all, or, for a model, days that no run has compared. */
 export interface CoverageGroup {
   provider: string | null;
   accountId: string | null;
@@ -49,7 +49,7 @@ interface CoverageRow {
   uncounted: Pico;
 }
 
-/** Which of a part's columns make a group. */
+/** The columns of a part that form a group. */
 const GROUP_COLUMNS: Record<BucketGroup, readonly string[]> = {
   provider: ['provider'],
   account: ['provider', 'account'],
@@ -62,7 +62,7 @@ const NAMES = ['provider', 'account', 'model', 'on_day'] as const;
 /** Charges that no call can show, as the statement counts them. */
 const NOT_OBSERVABLE = `coalesce(b.reason in ('not_observable', 'free_allowance'), false)`;
 const NOT_YET_OBSERVED = `coalesce(b.reason = 'not_yet_observed', false)`;
-/** Tokens of an allowance are used and counted like others; what is left out of the bill is compared with nothing. */
+/** Tokens of a free allowance are counted like others; charges that are excluded from comparison are not. */
 const TOKENS_COMPARED = `b.billed_tokens is not null and coalesce(b.reason not in ('not_observable', 'not_yet_observed', 'not_in_cost_report', 'unconverted'), true)`;
 const REST = 'b.provider_cost_usd - b.matched_usd';
 
@@ -133,7 +133,7 @@ export async function listCoverage(
   }));
 }
 
-/** Classes of tokens, as billing_cells name their sums. */
+/** Token classes by the name of their sums in billing_cells. */
 const MEASURES = {
   input: 'input_tokens',
   cache_read: 'cache_read',
@@ -189,7 +189,7 @@ export async function listBilledKeyDays(orgDb: OrgDb, query: CoverageQuery): Pro
     const tokenClass = CLASSES.find((known) => known === row.token_class);
     if (tokenClass === undefined) continue;
     const quantity = row.usage_quantity ?? (row.has_usage ? null : row.cost_quantity);
-    // Dollars of a class that the day's usage report gives to other keys: nobody knows this key's part.
+    // Dollars of a class that the usage report attributes to other keys: this key's part is unknown.
     if (quantity !== null || row.billed !== 0n) day.quantities.push({ tokenClass, quantity });
   }
   return [...days.values()];
@@ -198,7 +198,7 @@ export async function listBilledKeyDays(orgDb: OrgDb, query: CoverageQuery): Pro
 const SUMS = ['calls', ...Object.values(MEASURES), 'computed_cost_usd'];
 const WHO = ['billed_by', 'provider_account_id', 'provider_key_id'] as const;
 
-/** Observed consumption by biller, key and UTC day in one snapshot; calls without account count for each. */
+/** Observed usage by biller, key and UTC day in one snapshot; calls without an account count for each account. */
 export async function listObservedKeyDays(inside: OrgDb, query: CoverageQuery): Promise<ObservedKeyDay[]> {
   const rows = await inside.rows<
     { provider: string; key: string; day: string; calls: number; computed_cost_usd: Pico } & Record<

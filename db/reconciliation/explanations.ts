@@ -3,7 +3,7 @@ import type { OrgDb } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
 import { countGapRunUnits } from './gapRuns.js';
 
-/** What a run finds while it explains, before it is published, and how it is. */
+/** Results of explaining, before a run publishes them. */
 
 /** The models of an account whose series the run has not explained yet. */
 export async function listPendingSeries(
@@ -18,7 +18,7 @@ export async function listPendingSeries(
   return rows.map(({ model }) => model);
 }
 
-/** Stores the explanations of some of an account's series; null for a series that has no day any more. */
+/** Stores the explanations of some of an account's series; null: the series has no days any more. */
 export async function recordSeriesExplanations(
   inside: OrgDb,
   runId: string,
@@ -61,7 +61,7 @@ export async function listAccountExplanations(
   return rows.map(({ explanation }) => explanation);
 }
 
-/** Stores what was found in an account, all its series together; a repeat stores the same again. */
+/** Stores the findings of an account, all its series together; a repeat stores the same again. */
 export async function recordAccountFindings(
   orgDb: OrgDb,
   runId: string,
@@ -75,7 +75,7 @@ export async function recordAccountFindings(
   );
 }
 
-/** Notes that an account cannot be explained: its findings stay as they are published. */
+/** Records that an account cannot be explained: its published findings stay. */
 export async function failRunAccount(
   inside: OrgDb,
   runId: string,
@@ -135,7 +135,7 @@ export async function publishExplanations(inside: OrgDb, runId: string): Promise
   await inside.run('delete from gap_run_accounts where org_id = $1 and run_id = $2', run);
 }
 
-/** Removes what runs that ended without publishing have left of their explanations. */
+/** Deletes explanations of runs that ended without publishing. */
 export async function clearEndedExplanations(inside: OrgDb): Promise<void> {
   const ended = `org_id = $1 and run_id in (select id from gap_runs where org_id = $1 and status not in ('queued', 'running'))`;
   await inside.run(`delete from gap_run_series where ${ended}`, [inside.orgId]);
@@ -144,7 +144,7 @@ export async function clearEndedExplanations(inside: OrgDb): Promise<void> {
 
 const PAGE_DAYS = 50;
 
-/** Evidence of a series' days from `fromDay` on, oldest first: this run's, else what is published. */
+/** Evidence of a series' days from `fromDay` on, oldest first: this run's, else the published one. */
 export async function* streamSeriesEvidence(
   orgDb: OrgDb,
   runId: string,
@@ -154,7 +154,7 @@ export async function* streamSeriesEvidence(
   let after = '-infinity';
   for (;;) {
     const rows = await orgDb.rows<{ day: string; evidence: unknown }>(
-      // The limit makes it one look into the index a day: of a join Postgres would read all buckets of the runs.
+      // The limit makes it one index lookup a day: with a join Postgres would read all buckets of the runs.
       `select d.day, b.evidence from (
          select day, run_id from gap_run_units where org_id = $1 and run_id = $2 and provider = $3 and status = 'done'
          union all
@@ -174,7 +174,7 @@ export async function* streamSeriesEvidence(
   }
 }
 
-/** What a gap run explains anew: accounts in their order, each with its series, and what was found there so far. */
+/** Accounts that a gap run explains again, in order, each with its series and the findings so far. */
 
 export interface AccountName {
   provider: string;
@@ -186,15 +186,15 @@ export interface SeriesName extends AccountName {
   model: string;
 }
 
-/** An account with what its explanation rests on beside its days. */
+/** An account with the inputs of its explanation besides its days. */
 export interface AccountContext extends AccountName {
-  /** What it rests on, as JSON text; the marks tell whether it has changed. */
+  /** These inputs as JSON text; the marks show whether they have changed. */
   context: string;
   contextMark: string;
   suspectsMark: string;
 }
 
-/** Lets one run of the organization explain at a time: two would undo each other's findings. */
+/** Permits one run of the organization to explain at a time: two would overwrite each other's findings. */
 export async function takeExplainingTurn(inside: OrgDb, runId: string): Promise<'go' | 'wait' | 'over'> {
   await lockByName(inside, 'gapRunTurn', inside.orgId);
   const [run] = await inside.rows<{ status: string; others: number }>(
@@ -225,10 +225,11 @@ const evidenceIn = (
   and b.provider = ${run}.provider and b.provider_account_id = ${run}.account and b.width = 'day'
   and b.bucket = ${run}.day::timestamp at time zone 'UTC' and b.model = ${run}.model)`;
 
-/** Series of which a matched day's evidence differs from what is published, appeared or vanished. */
+/** Series with a matched day whose evidence differs from the published one, appeared or vanished. */
 export async function listChangedSeries(orgDb: OrgDb, runId: string): Promise<SeriesName[]> {
   return orgDb.rows<SeriesName>(
-    // Evidence is read of days that are there before and now: of a first run none, which would be all that it has found.
+    // Evidence is compared only of days that exist before and now; a first run, for which that would be all days, has
+    // none.
     `with done as materialized (${DONE}),
      before as materialized (
        select p.provider, p.provider_account_id as account, b.model, p.day, p.run_id
@@ -269,7 +270,7 @@ export async function listExplainedAccounts(
   );
 }
 
-/** Every series of an account that has a published day from `fromDay` on, or an explanation. */
+/** Every series of an account with a published day from `fromDay` on, or an explanation. */
 export async function listSeriesOfAccount(
   orgDb: OrgDb,
   account: AccountName,

@@ -24,15 +24,15 @@ import type { OrgDb, SqlValue } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 import type { AccountName } from './explanations.js';
 
-/** A finding as it is stored, without its days, lines and evidence. */
+/** A stored finding, without its days, lines and evidence. */
 export interface StoredFinding {
   id: string;
   /** The run that last wrote it: a gap run, or a run of the invoice. */
   runId: string;
-  /** The invoice that it was found in; null: the engine found it by comparing bills with calls. */
+  /** The invoice that it was found in; null: the reconciliation engine found it by comparing bills with calls. */
   invoiceId: string | null;
   provider: string;
-  /** '' where calls of unknown account were compared with the sum over all. */
+  /** '' where calls of unknown account were compared with the sum over all accounts. */
   accountId: string;
   model: string;
   kind: FindingKind;
@@ -65,7 +65,7 @@ export interface StoredFinding {
   decisionReason: string | null;
   foundAtMicros: bigint;
   updatedAtMicros: bigint;
-  /** The newest dispute over it, else one that its days are in under another finding or kind; null where there is none. */
+  /** The newest dispute over it, else one that has its days under another finding or kind; null: none. */
   disputeId: string | null;
 }
 
@@ -74,7 +74,9 @@ export interface FindingEvidence {
   waterfall: readonly WaterfallStep[];
 }
 
-/** A finding `f` of organization $1; `disputeId` is the newest over it, its explanation, or the one that holds it. */
+/**
+ * A finding `f` of organization $1; `disputeId` is the newest over it or its explanation, or the one that has its days.
+ */
 const FINDING = defineEntity<StoredFinding>('findings', {
   id: column('f.id'),
   runId: column('coalesce(f.run_id, f.invoice_run_id)'),
@@ -133,17 +135,17 @@ export interface FindingFilter {
   fromDay?: string | undefined;
   toDay?: string | undefined;
   minImpactPico?: Pico | undefined;
-  /** Those alone that people decide on (`isForReview` of domain/claims/financial). */
+  /** Only findings that people decide on (`isForReview` of domain/claims/financial). */
   forReview?: boolean | undefined;
 }
 
-/** Where a row stands in a list that is ordered by size. */
+/** A row's position in a list that is ordered by size. */
 export interface SizePosition {
   sizePico: Pico;
   id: string;
 }
 
-/** Conditions on findings `f` of organization $1; adds what they bind to `values`. */
+/** Conditions on findings `f` of organization $1; pushes their values to `values`. */
 export function findingConditions(filter: FindingFilter, values: SqlValue[]): string[] {
   const conditions = ['f.org_id = $1'];
   const add = (value: SqlValue | undefined, condition: (bound: string) => string) => {
@@ -168,7 +170,7 @@ export function findingConditions(filter: FindingFilter, values: SqlValue[]): st
   return conditions;
 }
 
-/** What stands behind a position: smaller, or as large with a later id. */
+/** Rows after a position: smaller, or of equal size with a later id. */
 function behind({ sizePico, id }: SizePosition, values: SqlValue[]): string {
   const size = `$${values.push(decimalFromPico(sizePico))}::numeric`;
   const later = `f.id > $${values.push(id)}::uuid`;
@@ -198,13 +200,14 @@ export async function findFinding(orgDb: OrgDb, id: string): Promise<StoredFindi
   return finding;
 }
 
-/** As `findFinding`, and nobody else decides on it or replaces it until the transaction ends. */
+/** `findFinding` with a lock: the finding can be neither decided on nor replaced until the transaction ends. */
 export async function lockFinding(inside: OrgDb, id: string): Promise<StoredFinding | undefined> {
   const held = await inside.rows('select 1 from findings where org_id = $1 and id = $2::uuid for update', [
     inside.orgId,
     id,
   ]);
-  // Read by a statement of its own: its snapshot is from after the lock, so that a dispute opened meanwhile is seen.
+  // Read by a separate statement, whose snapshot is from after the lock, so that a dispute opened meanwhile is
+  // included.
   return held.length === 0 ? undefined : findFinding(inside, id);
 }
 
@@ -218,7 +221,7 @@ export async function findFindingEvidence(orgDb: OrgDb, id: string): Promise<Fin
 
 export type DayAmounts = Omit<FindingDay, 'probability'>;
 
-/** The money of a day `n`, of a finding as of a dispute. */
+/** Dollar columns of a day `n`, of a finding or a dispute. */
 export const DAY_AMOUNTS = `n.day, n.billed_usd as "billedPico", n.expected_usd as "expectedPico", n.impact_usd as "impactPico",
   n.rate_usd as "ratePico", n.volume_usd as "volumePico", n.own_pricing_usd as "ownPricingPico"`;
 
@@ -229,7 +232,7 @@ export async function listFindingDays(orgDb: OrgDb, id: string): Promise<Finding
   );
 }
 
-/** Records what somebody has decided on a finding, in the transaction that holds it. */
+/** Records a decision on a finding, in the transaction that has locked it. */
 export async function recordDecision(
   inside: OrgDb,
   id: string,
@@ -242,9 +245,9 @@ export async function recordDecision(
   );
 }
 
-/** Writing of findings by the run that publishes them; who reads and decides on them is findings.ts. */
+/** Writes findings, for the run that publishes them; findings.ts reads and decides on them. */
 
-/** Published findings of an account that reach the days from `fromDay` on, locked against decisions. */
+/** Published findings of an account with days from `fromDay` on, locked against decisions. */
 export async function listFindingsOfAccount(
   orgDb: OrgDb,
   account: AccountName,
@@ -257,7 +260,7 @@ export async function listFindingsOfAccount(
   );
 }
 
-/** The published findings of one invoice, likewise. */
+/** The published findings of one invoice, locked against decisions. */
 export async function listFindingsOfInvoice(inside: OrgDb, invoiceId: string): Promise<PublishedFinding[]> {
   return inside.rows<PublishedFinding>(
     `${PUBLISHED_FINDING} where f.org_id = $1 and f.invoice_id = $2 order by f.id for update of f`,
@@ -269,7 +272,7 @@ const PUBLISHED_FINDING = `select f.id, f.model, f.kind, f.direction, case when 
     coalesce((select array_agg(d.day::text order by d.day) from finding_days d where d.org_id = $1 and d.finding_id = f.id), '{}') as days
   from findings f`;
 
-/** Days among those given that disputes over the engine's findings have, locked against resolution. */
+/** The given days that are in disputes over the reconciliation engine's findings, locked against resolution. */
 export async function listDisputedDays(
   inside: OrgDb,
   account: AccountName,
@@ -288,7 +291,7 @@ export async function listDisputedDays(
 /** A finding with the id under which it is published. */
 export interface IdentifiedFinding {
   id: string;
-  /** The finding whose decision it takes where nobody has decided on it. */
+  /** The finding whose decision applies while this one is undecided; null: none. */
   decisionOf: string | null;
   /** The dispute that has its days under another kind. */
   heldBy: string | null;
@@ -332,11 +335,11 @@ const tuple = (table: string) => `(${NAMES.map((name) => `${table}.${name}`).joi
 const DECIDED = ['decided_at', 'decided_by', 'decision_reason', 'held_by'];
 const decidedTuple = (table: string) =>
   `(${['status', ...DECIDED].map((name) => `${table}.${name}`).join(', ')})`;
-/** What people have decided on a published finding `f` itself: what a dispute of another kind holds is open. */
+/** People's decision on a published finding `f` itself; a finding whose days a dispute of another kind has is open. */
 const OWN_STATUS = `case when f.held_by is not null then 'open' when f.status = 'gone' then f.decided_as else f.status end`;
 
-// What is found as it was is not touched: when a finding last changed can be seen. One that was gone is as it had been
-// decided on; one that nobody has decided on takes the decision of the finding that it was a part of, where there is one.
+// An unchanged finding is not written, so that its last change stays visible. A finding that had disappeared keeps its
+// decision; an undecided one takes the decision of the finding that it was part of, if any.
 const UPSERT = `
 insert into findings as f (org_id, id, run_id, invoice_id, invoice_run_id, ${NAMES.join(', ')}, status, ${DECIDED.join(', ')})
 select $1::uuid, t.id, $2::uuid, $4::uuid, $5::uuid, ${NAMES.map((name) => (name === 'next_best' ? `nullif(t.next_best, 'null'::jsonb)` : `t.${name}`)).join(', ')},

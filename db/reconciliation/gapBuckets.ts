@@ -53,7 +53,7 @@ const COLUMNS: readonly Column[] = [
 ];
 const NAMES = COLUMNS.map(([name]) => name).join(', ');
 
-/** Kept as one JSON document for all buckets: an array would hold each as an escaped text, read twice. */
+/** One JSON document for all buckets: in an array each would be an escaped text, parsed twice. */
 const DOCUMENTS: readonly (readonly [name: string, of: (row: RecordedBucket) => unknown])[] = [
   ['cells', ({ bucket }) => bucket.lines.map(lineToJson)],
   ['waterfall', ({ bucket }) => bucket.waterfall],
@@ -66,7 +66,7 @@ select $1::uuid, $2::uuid, $3::text, ${NAMES}, ${DOCUMENTS.map(([name]) => `null
 from rows from (unnest(${COLUMNS.map(([, type], at) => `$${at + 4}::${type}[]`).join(', ')}),
   ${DOCUMENTS.map((_, at) => `jsonb_array_elements($${at + DOCUMENTS_FROM}::jsonb)`).join(', ')}) as t(${NAMES}, ${DOCUMENT_NAMES})`;
 
-/** A bucket with what is kept of it for the search for explanations; null on hours. */
+/** A bucket with its evidence for the search for explanations; null for hourly buckets. */
 export interface RecordedBucket {
   bucket: GapBucket;
   evidence: unknown;
@@ -78,11 +78,11 @@ export interface UnitResult {
   day: string;
   buckets: readonly RecordedBucket[];
   rateMismatches: readonly RateMismatch[];
-  /** By account: the sources that counted; '' for the buckets over all accounts. */
+  /** By account: the counted copies; '' for the buckets over all accounts. */
   countedSources: Readonly<Record<string, string>>;
 }
 
-/** Stores a unit's result once; another attempt found the same. */
+/** Stores a unit's result once; another attempt has the same result. */
 export async function recordUnitResult(inside: OrgDb, runId: string, unit: UnitResult): Promise<void> {
   const ended = await inside.run(
     `update gap_run_units set status = 'done', error_message = null, rate_mismatches = $4::jsonb, counted_sources = $5::jsonb
@@ -129,7 +129,10 @@ export async function listFinishedUnits(orgDb: OrgDb, runId: string): Promise<Fi
   );
 }
 
-/** What the bill alone showed on the published days of a half-open window, by provider and day; days that show nothing are left out. */
+/**
+ * Rate mismatches of the bills alone on the published days of a half-open window, by provider and day; days without any
+ * are absent.
+ */
 export async function listPublishedMismatches(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string },
@@ -144,7 +147,7 @@ export async function listPublishedMismatches(
   );
 }
 
-/** Points the matched days at the run and removes what they pointed at, in the run's last transaction. */
+/** Points the matched days at the run and deletes the units that they pointed at, in the run's last transaction. */
 export async function publishGapRunDays(inside: OrgDb, runId: string): Promise<void> {
   const run = [inside.orgId, runId];
   await inside.run(

@@ -38,7 +38,7 @@ export interface PublishedBucket {
   ownPricingPico: Pico | null;
 }
 
-/** The size of a gap, of a row named b: what lists are ordered by. */
+/** The size of the gap of a row named b, by which lists are ordered. */
 export const DELTA = 'abs(b.provider_cost_usd - b.our_cost_usd)';
 
 export const BUCKET_COLUMNS = defineEntity<PublishedBucket>('gap_buckets', {
@@ -67,26 +67,29 @@ const PUBLISHED_COLUMNS = `p.run_id, p.provider, p.provider_account_id, p.day, p
        p.day::timestamptz as starts, (p.day + 1)::timestamptz as ends`;
 
 /**
- * SQL of `published`: which run each day of a window, narrowed by `where`, is read from, so that a run that is under way
- * changes nothing. Beginning and end of the day are columns of it: under row-level security only a comparison of plain
- * columns can be looked up in the index of the buckets, one that converts a date to a time reads all of them.
+ * SQL of `published`: the run that each day of a window, narrowed by `where`, is read from, so that a running run
+ * changes nothing. Beginning and end of the day are columns, because under row-level security only a comparison of
+ * plain columns can use the index of the buckets; one that converts a date to a time reads all of them.
  */
 export const publishedDaysSql = (where: string) =>
   `published as materialized (select ${PUBLISHED_COLUMNS} from gap_published p where ${where})`;
 
-/** Buckets of a published day `p`: by OFFSET 0 a lookup for each day, with and without statistics (docs/decisions/0042). */
+/**
+ * Buckets of a published day `p`: OFFSET 0 makes it one lookup for each day, with and without statistics
+ * (docs/decisions/0042).
+ */
 const lookUpBuckets = (where: string) =>
   `cross join lateral (select * from gap_buckets
     where org_id = $1 and run_id = p.run_id and provider = p.provider and provider_account_id = p.provider_account_id and ${where} offset 0)`;
 
 export const BUCKETS_OF_DAYS = `from published p ${lookUpBuckets("width = 'day' and bucket = p.starts")} b`;
 
-/** Whether the model of a bucket has hours on the published day `p`. */
+/** Whether the model of a bucket has hourly buckets on the published day `p`. */
 const HAS_HOURS = `exists (select from gap_buckets h where h.org_id = $1 and h.run_id = p.run_id and h.provider = p.provider
     and h.provider_account_id = p.provider_account_id and h.width = 'hour' and h.bucket >= p.starts and h.bucket < p.ends
     and h.model = gap_buckets.model)`;
 
-/** Likewise the hours, where a model's day has them, and days elsewhere. */
+/** Hourly buckets where a model's day has them, else daily ones. */
 const BUCKETS_OF_HOURS = `from published p ${lookUpBuckets(
   `width in ('hour', 'day') and bucket >= p.starts and bucket < p.ends and (width = 'hour' or not ${HAS_HOURS})`,
 )} b`;
@@ -106,14 +109,14 @@ interface BucketWindow {
 interface BucketPosition {
   bucketMicros: bigint;
   deltaPico: Pico;
-  /** Among those of the same time and gap, from 1. */
+  /** Index among those of the same time and gap, from 1. */
   place: number;
 }
 
-/** A bucket of the list, with its place among those of the same time and gap. */
+/** A bucket of the list, with its index among those of the same time and gap. */
 export type PlacedBucket = PublishedBucket & { place: number };
 
-/** Newest bucket first, then the largest gap; the page is found in an index. */
+/** Newest bucket first, then the largest gap; an index provides the page. */
 export async function listPublishedBuckets(
   orgDb: OrgDb,
   window: BucketWindow,
@@ -164,18 +167,18 @@ export async function countPublishedBuckets(
   return rows[0] ?? { total: 0, flagged: 0 };
 }
 
-/** Of a window of days: what was billed as usage, and how much of it is matched at each grade. */
+/** Billed usage of a window of days, and how much of it is matched at each grade. */
 interface MonthTotals {
   billedPico: Pico;
   matchedPico: Pico;
-  /** Matched amounts by grade; what is missing to `billedPico` is unmatched. */
+  /** Matched amounts by grade; the rest of `billedPico` is unmatched. */
   matchedByGrade: Partial<Record<Grade, Pico>>;
 }
 
 /**
- * SQL of the provider-days that count as compared, `valid`, with their `published` runs, beside `counted`: every account of
- * the day is published by a run that read the very sources that count now. A restated or unmatched day is none of them. $2
- * and $3 are the days; `alsoWhere` narrows billing_days, which is named d.
+ * SQL of the provider-days that count as compared, `valid`, with their `published` runs, beside `counted`. A day counts
+ * as compared when every account of the day is published by a run that read the present counted copies; restated and
+ * unmatched days do not. $2 and $3 are the days; `alsoWhere` narrows billing_days, which is named d.
  */
 export const comparedDaysSql = (alsoWhere = '') =>
   `counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.day >= $2 and d.day < $3 ${alsoWhere}`)}),
@@ -222,7 +225,7 @@ export async function listComparedBuckets(
   );
 }
 
-/** The latest month before `beforeDay`'s that has billed usage, as its first day; undefined when none has. */
+/** The latest month with billed usage before the month of `beforeDay`, as its first day; undefined: there is none. */
 export async function findLastBilledMonth(orgDb: OrgDb, beforeDay: string): Promise<string | undefined> {
   const rows = await orgDb.rows<{ month: string | null }>(
     `select date_trunc('month', max(day))::date as month from billing_days
@@ -232,17 +235,17 @@ export async function findLastBilledMonth(orgDb: OrgDb, beforeDay: string): Prom
   return rows[0]?.month ?? undefined;
 }
 
-/** A published day of one account and model, with all that it rests on. */
+/** A published day of one account and model, with all its inputs. */
 export interface MatchRecord extends PublishedBucket {
   matchId: string;
-  /** Null in what was compared before calls were counted with it. */
+  /** null: compared before calls were counted. */
   eventCount: number | null;
   lines: ClassLine[];
   waterfall: WaterfallStep[];
   publishedAtMicros: bigint;
 }
 
-/** Which records: days are half-open; what is undefined does not narrow. */
+/** Filter of matches: days are half-open; undefined fields do not narrow. */
 export interface MatchFilter {
   fromDay: string;
   toDay: string;
@@ -275,7 +278,7 @@ const matchValuesOf = (orgDb: OrgDb, filter: MatchFilter) => [
 
 type StoredMatch = Omit<MatchRecord, 'lines'> & { cells: StoredLine[] };
 
-/** A class as it is kept with its bucket: quantities and dollars as decimal texts. */
+/** A token class as stored with its bucket: quantities and dollars as decimal texts. */
 export type StoredLine = {
   [Name in keyof ClassLine]: bigint extends ClassLine[Name]
     ? string
@@ -284,7 +287,7 @@ export type StoredLine = {
       : ClassLine[Name];
 };
 
-/** By |billed − ours| descending, then id; the page is found in an index. */
+/** By |billed − ours| descending, then id; an index provides the page. */
 export async function listMatches(
   orgDb: OrgDb,
   filter: MatchFilter,
@@ -325,7 +328,7 @@ export function fromStoredLine(line: StoredLine): ClassLine {
   };
 }
 
-/** What all records of a filter sum to: the billed amounts that calls explain, and the rest of them. */
+/** Sums of all matches of a filter: the billed amounts that calls explain, and the rest. */
 export async function sumMatches(
   orgDb: OrgDb,
   filter: MatchFilter,
@@ -345,18 +348,18 @@ export interface MatchDay {
   day: string;
 }
 
-/** A finding that has part in a record's day. */
+/** A finding that includes a match's day. */
 export interface MatchFinding {
   findingId: string;
   kind: FindingKind;
   direction: Direction;
   grade: Grade;
   status: string;
-  /** On that day alone: billed − what would have been right. */
+  /** On that day alone: billed minus right. */
   impactPico: Pico;
 }
 
-/** The findings of each of these days, in the order of the days; those that later runs no longer find are left out. */
+/** The findings of each of these days, in the order of the days, without those that later runs no longer find. */
 export async function listMatchFindings(orgDb: OrgDb, days: readonly MatchDay[]): Promise<MatchFinding[][]> {
   const found = days.map((): MatchFinding[] => []);
   if (days.length === 0) return found;
@@ -373,7 +376,7 @@ export async function listMatchFindings(orgDb: OrgDb, days: readonly MatchDay[])
   return found;
 }
 
-/** The dispute that each of these days is in, in the order of the days: one that is open before one that is resolved. */
+/** The dispute of each of these days, in the order of the days: an open one before a resolved one. */
 export async function listMatchDisputes(orgDb: OrgDb, days: readonly MatchDay[]): Promise<(string | null)[]> {
   const found = days.map((): string | null => null);
   if (days.length === 0) return found;

@@ -15,7 +15,7 @@ import { publishMessages } from '../webhooks/webhookDeliveries.js';
 export interface NewGapRun {
   id: string;
   period: GapPeriod;
-  /** Null: all providers that have bills. */
+  /** null: all providers with bills. */
   provider: string | null;
   windowStartMicros: bigint;
   windowEndMicros: bigint;
@@ -27,25 +27,25 @@ export interface GapRun extends Run, NewGapRun {
   totalUnits: number;
   /** By provider and account ('' without one): ISO time of the first event. */
   observedSince: Record<string, Record<string, string>>;
-  /** Provider-days that were compared with what is published and found unchanged: no units. */
+  /** Provider-days whose inputs equal the published ones: they get no units. */
   unchangedUnits: number;
-  /** By provider: by how many hours its days are shifted; absent: by none. */
+  /** By provider: the hours by which its days are shifted; absent: none. */
   dayOffsets: Record<string, number>;
   result: GapRunResult | null;
-  /** When its findings were shown; it ends once its claims are drafted. */
+  /** When its findings were published; the run ends once its claims are drafted. */
   publishedAtMicros: bigint | null;
 }
 
-/** What a run's answer carries besides its buckets. */
+/** The parts of a run's answer besides its buckets. */
 export interface GapRunResult {
-  /** Provider-days that were compared, and how many of them were as they had been published; absent in older results. */
+  /** Compared provider-days, and how many of them were unchanged; absent in older results. */
   provider_days?: number;
   unchanged_days?: number;
   total: number;
   flagged: number;
   reason?: 'no_billing_data';
   rate_mismatches: MergedMismatch[];
-  /** All of them; the list is cut. */
+  /** The number of all; the list is cut. */
   rate_mismatch_count: number;
   source_differences: {
     provider: string;
@@ -62,7 +62,7 @@ export interface GapRunResult {
     other_kind?: 'file' | 'api';
     other_usd: string;
   }[];
-  /** Absent in results from before they were looked for. */
+  /** Absent in results from before they were searched. */
   suspect_keys?: {
     provider: string;
     provider_account_id: string;
@@ -72,16 +72,16 @@ export interface GapRunResult {
     last_day: string;
     billed_usd: string | null;
   }[];
-  /** All of them; the list is cut. */
+  /** The number of all; the list is cut. */
   suspect_key_count?: number;
   failed_units: { provider: string; day: string; message: string }[];
-  /** Accounts whose differences could not be explained: their findings are those from before. */
+  /** Accounts whose differences could not be explained: their former findings stay. */
   failed_accounts?: { provider: string; provider_account_id: string; message: string }[];
-  /** Added once the run has published; absent where there was nothing to draft. */
+  /** Added once the run has published; absent where no claim could be drafted. */
   drafts?: RunDrafts;
 }
 
-/** A run's organization, period and provider have one open run, which a unique index decides. */
+/** A unique index permits one open run for an organization, period and provider. */
 export const GAP_RUNS = defineRun<GapRun, NewGapRun>('gap_run', {
   period: column(),
   provider: column(),
@@ -96,7 +96,7 @@ export const GAP_RUNS = defineRun<GapRun, NewGapRun>('gap_run', {
   publishedAtMicros: column(),
 });
 
-/** What decides whether an open run may go on now. */
+/** State that decides whether an open run may continue now. */
 export interface GapRunTurn {
   status: RunStatus;
   isPublished: boolean;
@@ -104,7 +104,7 @@ export interface GapRunTurn {
   others: number;
 }
 
-/** Locks a run and its organization's turns; undefined where there is none. */
+/** Locks a run and its organization's turns; undefined: the run does not exist. */
 export async function lockGapRunTurn(inside: OrgDb, id: string): Promise<GapRunTurn | undefined> {
   await lockByName(inside, 'gapRunTurn', inside.orgId);
   const rows = await inside.rows<GapRunTurn>(
@@ -133,7 +133,7 @@ export interface GapRunUnit {
   day: string;
 }
 
-/** What a run found out when it was planned. */
+/** The facts that planning a run determines. */
 export interface GapRunPlan {
   units: readonly { provider: string; day: string; inputMark: string }[];
   unchangedUnits: number;
@@ -141,7 +141,7 @@ export interface GapRunPlan {
   dayOffsets: GapRun['dayOffsets'];
 }
 
-/** How many units the run has, where it was planned before: a repeat goes by that plan. */
+/** The number of the run's units, if it was planned before: a repeat uses that plan. */
 export async function findGapRunPlan(orgDb: OrgDb, runId: string): Promise<{ units: number } | undefined> {
   const rows = await orgDb.rows<{ units: number }>(
     `select (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2)::bigint as units
@@ -210,7 +210,7 @@ export async function failGapRunUnit(
   await countGapRunUnits(inside, runId);
 }
 
-/** Holds a run that has neither ended nor published until the transaction ends; false where it has. */
+/** Locks a run that has neither ended nor published until the transaction ends; false: it has. */
 async function lockUnpublishedRun(inside: OrgDb, runId: string): Promise<boolean> {
   const rows = await inside.rows(
     `select from gap_runs where org_id = $1 and id = $2 and status in ('queued', 'running') and published_at is null
@@ -233,12 +233,12 @@ export async function countGapRunUnits(inside: OrgDb, runId: string): Promise<vo
 }
 
 interface OpenGapRun {
-  /** Undefined while it has published nothing. */
+  /** undefined: nothing is published yet. */
   publication?: Publication;
   isCancelRequested: boolean;
 }
 
-/** Locks a run that is about to publish, against other runs' turns. Undefined when it has ended. */
+/** Locks a run that is about to publish, against other runs' turns. undefined: it has ended. */
 export async function lockOpenGapRun(inside: OrgDb, runId: string): Promise<OpenGapRun | undefined> {
   await lockByName(inside, 'gapRunTurn', inside.orgId);
   return holdOpenRun(inside, runId);
@@ -279,7 +279,7 @@ export async function recordPublication(
   );
 }
 
-/** Keeps a published run open for the transaction. False when it has ended or published nothing to claim. */
+/** Keeps a published run open for the transaction. false: it has ended or published nothing to claim. */
 export async function keepPublishedRunOpen(inside: OrgDb, runId: string): Promise<boolean> {
   const rows = await inside.rows(
     `select from gap_runs where org_id = $1 and id = $2 and status in ('queued', 'running')
@@ -291,7 +291,7 @@ export async function keepPublishedRunOpen(inside: OrgDb, runId: string): Promis
 
 const STOPPED = 'the run was stopped before all that follows from its findings was done';
 
-/** Ends a published run as `endOfPublished` decides, else as asked. */
+/** Ends a published run as `endOfPublished` decides, else as requested. */
 export async function settleGapRunEnd<
   E extends { status: string; error?: { code: string; message: string } },
 >(inside: OrgDb, runId: string, end: E): Promise<E | Publication> {
@@ -304,11 +304,11 @@ export async function settleGapRunEnd<
   );
 }
 
-/** What a gap run has drafted once it has published, as its result keeps it. */
+/** Drafts of a gap run after its publication, as its result stores them. */
 export interface RunDrafts {
-  /** uuids, in the order in which they were made */
+  /** uuids, in order of creation */
   claim_ids: string[];
-  /** Over what nothing was drafted since as much was charged too little; the list is cut. */
+  /** Groups without a draft, because undercharges cancel them out; the list is cut. */
   withheld: {
     provider: string;
     provider_account_id: string;
@@ -341,7 +341,10 @@ export async function recordRunDrafts(
   );
 }
 
-/** Leaves the message of a gap run that the caller's transaction has just ended; of any other run nothing. */
+/**
+ * Stores the message about a gap run that the caller's transaction has just ended; does nothing for other kinds of
+ * runs.
+ */
 export async function publishGapRunEnd(inside: OrgDb, id: string): Promise<void> {
   const [row] = await inside.rows<{
     status: EndedGapRun['status'];

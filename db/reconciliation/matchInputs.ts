@@ -19,7 +19,7 @@ import { readFoldedXid } from '../usage/usage.js';
 import { usageLogSql } from '../usage/usageLog.js';
 import type { AccountName } from './explanations.js';
 
-/** Inputs of a match, read for a whole window: each value changes whenever the inputs do. */
+/** Digests of a match's inputs, read for a whole window: each value changes whenever the inputs do. */
 
 interface InputWindow {
   provider: string | null;
@@ -27,7 +27,7 @@ interface InputWindow {
   toDay: string;
 }
 
-/** The copies that count for an account's day, those of its usage reports among them. */
+/** The counted copies of an account's day, including those of its usage reports. */
 export interface CountedDay extends BilledAccount {
   provider: Provider;
   day: string;
@@ -65,7 +65,7 @@ export async function listObservedRevisions(
   return new Map(rows.map((row) => [dayKey(row), row.revision]));
 }
 
-/** By provider: which account each of its keys belongs to, as a digest. Providers without such keys are absent. */
+/** By provider: digest of the account of each of its keys. Providers without such keys are absent. */
 export async function listKeyDigests(orgDb: OrgDb): Promise<Map<string, string>> {
   const rows = await orgDb.rows<{ provider: string; digest: string }>(
     `select provider, md5(string_agg(provider_key_id || '=' || provider_account_id, ',' order by provider_key_id)) as digest
@@ -75,7 +75,7 @@ export async function listKeyDigests(orgDb: OrgDb): Promise<Map<string, string>>
   return new Map(rows.map((row) => [row.provider, row.digest]));
 }
 
-/** The UTC day of the oldest call that is stored: of the days before it only sums are left. Undefined without calls. */
+/** The UTC day of the oldest stored call; of earlier days only sums are left. undefined: there are no calls. */
 export async function findFirstEventDay(orgDb: OrgDb): Promise<string | undefined> {
   const [row] = await orgDb.rows<{ day: string | null }>(
     `select (min(timestamp) at time zone 'UTC')::date as day from events where org_id = $1`,
@@ -102,7 +102,7 @@ export async function listPublishedDays(orgDb: OrgDb, window: InputWindow): Prom
   );
 }
 
-/** Days that are looked at together: enough to tell one hour from the next, of any week. */
+/** Days that are compared together: enough to distinguish hours in any week. */
 const DAYS = 14;
 
 const QUANTITIES = [
@@ -161,7 +161,7 @@ async function listObservedHours(inside: OrgDb, provider: string, [from, to]: Da
   );
 }
 
-/** How an invoice of a month, or another copy of the month's whole bill, compares with the bill that counts. */
+/** How a month's invoice, or another copy of the month's whole bill, compares with the counted bill. */
 export type InvoiceTie = 'exact' | 'close' | 'contradicts';
 
 export interface AccountTie extends AccountName {
@@ -169,10 +169,12 @@ export interface AccountTie extends AccountName {
   tie: InvoiceTie;
 }
 
-/** Two totals that differ by less than this share are close: rounding of many lines. */
+/** Totals that differ by less than this share are close: rounding of many lines. */
 const CLOSE_SHARE = 0.001;
 
-/** Whole months of a half-open window that uploaded invoices charge for, and how these tie; the last issued counts. */
+/**
+ * Whole months of a half-open window that uploaded invoices charge for, and how they compare; the latest issued counts.
+ */
 export async function listUploadedTies(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string },

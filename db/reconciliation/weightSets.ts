@@ -9,12 +9,12 @@ import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 
-/** A draft whose tier a recompute changed. */
+/** A draft whose tier a recomputation changed. */
 export interface RescoredDraft {
   claimId: string;
   from: DisputeTier;
   to: DisputeTier;
-  /** What it is worth now lies below LOW, of which there is no tier. */
+  /** Its present probability is below LOW, for which no tier exists. */
   belowLow: boolean;
 }
 
@@ -51,13 +51,13 @@ export async function findWeightSet(orgDb: OrgDb): Promise<StoredWeightSet | und
   );
 }
 
-/** What the organization's runs judge by: the newest of its sets, or the default where nobody has taught it anything. */
+/** The weight set of the organization's runs: its newest one, or the default before any outcome. */
 export async function currentWeights(orgDb: OrgDb): Promise<WeightSet> {
   const stored = await findWeightSet(orgDb);
   return stored ? learnedSet(DEFAULT_WEIGHTS, stored.learned, stored.version) : DEFAULT_WEIGHTS;
 }
 
-/** Writes a version down, after every other; a second one with the same number is refused by the table. */
+/** Stores a new version; the table refuses a second one with the same number. */
 export async function insertWeightSet(inside: OrgDb, set: StoredWeightSet): Promise<void> {
   const rescored = set.rescored.map((one) => ({
     claim_id: one.claimId,
@@ -75,7 +75,7 @@ export async function insertWeightSet(inside: OrgDb, set: StoredWeightSet): Prom
   );
 }
 
-/** The outcomes of the organization's claims, kind by kind, the newest first; all of them unless a page is asked for. */
+/** The outcomes of the organization's claims, kind by kind, newest first; all of them unless a page is requested. */
 export async function listOutcomes(
   orgDb: OrgDb,
   page: { limit: number | null; offset: number } = { limit: null, offset: 0 },
@@ -92,7 +92,7 @@ export async function listOutcomes(
   return rows.map((row) => ({ ...row, claimedCents: BigInt(row.claimedCents) }));
 }
 
-/** How many there are, and when the newest came; null where there are none. */
+/** The number of outcomes, and the time of the newest; null: there are none. */
 export async function sumOutcomes(orgDb: OrgDb): Promise<{ count: number; newestMicros: bigint | null }> {
   const rows = await orgDb.rows<{ count: number; newest: bigint | null }>(
     `select count(*)::int as count, max(at) as newest from claim_outcome_kinds
@@ -102,7 +102,7 @@ export async function sumOutcomes(orgDb: OrgDb): Promise<{ count: number; newest
   return { count: rows[0]?.count ?? 0, newestMicros: rows[0]?.newest ?? null };
 }
 
-/** Organizations whose newest set misses outcomes or rests on another default, with no message on its way. */
+/** Organizations whose newest set misses outcomes or rests on another default, without a pending message. */
 export async function listUnlearnedOrganizations(database: Database, seconds: number): Promise<string[]> {
   const rows = await unscoped(
     database,
@@ -125,10 +125,10 @@ export async function listUnlearnedOrganizations(database: Database, seconds: nu
   return rows.map((row) => row.org_id);
 }
 
-/** What nothing explained has no detector to learn about. */
+/** Unexplained dollars have no detector with weights, so they are excluded. */
 const LEARNED_KINDS = plainArray(VIOLATION_KINDS);
 
-/** What the tier of a dispute rests on; what it was opened without is null. */
+/** Inputs of a dispute's tier; null: the dispute was opened without it. */
 interface RatedDispute {
   kind: FindingKind;
   provider: string;
@@ -156,7 +156,7 @@ export async function listRatedDisputes(orgDb: OrgDb, ids: readonly string[]): P
   );
 }
 
-/** The disputes of every draft, draft by draft. Claims that were sent are not among them. */
+/** The disputes of every draft, draft by draft; filed claims are excluded. */
 export async function listDraftedDisputes(orgDb: OrgDb): Promise<DraftedDispute[]> {
   return orgDb.rows<DraftedDispute>(
     `select c.id as "claimId", c.confidence_tier as "claimTier", ${RATED}
@@ -166,7 +166,7 @@ export async function listDraftedDisputes(orgDb: OrgDb): Promise<DraftedDispute[
   );
 }
 
-/** Gives a draft another tier; false where it was sent, or discarded, meanwhile. */
+/** Changes a draft's tier; false: it was filed or discarded meanwhile. */
 export async function rescoreDraft(inside: OrgDb, claimId: string, tier: DisputeTier): Promise<boolean> {
   const rows = await inside.rows<{ id: string }>(
     `update claims set confidence_tier = $3, updated_at = now()

@@ -11,14 +11,14 @@ import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 import { isRunRow } from './runTable.js';
 
-/** Writes a message; call it in the transaction of the row that it follows. */
+/** Stores a message; call it in the transaction of the row that it announces. */
 export async function insertOutboxMessage(orgDb: OrgDb, kind: OutboxKind, subjectId: string): Promise<void> {
   await insertRow(orgDb, 'outbox', { orgId: orgDb.orgId, kind, subjectId });
 }
 
 const WHY = 'the dispatcher delivers the messages of every organization';
 
-/** Takes due messages under a lease: no two dispatchers hold one, and a killed one's come back. */
+/** Takes due messages under a lease: no two dispatchers hold one, and those of a killed dispatcher become due again. */
 export async function claimOutboxMessages(
   database: Database,
   limit: number,
@@ -50,7 +50,7 @@ export async function markOutboxDispatched(
   );
 }
 
-/** Gives a message back for a later attempt. */
+/** Schedules another attempt for a message. */
 export async function retryOutboxMessage(
   database: Database,
   message: OutboxMessage,
@@ -65,7 +65,7 @@ export async function retryOutboxMessage(
   );
 }
 
-/** Gives a message up. The caller ends what it was about, visibly. */
+/** Gives a message up. The caller ends its subject visibly. */
 export async function killOutboxMessage(
   database: Database,
   message: OutboxMessage,
@@ -79,7 +79,7 @@ export async function killOutboxMessage(
   );
 }
 
-/** Something that should be under way and shows no sign of it. */
+/** A run that should be in progress and shows no heartbeat. */
 export interface StalledRun {
   orgId: string;
   id: string;
@@ -111,7 +111,7 @@ export async function pruneOutbox(database: Database, days: number): Promise<voi
   );
 }
 
-/** Removes chunks of uploads that broke with their process: older than `hours` and of no import. */
+/** Deletes chunks of uploads whose process died: older than `hours` and without an import. */
 export async function deleteOrphanedPages(database: Database, hours: number): Promise<number> {
   return unscoped(database, 'broken uploads of every organization leave chunks behind', (system) =>
     system.run(

@@ -36,15 +36,15 @@ const SHARED: { [K in keyof Run]: Column<Run[K]> } = {
 
 export interface RunTable<R extends Run> extends Entity<R> {
   kind: RunKind;
-  /** Names the type; there is no value. */
+  /** Carries the type only; never set. */
   run?: R;
 }
 
-/** The same with what a new run is stored with. */
+/** A run table with the data of a new run. */
 export interface OpenableRunTable<R extends Run, N extends { id: string }> extends RunTable<R> {
-  /** Names the type; there is no value. */
+  /** Carries the type only; never set. */
   newRun?: N;
-  /** Without it nothing is stored: an SQL condition, given the parameters of a new run's values. */
+  /** An SQL condition for storing a run, from the parameters of the new run's values; absent: always. */
   insertedWhile?: ((parameters: Record<string, string>) => string) | undefined;
 }
 
@@ -76,7 +76,7 @@ export function lockRun<R extends Run>(orgDb: OrgDb, runs: RunTable<R>, id: stri
   return findOne(orgDb, runs, { id }, ' for no key update');
 }
 
-/** The run that is queued or at work and was opened with these values. */
+/** The queued or running run that was opened with these values. */
 export function findOpenRun<R extends Run, N extends { id: string }>(
   orgDb: OrgDb,
   runs: OpenableRunTable<R, N>,
@@ -96,7 +96,7 @@ export function listRuns<R extends Run>(
   return listNewest(orgDb, runs, { where, page });
 }
 
-/** Stores a queued run; undefined while another stands in its way, which a unique index of the table decides. */
+/** Stores a queued run; undefined: an open run exists, by a unique index of the table. */
 export async function insertRun<R extends Run, N extends { id: string }>(
   orgDb: OrgDb,
   runs: OpenableRunTable<R, N>,
@@ -126,13 +126,13 @@ export interface RunEnd {
 const MESSAGE_CHARS_MAX = 2_000;
 const OPEN_RUN = `org_id = $1 and id = $2 and ${IS_OPEN}`;
 
-/** The condition that tells the runs of a kind from other rows of its table. */
+/** SQL condition that separates the runs of a kind from other rows of their table. */
 export function isRunRow(kind: RunKind): string {
   const parts = Object.entries(describeRun(kind).rows ?? {}).map(([name, value]) => `${name} = '${value}'`);
   return parts.length === 0 ? 'true' : parts.join(' and ');
 }
 
-/** Ids of the organization's runs of a kind that are queued or at work, the oldest first; `limit` at most. */
+/** Ids of the organization's queued or running runs of a kind, oldest first; at most `limit`. */
 export async function listOpenRuns(orgDb: OrgDb, kind: RunKind, limit: number): Promise<string[]> {
   const rows = await orgDb.rows<{ id: string }>(
     `select id from ${describeRun(kind).table} where org_id = $1 and ${IS_OPEN} and ${isRunRow(kind)}
@@ -142,12 +142,12 @@ export async function listOpenRuns(orgDb: OrgDb, kind: RunKind, limit: number): 
   return rows.map((row) => row.id);
 }
 
-/** Lets nobody else open a run of the kind for the organization until the transaction ends. */
+/** Prevents others from opening a run of the kind for the organization until the transaction ends. */
 export async function lockOpenRuns(orgDb: OrgDb, kind: RunKind): Promise<void> {
   await lockByName(orgDb, 'openRuns', `${kind} ${orgDb.orgId}`);
 }
 
-/** Says on a queued run that the workflow engine is being waited for. */
+/** Records on a queued run that it waits for Temporal. */
 export async function noteRunWaitingForEngine(orgDb: OrgDb, kind: RunKind, id: string): Promise<void> {
   await orgDb.run(
     `update ${describeRun(kind).table} set stage = 'waiting_for_engine' where org_id = $1 and id = $2 and status = 'queued'`,
@@ -155,7 +155,7 @@ export async function noteRunWaitingForEngine(orgDb: OrgDb, kind: RunKind, id: s
   );
 }
 
-/** Puts a run that the engine has lost back into the queue. False when it has ended. */
+/** Queues a run again that Temporal has lost. false: it has ended. */
 export async function requeueRun(orgDb: OrgDb, kind: RunKind, id: string): Promise<boolean> {
   const changed = await orgDb.run(
     `update ${describeRun(kind).table} set status = 'queued', stage = 'queued', heartbeat_at = now() where ${OPEN_RUN}`,
@@ -164,7 +164,7 @@ export async function requeueRun(orgDb: OrgDb, kind: RunKind, id: string): Promi
   return changed === 1;
 }
 
-/** Marks a run as taken up by its workflow; false when it has ended. */
+/** Marks a run as started by its workflow; false: it has ended. */
 export async function markRunStarted(
   orgDb: OrgDb,
   kind: RunKind,
@@ -179,7 +179,7 @@ export async function markRunStarted(
   return changed === 1;
 }
 
-/** Ends a run once; false when it had ended. Call `endRun` of usecases: some kinds end more than the row. */
+/** Ends a run once; false: it had already ended. Call `endRun` of usecases, since some kinds change further rows. */
 export async function recordRunEnd(
   inside: OrgDb,
   kind: RunKind,
@@ -203,7 +203,7 @@ export async function recordRunEnd(
   return changed === 1;
 }
 
-/** Cancels a queued run at once and asks a running one to stop. False when that is no longer possible. */
+/** Cancels a queued run immediately and asks a running one to stop. false: it is too late. */
 export async function recordCancelRequest(inside: OrgDb, kind: RunKind, id: string): Promise<boolean> {
   const { table, cancel } = describeRun(kind);
   const changed = await inside.run(

@@ -6,17 +6,17 @@ import type { HourCount } from '../../domain/reconciliation/matching/cells.js';
 const SECONDS_PER_HOUR = 3600;
 
 /**
- * An aggregate of what each row counts at its time in one text, `1735689600=15,1735693200=20`: seconds since 1970 and the
- * count, and where `weight` is given a whole number that tells whether the time counts at all. Neither added up by time nor in
- * its order: `readHourCounts` does both, for grouping by time and sorting cost Postgres more than reading the rows. Null where no row is `where`.
+ * SQL aggregate of each row's time and count in one text, `1735689600=15,1735693200=20`: seconds since 1970 and the
+ * count; with `weight` also a whole number that decides whether the time counts at all. The text is neither summed by
+ * time nor sorted: `readHourCounts` does both, because grouping and sorting cost Postgres more than reading the rows.
+ * null: no row matches `where`.
  */
 export const hourCountsSql = (time: string, count: string, where: string, weight?: string) =>
   `string_agg(date_part('epoch', ${time})::int8 || '=' || ${count}${weight === undefined ? '' : ` || '=' || ${weight}`}, ',') filter (where ${where})`;
 
 /**
- * Reads `hourCountsSql`: each time once with the sum of its counts, in their order, as the hours that hold them, of a clock so
- * many hours ahead of the one that they were read by. Left out are times of which the weights, or the counts where there are
- * none, sum to nothing.
+ * Parses `hourCountsSql`: sums the counts of each time and returns them in order, as hours of a clock that is
+ * `aheadHours` ahead of the rows' clock. Times whose weights (or counts, without weights) sum to zero are left out.
  */
 export function readHourCounts(text: string | null, aheadHours = 0): HourCount[] {
   if (text === null) return [];
@@ -38,7 +38,7 @@ export function readHourCounts(text: string | null, aheadHours = 0): HourCount[]
 interface Part {
   seconds: number;
   quantity: bigint;
-  /** NaN where there is none. */
+  /** NaN without a weight. */
   weight: number;
 }
 
@@ -57,7 +57,7 @@ function readPart(part: string): Part {
   };
 }
 
-/** Up to so many digits a whole number is read by way of a number, which is exact and quicker. */
+/** Whole numbers of up to this many digits are parsed as numbers, which is exact and faster. */
 const SAFE_DIGITS = 15;
 
 function readQuantity(text: string): bigint {

@@ -18,7 +18,7 @@ import {
   usageLogSql,
 } from './usageLog.js';
 
-/** Events, and copies of changed events, that one fold takes at most: bounds its memory and its time. */
+/** Most events, and copies of changed events, of one fold: bounds its memory and time. */
 const FOLD_ROWS_MAX = 100_000;
 /** A re-pricing leaves two or three for each event. */
 const FOLD_COPIES_MAX = 50_000;
@@ -37,7 +37,7 @@ const ROLLUP_NAMES = [...MEASURE_NAMES, ...HEALTH_MEASURE_NAMES];
 const KEYED = (log: string) => `
   select *, date_trunc('hour', timestamp, 'UTC') as hour, date_trunc('day', timestamp, 'UTC') as day, ${KEY_COLUMNS} from (${log}) log`;
 
-// One pass over the log for all dimensions; a row of it is in one grouping set each, and no key is ever null.
+// One pass over the log for all dimensions; each row is in exactly one set of each dimension, and no key is null.
 const FOLD_ROLLUPS = `
 insert into usage_rollups (org_id, dimension, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
 select $1, case ${DIMENSION_NAMES} end, coalesce(hour, day), coalesce(${KEYS}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
@@ -118,8 +118,8 @@ export const BILLING_KEYS = {
 
 const BILLING_KEY_NAMES = Object.keys(BILLING_KEYS).join(', ');
 
-// One pass over the log for both: the cells, and how many rows of the log each day got, which is its revision. The day's sources
-// are folded by the same transaction. Cells of a day lie together, for they are read by the day.
+// One pass over the log for both the cells and the number of log rows of each day, which is its revision. The same
+// transaction folds the day's sources. Cells of a day are stored together, because they are read by day.
 const FOLD_BILLING = `
 with cells as materialized (
   select ${Object.entries(BILLING_KEYS)
@@ -143,8 +143,8 @@ on conflict (org_id, ${BILLING_KEY_NAMES}) do update set ${add('billing_cells', 
 export async function listUnfoldedOrganizations(database: Database): Promise<string[]> {
   const rows = await unscoped(database, 'the fold looks for organizations with new events', (system) =>
     system.rows<{ id: string }>(
-      // The newest of each, one look into an index: of "is there one from here on" Postgres believes that a third of
-      // all rows would do, and reads the table.
+      // Reads the newest of each by one index lookup: for "does one exist from here on" Postgres estimates that a third
+      // of all rows match, and reads the table.
       `select o.id from organizations o left join rollup_state s on s.org_id = o.id
        where greatest(
          (select max(ingest_xid) from events where org_id = o.id),
@@ -157,7 +157,7 @@ export async function listUnfoldedOrganizations(database: Database): Promise<str
 
 interface HorizonRow {
   from_xid: number;
-  /** Up to which the totals of projects are: behind only where they were not folded along. */
+  /** The transaction up to which project totals are folded; behind only where an older version did not fold them. */
   projects_xid: number;
   below_xid: number;
   /** End of the last closed month. */
@@ -193,7 +193,7 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
   );
 }
 
-/** Catches up projects' totals that an older version did not fold. */
+/** Folds project totals that an older version did not fold. */
 async function catchUpProjects(
   system: SystemDb,
   orgId: string,
@@ -233,7 +233,7 @@ async function readHorizon(system: SystemDb, orgId: string): Promise<HorizonRow>
   return row;
 }
 
-/** The transaction to fold up to: the horizon, or earlier where more than a fold's share of rows lies before it. */
+/** The transaction to fold up to: the horizon, or an earlier one where more rows than one fold takes lie before it. */
 async function findCut(
   system: SystemDb,
   orgId: string,
@@ -272,7 +272,7 @@ from (${LATE} and project_id is not null) log
 group by 2, 3, 4, 5, 6, 7, 8, 9, 10
 on conflict (${LATE_CELL}) do update set ${add('project_adjustments', MEASURE_NAMES)}, ${mergeSeen('project_adjustments')}`;
 
-// Of the events one look into the index of projects; of the copies those of the range, which are few.
+// Events are found by one lookup in the index of projects; copies are those of the range, which are few.
 const HAS_PROJECTS = `
 select exists (select from events where org_id = $1 and project_id is not null)
   or exists (select from (${usageLogSql('$2', '$3')}) log where project_id is not null) as has_projects`;
@@ -295,14 +295,14 @@ export async function foldProjects(
   if (closedUntil !== null) await system.run(FOLD_LATE, booked, 'fold_late_projects');
 }
 
-/** What of a call its sources are added up from (`ObservedSource`), and how: SQL over rows of the log. */
+/** The fields of a call that make up its source (`ObservedSource`), as SQL over rows of the log. */
 
-/** Classes of which a client that cannot send them leaves cached input among the rest. */
+/** Token classes that some clients cannot send; they include cached input in the other classes. */
 const CACHE_CLASSES = `array['cache_read', 'cache_write_5m', 'cache_write_1h']`;
 
 const signOf = (condition: string) => `sum(case when ${condition} then sign else 0 end)::bigint`;
 
-/** Over rows of the log, or of events with a sign. */
+/** Over rows of the log, or of signed events. */
 export const SOURCE_MEASURES = {
   calls: 'sum(sign)::bigint',
   without_cache: signOf(`unmetered or usage_missing && ${CACHE_CLASSES}`),
@@ -310,7 +310,7 @@ export const SOURCE_MEASURES = {
   refused: signOf(`status = 'error' and http_status >= 400`),
 } as const;
 
-/** Ordered by bytes, which is all that grouping needs. */
+/** In byte order, which suffices for grouping. */
 export const SOURCE_KEYS = {
   provider_account_id: `coalesce(provider_account_id, '') collate "C"`,
   provider_key_id: `coalesce(provider_key_id, '') collate "C"`,
@@ -324,8 +324,8 @@ export const asColumns = (columns: Readonly<Record<string, string>>) =>
     .join(', ');
 
 /**
- * The clock of a day of `source_days` is that of `billingDayOf`: Google's is Pacific Time by the rule of timesOfPacificDay, which is
- * written out here, so that no table of time zones decides what is the same day.
+ * The clock of a day of `source_days` is that of `billingDayOf`: Google's is Pacific Time by the rule of
+ * timesOfPacificDay, written out in SQL so that the result does not depend on a table of time zones.
  */
 export const SOURCE_DAY = `(end_at at time zone case when billed_by = 'google' then 'PST8PDT,M3.2.0,M11.1.0' else 'UTC' end)::date`;
 

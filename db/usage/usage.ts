@@ -24,7 +24,7 @@ export interface UsageMeasures {
   costPico: Pico;
   computedCostPico: Pico;
   reportedCostPico: Pico;
-  /** Calls whose cost is not known and is 0 in the sums. */
+  /** Calls whose cost is unknown and is 0 in the sums. */
   unpriced: number;
 }
 
@@ -44,7 +44,7 @@ export interface UsageResult {
 
 /** Sums calls by one dimension: whole stored buckets, unfolded events and the window's edges, in one snapshot. */
 export async function readUsage(inside: OrgDb, query: UsageQuery, books: Books): Promise<UsageResult> {
-  // A handle of a project asks about its own calls.
+  // A project's handle sums only its calls.
   const bound = { ...query, filter: { ...query.filter, boundProjectId: inside.projectId } };
   const { sql, values } = usageSql(inside.orgId, bound, books);
   return fromUsageRows(await inside.rows<UsageRow>(sql, values));
@@ -88,7 +88,7 @@ export async function countUnfolded(
     [orgDb.orgId, limits.freshSeconds],
   );
   if (state?.isFresh) return 0;
-  // The bound is a value and not a column of another table: of a value Postgres knows that few rows lie behind it.
+  // The bound is a value and not a column of another table: for a value Postgres knows that few rows follow it.
   const unfolded = (table: string) =>
     `(select count(*) from (select from ${table} where org_id = $1 and ingest_xid >= $2 limit ${limits.rowsMax + 1}) u)`;
   const [rows] = await orgDb.rows<{ unfolded: number }>(
@@ -100,14 +100,18 @@ export async function countUnfolded(
 
 interface FoldState {
   foldedXid: number;
-  /** Whether there is nothing else: the totals alone are all that is known. */
+  /** Whether no row is unfolded, so that the totals are complete. */
   isAll: boolean;
 }
 
-/** Whether a read of the totals must read the log too: planning that is costly and mostly needless. Ask in its snapshot. */
+/**
+ * Whether a read of the totals must also read the log, whose planning is expensive and mostly needless. Call it in the
+ * read's snapshot.
+ */
 export async function readFoldState(orgDb: OrgDb): Promise<FoldState> {
   const [row] = await orgDb.rows<{ foldedXid: number; newestXid: number }>(
-    // The newest, one look into an index: of "is there one from here on" Postgres believes that a third of all rows would do.
+    // Reads the newest by one index lookup: for "does one exist from here on" Postgres estimates that a third of all
+    // rows match.
     `select coalesce((select folded_xid from rollup_state where org_id = $1), 0)::bigint as "foldedXid", coalesce(greatest(
        (select max(ingest_xid) from events where org_id = $1),
        (select max(ingest_xid) from event_adjustments where org_id = $1)), -1)::bigint as "newestXid"`,
@@ -118,13 +122,13 @@ export async function readFoldState(orgDb: OrgDb): Promise<FoldState> {
   return { foldedXid, isAll: newestXid < foldedXid };
 }
 
-/** The statement behind a sum of usage: stored totals, what is not in them yet, and the edges of the window. */
+/** Builds the statement of a usage sum: stored totals, unfolded rows, and the edges of the window. */
 
 const dateOf = (micros: bigint) => isoFromMicros(micros).slice(0, 10);
 
 const NOTHING = `select '', ${MEASURE_NAMES.map(() => '0').join(', ')}, now(), now() where $1::uuid is null`;
 
-/** Writes one statement: parts of a sum, each with its own rows, and the values that they name. */
+/** Builds one statement: parts of a sum, each with its rows, and the values that they refer to. */
 class UsageStatement {
   readonly values: SqlValue[];
   readonly #query: UsageQuery;
@@ -138,7 +142,7 @@ class UsageStatement {
     this.values = [orgId];
     this.#query = query;
     this.#books = books;
-    // Without a closed month nothing is late, and every view is the same.
+    // Without a closed month no row is late, and every view is the same.
     this.#view = books.closedUntilMicros === null ? { kind: 'now' } : (query.view ?? { kind: 'now' });
     this.#source = sourceOf(query);
     const bucketed = this.#source.table !== undefined || query.only === 'adjustments';
@@ -159,7 +163,7 @@ class UsageStatement {
     if (isClosed) this.#addStoredLate();
     if (isClosed || only === undefined) this.#addUnfolded();
     this.#addEdges();
-    // A change of price alone is no call, yet has to be seen where it is booked.
+    // A change of price alone has no calls, but must appear where it is booked.
     const shown = this.#view.kind === 'now' && only === undefined ? ['calls'] : MEASURE_NAMES;
     const sql = `
     with parts (key, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen) as (${this.#parts.join(' union all ') || NOTHING})
@@ -189,7 +193,7 @@ class UsageStatement {
       .join('');
   }
 
-  /** Whole buckets of the stored totals: everything that is booked at its own time. */
+  /** Adds whole buckets of the stored totals: everything that is booked at its own time. */
   #addStored(): void {
     const { table, key, bucket, where, filters } = this.#source;
     if (table === undefined || !this.#whole) return;
@@ -199,7 +203,10 @@ class UsageStatement {
       where org_id = $1 and ${where} and ${between}${this.#filters(filters)}`);
   }
 
-  /** Stored totals of what came late: by the day on which it is booked, or, where it counts there, by its own bucket. */
+  /**
+   * Adds stored totals of late rows: by the day on which they are booked, or by their own bucket where the view counts
+   * them there.
+   */
   #addStoredLate(): void {
     const { late, key, bucket, where, filters } = this.#source;
     const isBooked = this.#view.kind === 'books';
@@ -233,10 +240,10 @@ class UsageStatement {
     if (within) this.#addRows(log(), within(), LOG_FILTERS, this.#rowCondition());
   }
 
-  /** The time between the window's ends and its whole buckets, from the rows themselves. */
+  /** Adds the time between the window's ends and its whole buckets, from the rows themselves. */
   #addEdges(): void {
     const { fromMicros, toMicros } = this.#query;
-    // Bound only where they are used: Postgres cannot tell the type of a parameter that stands nowhere.
+    // Bound only where they are used: Postgres cannot infer the type of an unused parameter.
     const from = () => this.#bindTime(fromMicros, FAR_PAST);
     const to = () => this.#bindTime(toMicros, FAR_FUTURE);
     const whole = this.#whole;
@@ -262,7 +269,7 @@ class UsageStatement {
     }
   }
 
-  /** Which rows count at their own time. */
+  /** Condition of the rows that count at their own time. */
   #rowCondition(): string {
     const late = `booked_on is not null${this.#knownCondition()}`;
     if (this.#query.only !== undefined) return late;
@@ -273,7 +280,7 @@ class UsageStatement {
     return this.#view.kind === 'known' ? ` and booked_on < ${this.#bind(this.#view.beforeDay)}::date` : '';
   }
 
-  /** Days whose beginning lies in the window. */
+  /** Condition of days whose beginning lies in the window. */
   #bookedWithin(): string {
     const { fromMicros, toMicros } = this.#query;
     const day = (micros: bigint | undefined, absent: string) =>
@@ -289,7 +296,7 @@ class UsageStatement {
     return `${column} >= ${this.#bind(from)}::timestamptz and ${column} < ${this.#bind(to)}::timestamptz`;
   }
 
-  /** Sums rows of the log, or of events with a sign; `booked` is a condition on the day on which a row is booked. */
+  /** Sums rows of the log, or of signed events; `booked` is a condition on the day on which a row is booked. */
   #addRows(rows: string, where: string, filters: Filters, booked: string | undefined): void {
     const { dimension } = this.#query;
     const own = rowKey(dimension);
@@ -307,7 +314,7 @@ class UsageStatement {
   }
 }
 
-/** The statement that sums usage, and its values. Its rows are one of the grand total, then one for each key. */
+/** The statement that sums usage, and its values. Its rows are the grand total, then one for each key. */
 export function usageSql(
   orgId: string,
   query: UsageQuery,
@@ -316,7 +323,7 @@ export function usageSql(
   return new UsageStatement(orgId, query, books).write();
 }
 
-/** What can be asked of usage, and which stored totals answer it. */
+/** The supported queries of usage, and the stored totals that answer them. */
 
 export type UsageDimension = Exclude<RollupDimension, 'source'> | 'day';
 
@@ -327,32 +334,32 @@ export interface UsageFilter {
   feature?: string | undefined;
   sessionId?: string | undefined;
   projectId?: string | undefined;
-  /** The handle's project, besides the one that is asked for. */
+  /** The handle's project, in addition to a requested one. */
   boundProjectId?: string | undefined;
   kind?: string | undefined;
 }
 
 export interface UsageQuery {
-  /** `month`: the calls' own months, whichever time they are booked at. */
+  /** `month`: the calls' own months, independent of when they are booked. */
   dimension: UsageDimension | 'month';
   filter: UsageFilter;
-  /** Half-open; an absent side is open. */
+  /** Half-open; an absent side is unbounded. */
   fromMicros: bigint | undefined;
   toMicros: bigint | undefined;
   limit: number;
   offset: number;
-  /** Absent: every call at its own time, all that is known now. */
+  /** Absent: every call at its own time, as known now. */
   view?: UsageView;
-  /** Only what came after its month was closed. */
+  /** Only rows that came after their month was closed. */
   only?: 'adjustments';
 }
 
 export interface Books {
-  /** Everything below this transaction is in them. */
+  /** Everything below this transaction is in the totals. */
   foldedXid: number;
-  /** The same of its projects' totals. */
+  /** The same for project totals. */
   projectsXid: number;
-  /** End of the last closed month; null: none is. */
+  /** End of the last closed month; null: none is closed. */
   closedUntilMicros: bigint | null;
 }
 
@@ -384,7 +391,7 @@ const CELL_KEYS: Keys = {
   day: `to_char(day, 'YYYY-MM-DD')`,
   month: `to_char(day, 'YYYY-MM')`,
 };
-/** Columns by dimension in the totals by label, and those that only their twin of what came late has. */
+/** Columns by dimension in the totals by label, and those that only the totals of late rows have. */
 const LABEL_KEYS = { stored: CELL_KEYS, late: { session: 'session_id' } as Keys };
 const PROJECT_KEYS = {
   stored: { ...CELL_KEYS, project: 'project_id' } as Keys,
@@ -439,7 +446,7 @@ export function sourceOf(query: UsageQuery): Source {
     (filter) => LABEL_FILTERS.includes(filter) || PROJECT_FILTERS.includes(filter),
   );
   return {
-    // Without a total for it only the events themselves answer.
+    // Without a suitable total, only the events answer the query.
     table: key === undefined || !labelsOnly ? undefined : ofProject ? 'project_cells' : 'label_cells',
     late: ofProject ? 'project_adjustments' : 'adjustment_labels',
     grain: 'day',
@@ -450,7 +457,7 @@ export function sourceOf(query: UsageQuery): Source {
   };
 }
 
-/** Up-rounded lower and down-rounded upper bound of the whole buckets in a window. */
+/** Start of the first and end of the last whole bucket in a window. */
 export function wholeBuckets(
   query: UsageQuery,
   grain: 'hour' | 'day',

@@ -1,4 +1,7 @@
-/** The log of usage: an event changed later stays as it first was, so folds and reads agree (docs/decisions/0006). */
+/**
+ * The log of usage: an event that changed later keeps its first form, so that folds and reads agree
+ * (docs/decisions/0006).
+ */
 
 /** Columns that totals need, the same in events and event_adjustments. */
 const LOG_COLUMNS = [
@@ -44,15 +47,15 @@ const LOG_COLUMNS = [
 
 export const LOG_COLUMN_LIST = LOG_COLUMNS.join(', ');
 
-/** What a row of the log says besides: which transaction wrote it, and when that began. */
+/** Further columns of a log row: the transaction that wrote it, and the time when that began. */
 const ORIGIN = 'ingest_xid, ingested_at';
 
-/** Rows of the log of organization $1 from transaction `from` on, below `below` where it is given. */
+/** Rows of the log of organization $1 from transaction `from` on, below `below` if given. */
 export function usageLogSql(from: string, below?: string): string {
   return logSql(`ingest_xid >= ${from}${below === undefined ? '' : ` and ingest_xid < ${below}`}`);
 }
 
-/** Rows of the log of organization $1 about calls of a time, by whichever transaction. Half-open. */
+/** Rows of the log of organization $1 with calls of a time, from any transaction. Half-open. */
 export function usageLogOfTimeSql(from: string, to: string): string {
   return logSql(`timestamp >= ${from}::timestamptz and timestamp < ${to}::timestamptz`);
 }
@@ -65,7 +68,7 @@ function logSql(range: string): string {
     select sign, ${ORIGIN}, ${LOG_COLUMN_LIST} from event_adjustments where org_id = $1 and ${range}`;
 }
 
-/** UTC day on which a late row is booked, null for its own time; the rule is bookedMicros (docs/decisions/0013). */
+/** UTC day on which a late row is booked; null: its own time. The rule is bookedMicros (docs/decisions/0013). */
 export function bookedOnSql(closedUntil: string): string {
   return `case when timestamp < ${closedUntil}::timestamptz then (
     select greatest((ingested_at at time zone 'UTC')::date, (c.ends_at at time zone 'UTC')::date)
@@ -74,7 +77,7 @@ export function bookedOnSql(closedUntil: string): string {
     order by c.month desc limit 1) end`;
 }
 
-/** An amount with the sign of its row: to multiply a numeric costs more than all else about a row. */
+/** An amount with the sign of its row: multiplying a numeric would dominate the cost of a row. */
 export const signed = (amount: string) => `case when sign < 0 then -${amount} else ${amount} end`;
 
 /** Sums over rows with a sign. `unpriced` counts events with cost_source unpriced, for lack of a price or of usage. */
@@ -103,7 +106,7 @@ export const MEASURE_NAMES = [
   'unpriced',
 ] as const;
 
-/** SQL of the exact sum of a measure: dollars as they are, counts as whole numbers. */
+/** SQL of the exact sum of a measure: dollars unchanged, counts as whole numbers. */
 export function sumOfMeasure(name: string, column = name): string {
   return name.endsWith('_usd') ? `sum(${column})` : `sum(${column})::bigint`;
 }
@@ -128,7 +131,7 @@ const measures = (sql: (name: string) => string) =>
 
 export const MEASURES_AS_PROPERTIES = measures((name) => name);
 
-/** SQL of the sums of all measures over the parts of a total, by their properties; 0 where there is none. */
+/** SQL of the sums of all measures over the parts of a total, by property; 0 where a part has none. */
 export const sumsOfMeasures = (columnOf: (name: string) => string = (name) => name) =>
   measures((name) => `coalesce(${sumOfMeasure(name, columnOf(name))}, 0)`);
 
@@ -157,24 +160,24 @@ export const DIMENSION_KEYS = {
 
 export type RollupDimension = keyof typeof DIMENSION_KEYS;
 
-/** Dimensions with so many keys that their totals are kept by day instead of by hour. */
+/** Dimensions with so many keys that their totals are stored by day instead of by hour. */
 export const DAILY_DIMENSIONS: ReadonlySet<RollupDimension> = new Set<RollupDimension>(['user', 'session']);
 
-/** What the statements of a fold have in common. $1 is the organization, $2 and $3 bound the transactions. */
+/** Common parts of a fold's statements. $1 is the organization, $2 and $3 bound the transactions. */
 
-/** Sets of an `on conflict`: what a fold brings is added to what is there. */
+/** SET clause of an `on conflict` that adds a fold's sums to the stored ones. */
 export const add = (table: string, names: readonly string[]) =>
   names.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', ');
 
 export const mergeSeen = (table: string) =>
   `first_seen = least(${table}.first_seen, excluded.first_seen), last_seen = greatest(${table}.last_seen, excluded.last_seen)`;
 
-/** When the first and the last call was, as far as any came. */
+/** Times of the first and the last call, if any. */
 export const SEEN = `
   coalesce(min(timestamp) filter (where sign > 0), min(timestamp)), coalesce(max(timestamp) filter (where sign > 0), max(timestamp))`;
 
-// $4 is the end of the last closed month. What came after its month was closed goes to tables of its own, so that
-// totals of a closed month are never added to.
+// $4 is the end of the last closed month. Rows that came after their month was closed go to separate tables, so that
+// totals of a closed month never grow.
 const LOG = `select *, ${bookedOnSql('$4')} as booked_on from (${usageLogSql('$2', '$3')}) entries where status <> 'blocked'`;
 export const OWN_TIME = `select * from (${LOG}) booked where booked_on is null`;
 export const LATE = `select * from (${LOG} and timestamp < $4::timestamptz) booked where booked_on is not null`;

@@ -8,7 +8,7 @@ import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { insertOutboxMessage } from '../runs/outbox.js';
 
-/** Rows are the record; a workflow only decides when to look. Lock the endpoint before its deliveries. */
+/** The rows are authoritative; a workflow only schedules the passes. Lock the endpoint before its deliveries. */
 
 export interface ClaimedDelivery {
   deliveryId: string;
@@ -16,11 +16,14 @@ export interface ClaimedDelivery {
   body: string;
   /** Of the current series, this attempt included. */
   attempts: number;
-  /** Of this attempt, over all series of the delivery. */
+  /** Number of this attempt, over all series of the delivery. */
   number: number;
 }
 
-/** Takes due deliveries under a lease and counts attempts before sending, so that one that kills its process ends too. */
+/**
+ * Takes due deliveries under a lease. Attempts are counted before sending, so that one that kills its process counts
+ * too.
+ */
 export async function claimDueDeliveries(
   inside: OrgDb,
   endpointId: string,
@@ -45,11 +48,11 @@ export async function claimDueDeliveries(
   );
 }
 
-/** An attempt that is over, and what is to become of its delivery where it was not delivered. */
+/** A finished attempt, and the next step for its delivery if it failed. */
 export interface EndedAttempt {
   claimed: ClaimedDelivery;
   outcome: AttemptOutcome;
-  /** `counted: false`: it was cut short by our own orderly end. `delaySeconds` null: given up. */
+  /** `counted: false`: our shutdown interrupted it. `delaySeconds` null: the delivery is given up. */
   next: { delaySeconds: number | null; counted: boolean };
 }
 
@@ -137,7 +140,7 @@ export async function giveUpSpentDeliveries(
   );
 }
 
-/** Postpones what is pending at an endpoint without counting an attempt; returns how many. */
+/** Postpones an endpoint's pending deliveries without counting an attempt; returns their number. */
 export async function postponeDeliveries(
   orgDb: OrgDb,
   endpointId: string,
@@ -151,10 +154,10 @@ export async function postponeDeliveries(
   );
 }
 
-/** Milliseconds until the next attempt at an endpoint is due, 0 when one is; null when nothing is pending. */
+/** Milliseconds until the next attempt for an endpoint is due, 0 when it is due; null: nothing is pending. */
 export async function findNextAttemptMs(orgDb: OrgDb, endpointId: string): Promise<number | null> {
   const [row] = await orgDb.rows<{ ms: number | null }>(
-    // greatest() passes over nulls: of nothing it would say that something is due.
+    // greatest() ignores nulls, so without pending deliveries it would return 0.
     `select case when min(next_attempt_at) is not null then greatest(0, ceil(extract(epoch from min(next_attempt_at) - now()) * 1000)) end::float8 as ms
      from webhook_deliveries where org_id = $1 and endpoint_id = $2 and status = 'pending'`,
     [orgDb.orgId, endpointId],
@@ -167,7 +170,7 @@ interface OverdueEndpoint {
   endpointId: string;
 }
 
-/** Endpoints overdue by `seconds` without a wake message; waking a slow workflow does no harm. */
+/** Endpoints overdue by `seconds` without a wake message; waking a slow workflow is harmless. */
 export async function listOverdueEndpoints(database: Database, seconds: number): Promise<OverdueEndpoint[]> {
   return unscoped(database, 'the sweeper looks for overdue webhooks of every organization', (system) =>
     system.rows<OverdueEndpoint>(
@@ -181,9 +184,9 @@ export async function listOverdueEndpoints(database: Database, seconds: number):
   );
 }
 
-/** A message as it is to be sent. */
+/** A message to publish. */
 export interface NewMessage {
-  /** uuid; receivers tell repeats by it. */
+  /** uuid, by which receivers recognise repeats. */
   id: string;
   type: MessageType;
   /** `messageBody` of domain/webhooks. */
@@ -222,11 +225,11 @@ export interface WebhookAttempt {
   /** Over all series of its delivery, from 1. */
   number: number;
   startedAtMicros: bigint;
-  /** Null while it is under way, and where the process ended before it knew. */
+  /** null: in progress, or the process died before it ended. */
   durationMs: number | null;
   httpStatus: number | null;
   error: string | null;
-  /** The beginning of what the receiver said. */
+  /** The beginning of the receiver's response. */
   answer: string | null;
 }
 
@@ -245,7 +248,7 @@ export interface WebhookDelivery {
 }
 
 export interface LoggedDelivery extends WebhookDelivery {
-  /** The latest first. */
+  /** Latest first. */
   history: WebhookAttempt[];
 }
 
@@ -264,7 +267,10 @@ const DELIVERY = defineEntity<WebhookDelivery>('webhook_deliveries', {
 });
 const COLUMNS = DELIVERY.columnsOf('d');
 
-/** Deliveries of a receiver with their attempts, newest first; `after` is the time and id of the last one that was seen. */
+/**
+ * Deliveries of an endpoint with their attempts, newest first; `after` is the time and id of the previous page's last
+ * one.
+ */
 export async function listWebhookDeliveries(
   orgDb: OrgDb,
   endpointId: string,
@@ -318,12 +324,14 @@ async function withHistory(orgDb: OrgDb, deliveries: readonly WebhookDelivery[])
   }));
 }
 
-/** Starts a new series of attempts for an ended delivery, in the caller's transaction; else returns why not. */
+/**
+ * Starts a new series of attempts for an ended delivery, in the caller's transaction; else returns the reason why not.
+ */
 export async function restartDelivery(
   inside: OrgDb,
   id: string,
 ): Promise<'begun' | 'pending' | 'disabled' | 'missing'> {
-  // The receiver first, as everywhere: who switches it off meanwhile waits, and then cancels this one too.
+  // The endpoint is locked first, as everywhere: a simultaneous disabling waits, and then cancels this delivery too.
   const [endpoint] = await inside.rows<{ id: string; isActive: boolean }>(
     `select e.id, e.status = 'active' as "isActive" from webhook_endpoints e
      where e.org_id = $1 and e.removed_at is null
@@ -356,7 +364,7 @@ export interface SentTest {
   outcome: AttemptOutcome;
 }
 
-/** Stores a test message that was sent, as a delivery that has ended with its one attempt; in the caller's transaction. */
+/** Stores a sent test message as an ended delivery with one attempt; in the caller's transaction. */
 export async function recordSentTest(inside: OrgDb, test: SentTest): Promise<void> {
   const { deliveryId, messageId, endpointId, body, startedAtMicros, outcome } = test;
   const { result, durationMs, httpStatus, error, answer } = outcome;

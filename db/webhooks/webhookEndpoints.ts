@@ -16,7 +16,7 @@ export interface WebhookEndpoint {
   status: EndpointStatus;
   disabledReason: DisabledReason | null;
   disabledAtMicros: bigint | null;
-  /** Null when no key opens them any more and the operator has given them up. */
+  /** null: no key decrypted them and the operator gave them up. */
   ciphertext: Buffer | null;
   lastDeliveredAtMicros: bigint | null;
   lastFailedAtMicros: bigint | null;
@@ -50,14 +50,14 @@ export interface NewWebhookEndpoint {
   createdBy: string;
 }
 
-/** Stores a receiver, unless the organization has `countMax` of them: undefined then. In the caller's transaction. */
+/** Stores an endpoint; undefined: the organization already has `countMax`. In the caller's transaction. */
 export async function insertWebhookEndpoint(
   inside: OrgDb,
   endpoint: NewWebhookEndpoint,
   countMax: number,
   seal: () => Sealed,
 ): Promise<WebhookEndpoint | undefined> {
-  // Its lock on the organization's row also lets two who make the last one go one after the other.
+  // Its lock on the organization's row also serializes two requests for the last free place.
   await bumpRulesRevision(inside);
   const [count] = await inside.rows<{ count: number }>(
     'select count(*) as count from webhook_endpoints where org_id = $1 and removed_at is null',
@@ -89,7 +89,7 @@ export function findWebhookEndpoint(orgDb: OrgDb, id: string): Promise<WebhookEn
   return findEntity(orgDb, ENDPOINT, { id, removedAt: null });
 }
 
-/** Receivers that were not removed, newest first; `after` is the time and id of the last one that was seen. */
+/** Endpoints that were not removed, newest first; `after` is the time and id of the previous page's last one. */
 export function listWebhookEndpoints(orgDb: OrgDb, page: TimePage): Promise<WebhookEndpoint[]> {
   return listNewest(orgDb, ENDPOINT, { and: (query) => query.whereNull('removed_at'), page });
 }
@@ -98,11 +98,13 @@ export interface EndpointChanges {
   url?: string | undefined;
   description?: string | undefined;
   eventTypes?: readonly WebhookEventType[] | undefined;
-  /** `true` also makes one active again whose receiver had said that it is gone; `false` cancels what is pending. */
+  /**
+   * `true` also reactivates an endpoint whose receiver answered that it is gone; `false` cancels pending deliveries.
+   */
   enabled?: boolean | undefined;
 }
 
-/** Changes a receiver; absent changes keep the value. `isChanged` is false where nothing was written. */
+/** Changes an endpoint; absent fields keep their values. `isChanged` is false where nothing was written. */
 export async function updateWebhookEndpoint(
   inside: OrgDb,
   id: string,
@@ -140,7 +142,9 @@ export async function updateWebhookEndpoint(
   return { endpoint, isChanged: true };
 }
 
-/** Disables a receiver that reports itself gone and cancels what is pending. False when it is not active. */
+/**
+ * Disables an endpoint whose receiver answered that it is gone and cancels pending deliveries. false: it is not active.
+ */
 export async function disableGoneEndpoint(inside: OrgDb, id: string): Promise<boolean> {
   await bumpRulesRevision(inside);
   const changed = await inside.run(
@@ -153,7 +157,10 @@ export async function disableGoneEndpoint(inside: OrgDb, id: string): Promise<bo
   return true;
 }
 
-/** Removes a receiver and erases its secrets; what is pending is cancelled. In the caller's transaction. Undefined when there is none. */
+/**
+ * Removes an endpoint, erases its secrets and cancels its pending deliveries. In the caller's transaction. undefined:
+ * it does not exist.
+ */
 export async function removeWebhookEndpoint(inside: OrgDb, id: string): Promise<WebhookEndpoint | undefined> {
   await bumpRulesRevision(inside);
   const [removed] = await inside.rows<WebhookEndpoint>(
@@ -165,7 +172,7 @@ export async function removeWebhookEndpoint(inside: OrgDb, id: string): Promise<
   return removed;
 }
 
-/** Cancels pending deliveries of a disabled or removed receiver; returns how many. */
+/** Cancels pending deliveries of a disabled or removed endpoint; returns their number. */
 export async function cancelPendingDeliveries(orgDb: OrgDb, endpointId: string): Promise<number> {
   return orgDb.run(
     `update webhook_deliveries set status = 'cancelled', next_attempt_at = null, finished_at = now()
@@ -175,7 +182,7 @@ export async function cancelPendingDeliveries(orgDb: OrgDb, endpointId: string):
   );
 }
 
-/** Replaces a receiver's secrets; `next` seals under the lock. Undefined when there is none. */
+/** Replaces an endpoint's secrets; `next` encrypts under the lock. undefined: the endpoint does not exist. */
 export async function replaceWebhookSecrets(
   inside: OrgDb,
   id: string,
