@@ -1,4 +1,7 @@
-/** Every failure that the product can name, from DomainError through ApplicationFailure.type to the problem's `code`. */
+/**
+ * Every error code of the product: the code of a DomainError, the type of an ApplicationFailure and the problem's
+ * `code`.
+ */
 export const ERROR_CODES = [
   'invalid_parameter',
   'missing_parameter',
@@ -86,7 +89,7 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** One fault of one input field: where it came in, its path, and a sentence that names the remedy. */
+/** One fault of one input field: where the field was sent, its path, and a sentence with the remedy. */
 export interface FieldIssue {
   in: 'query' | 'path' | 'body' | 'header';
   field: string;
@@ -113,7 +116,7 @@ export class DomainError extends Error {
   }
 }
 
-/** A DomainError for one wrong field, in the shape that most callers need. */
+/** A DomainError for one wrong field. */
 export function invalidField(
   where: FieldIssue['in'],
   field: string,

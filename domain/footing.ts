@@ -2,13 +2,16 @@ import { centsFromPico, PICO_PER_USD, type Pico } from './money.js';
 
 const PICO_PER_CENT = PICO_PER_USD / 100n;
 
-/** Amounts as they are shown, in pico-dollars that are whole cents. */
+/** Rounded amounts, in pico-dollars that are whole cents. */
 export interface Footed {
   totalPico: Pico;
   partsPico: Pico[];
 }
 
-/** Rounds amounts to cents that add up: the total is rounded once, missing cents go to the largest losses, earlier first. */
+/**
+ * Rounds amounts to cents that add up: rounds the total once, and adds missing cents to the amounts that lost
+ * most, earlier ones first.
+ */
 export function footCents(exactPico: readonly Pico[]): Footed {
   const totalCents = centsFromPico(exactPico.reduce((sum, part) => sum + part, 0n));
   const cents = exactPico.map((part) => part / PICO_PER_CENT);

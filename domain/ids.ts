@@ -30,7 +30,7 @@ export function publicId(kind: IdKind, uuid: string): string {
   return `${kind}_${uuid.replaceAll('-', '')}`;
 }
 
-/** The public id of a bill's source: an imported file, or what a connection fetched. */
+/** The public id of a billing source: an imported file, or the data that a connection fetched. */
 export function publicSourceId(kind: 'file' | 'api', uuid: string): string {
   return publicId(kind === 'api' ? 'src' : 'imp', uuid);
 }

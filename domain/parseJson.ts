@@ -6,7 +6,7 @@ export const JSON_DEPTH_MAX = 64;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Refuses JSON deeper than `JSON_DEPTH_MAX`, which walks of the parsed value would overflow on. */
+/** Refuses JSON nested deeper than `JSON_DEPTH_MAX`, on which recursive walks of the value would overflow the stack. */
 export function assertJsonDepth(bytes: Uint8Array): void {
   let depth = 0;
   for (let i = 0; i < bytes.length; i += 1) {

@@ -1,10 +1,13 @@
-/** Time is UTC, in microseconds and half-open; inclusive dates of the interface are converted here only. */
+/**
+ * Times are UTC microseconds and periods are half-open; only this file converts the inclusive dates of the
+ * interface.
+ */
 export const MICROS_PER_DAY = 86_400_000_000n;
 export const MICROS_PER_HOUR = 3_600_000_000n;
 const MICROS_PER_MILLI = 1000n;
-/** 9999-12-31T23:59:59.999999Z: the last time that ISO 8601 writes with four digits of a year. */
+/** 9999-12-31T23:59:59.999999Z: the last time that ISO 8601 writes with a four-digit year. */
 export const LATEST_MICROS = 253_402_300_799_999_999n;
-/** 0001-01-01: the first day that is read. */
+/** 0001-01-01: the earliest accepted day. */
 const EARLIEST_MICROS = -62_135_596_800_000_000n;
 
 const ISO =
@@ -22,7 +25,7 @@ export function parseInstant(text: string): Instant | undefined {
   if (!match) return undefined;
   const [, year, month, day, hour, minute, second, fraction, offset] = match;
   const date = new Date(0);
-  // Not Date.UTC, which takes the years 0 to 99 for those of the twentieth century.
+  // Date.UTC maps the years 0 to 99 to 1900 to 1999, so it is not used.
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   const millis = date.setUTCHours(Number(hour ?? 0), Number(minute ?? 0), Number(second ?? 0));
   if (Number.isNaN(millis) || Number(year) < 1) return undefined;
@@ -61,7 +64,7 @@ export function spanMicros(from: Instant, to: Instant): bigint {
   return (to.dateOnly ? exclusiveEnd(to) : to.micros) - from.micros;
 }
 
-/** Microseconds → RFC 3339 in UTC with six decimals, or none where they are zero. */
+/** Microseconds → RFC 3339 in UTC with six decimals, or with none if they are zero. */
 export function isoFromMicros(micros: bigint): string {
   const millis = micros / MICROS_PER_MILLI - (micros % MICROS_PER_MILLI < 0n ? 1n : 0n);
   const date = new Date(Number(millis)).toISOString();
@@ -89,19 +92,19 @@ export function microsOfDay(day: string): bigint {
   return instant.micros;
 }
 
-/** The UTC day so many days after another, or before it where they are negative; within the years 1 to 9999. */
+/** The UTC day `days` after `day` (before it if negative), limited to the years 1 to 9999. */
 export function shiftDay(day: string, days: number): string {
   const micros = microsOfDay(day) + BigInt(days) * MICROS_PER_DAY;
   return dayOf(micros > LATEST_MICROS ? LATEST_MICROS : micros < EARLIEST_MICROS ? EARLIEST_MICROS : micros);
 }
 
-/** The time so many days before another, and no earlier than the year 1. */
+/** The time `days` before `micros`, but not before the year 1. */
 export function daysBefore(micros: bigint, days: bigint): bigint {
   const before = micros - days * MICROS_PER_DAY;
   return before < EARLIEST_MICROS ? EARLIEST_MICROS : before;
 }
 
-/** The UTC days from one to another, in their order; the second is not among them. */
+/** The UTC days from `fromDay` to `toDay`, ascending and without `toDay`. */
 export function listDays(fromDay: string, toDay: string): string[] {
   const days: string[] = [];
   for (let at = microsOfDay(fromDay); at < microsOfDay(toDay); at += MICROS_PER_DAY) days.push(dayOf(at));
@@ -113,13 +116,13 @@ export type GapPeriod = (typeof GAP_PERIODS)[number];
 
 export const GAP_PERIOD_DAYS: Readonly<Record<GapPeriod, number>> = { '7d': 7, '30d': 30, '90d': 90 };
 
-/** The `count` UTC days that end with today, half-open: `toDay` is tomorrow. */
+/** The last `count` UTC days including today, half-open: `toDay` is tomorrow. */
 export function lastDays(count: number, nowMicros: bigint): { fromDay: string; toDay: string } {
   const toDay = shiftDay(dayOf(nowMicros), 1);
   return { fromDay: shiftDay(toDay, -count), toDay };
 }
 
-/** The days of a gap period, which end with today, as half-open times: `end` is the end of today. */
+/** The days of a gap period as half-open times. The period includes today: `end` is the end of today. */
 export function gapWindow(period: GapPeriod, nowMicros: bigint): { start: bigint; end: bigint } {
   const { fromDay, toDay } = lastDays(GAP_PERIOD_DAYS[period], nowMicros);
   return { start: microsOfDay(fromDay), end: microsOfDay(toDay) };

@@ -2,7 +2,7 @@ import { DomainError } from './errors.js';
 
 const BUSY_RETRY_SECONDS = 5;
 
-/** Lets so many pieces of work go on at once; the others wait in their order, and are refused where too many wait. */
+/** Runs a limited number of tasks at once. Others wait in order, and are refused if too many wait. */
 export class Places {
   readonly #waiting: (() => void)[] = [];
   readonly #waitingMax: number;
@@ -13,7 +13,7 @@ export class Places {
     this.#waitingMax = waitingMax;
   }
 
-  /** Error service_unavailable where too many wait; the signal's reason where it is aborted while the work waits. */
+  /** Error service_unavailable if too many tasks wait; the signal's reason if it aborts during the wait. */
   async use<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free -= 1;
@@ -21,7 +21,7 @@ export class Places {
     try {
       return await work();
     } finally {
-      // Whoever waits takes the place over, so nobody who comes now slips in before.
+      // The place passes directly to the first waiting task, so that no later task can take it.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#free += 1;

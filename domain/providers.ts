@@ -1,4 +1,4 @@
-/** The eight providers with aliases seen in clients and hosts from their documentation (docs/ingest.md). */
+/** The eight providers, with aliases seen in clients and hosts from their documentation (docs/ingest.md). */
 export const PROVIDERS = [
   'openai',
   'anthropic',
@@ -12,18 +12,18 @@ export const PROVIDERS = [
 
 export type Provider = (typeof PROVIDERS)[number];
 
-/** Who issues the bill for a call: a provider, or `unknown` for a host that is none of the eight. */
+/** The issuer of the bill for a call; `unknown`: the host belongs to none of the eight providers. */
 export type Biller = Provider | 'unknown';
 
 interface ProviderFacts {
   slug: Provider;
   displayName: string;
-  /** What it calls the parts of an account that its bill names. */
+  /** The provider's word for the parts of an account that its bill names. */
   projectsName: string;
   aliases: readonly string[];
-  /** Spend can be polled over HTTP, so the gap explorer takes it as a filter. */
+  /** The provider has an HTTP API for spend, so the gap explorer offers it as a filter. */
   hasBillingFeed: boolean;
-  /** Host suffixes or patterns whose owner bills the call. */
+  /** Hosts, by suffix or pattern, whose calls the provider bills. */
   hosts: readonly RegExp[];
 }
 
@@ -135,7 +135,7 @@ const BY_ALIAS = new Map<string, Provider>(
   ),
 );
 
-/** The provider that a client's word means: compared whole, then by the part before its first dot. */
+/** The provider of a client's word. Compares the whole word, then its part before the first dot. */
 export function findProvider(word: string): Provider | undefined {
   const name = word.trim().toLowerCase();
   const whole = BY_ALIAS.get(name);
@@ -144,7 +144,7 @@ export function findProvider(word: string): Provider | undefined {
   return dot > 0 ? BY_ALIAS.get(name.slice(0, dot)) : undefined;
 }
 
-/** The provider whose host this is; undefined for a host that is none of the eight. Takes a bare host name. */
+/** The provider of a bare host name; undefined if the host belongs to none of the eight. */
 export function findProviderByHost(host: string): Provider | undefined {
   const name = host.trim().toLowerCase().replace(/\.$/, '');
   return PROVIDER_FACTS.find((facts) => facts.hosts.some((pattern) => pattern.test(name)))?.slug;

@@ -1,15 +1,15 @@
-/** What sealed bytes are for: they open for nothing else. */
+/** The purpose of sealed bytes; another binding does not open them. */
 export interface SealBinding {
   orgId: string;
-  /** Whose they are within the organization, e.g. a connection's id. */
+  /** The owner within the organization, e.g. a connection's id. */
   subjectId: string;
-  /** What they are, e.g. `billing-credentials`. */
+  /** The kind of content, e.g. `billing-credentials`. */
   purpose: string;
 }
 
-/** Seals texts under the instance's key and opens them again: platform/secretKeys.ts. */
+/** Seals texts with the instance's key and opens them (platform/secretKeys.ts). */
 export interface Sealer {
   seal(text: string, binding: SealBinding): { ciphertext: Buffer; keyId: string };
-  /** Undefined when no key at hand opens it, or it is for something else. */
+  /** Undefined: no available key opens the bytes, or the binding differs. */
   open(sealed: Buffer, binding: SealBinding): string | undefined;
 }

@@ -1,4 +1,4 @@
-/** Work in short steps: it yields often, and the caller decides by the clock whether to pause. */
+/** Work in short steps: the generator yields often, and the caller decides by the clock whether to pause. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 export function finish<T>(steps: Steps<T>): T {
@@ -8,14 +8,14 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-/** Work of a step: one is about ten nanoseconds, so that a step takes well under a millisecond. */
+/** Units of work in a step. A unit takes about ten nanoseconds, so a step takes well under a millisecond. */
 const WORK_A_STEP = 32_768;
 
-/** Counts work over many small loops, and says when a pause is due. */
+/** Adds up the work of many small loops and reports when a pause is due. */
 export class Pace {
   #left = WORK_A_STEP;
 
-  /** Whether to pause after this much more work. */
+  /** Adds `work` units; true if a pause is due. */
   isDue(work: number): boolean {
     this.#left -= work;
     if (this.#left > 0) return false;

@@ -1,12 +1,12 @@
-/** Sets of things that belong together, joined pair by pair. A thing that was never joined is a set of its own. */
+/** Disjoint sets, joined pair by pair. An element that was never joined is in a set by itself. */
 export class UnionFind<T> {
   readonly #parents = new Map<T, T>();
 
-  /** The one that names the set of this thing. */
+  /** The representative of the element's set. */
   find(thing: T): T {
     let root = thing;
     for (let next = this.#parents.get(root); next !== undefined; next = this.#parents.get(root)) root = next;
-    // What was walked over points at the root from now on, so that chains stay short.
+    // Path compression: the elements on the way point at the root from now on.
     for (let at = thing; at !== root; ) {
       const next = this.#parents.get(at) as T;
       this.#parents.set(at, root);
@@ -21,7 +21,7 @@ export class UnionFind<T> {
   }
 }
 
-/** The numbers from 0 to `count` in sets that are joined: near-constant time each, whatever the order. */
+/** Disjoint sets of the numbers below `count`; a join takes near-constant time in any order. */
 export class DisjointSets {
   readonly #parents: number[];
   readonly #sizes: number[];
@@ -31,13 +31,13 @@ export class DisjointSets {
     this.#sizes = new Array(count).fill(1);
   }
 
-  /** A member that stands for the whole set until the next join. */
+  /** The representative of the member's set, which the next join may change. */
   find(member: number): number {
     let at = member;
     for (;;) {
       const parent = this.#parents[at] as number;
       if (parent === at) return at;
-      // Each member on the way skips one from now on.
+      // Path halving: each member on the way points at its grandparent from now on.
       const above = this.#parents[parent] as number;
       this.#parents[at] = above;
       at = above;

@@ -1,11 +1,11 @@
-/** Longest string of the details, characters; longer ones are cut. */
+/** Characters; longer strings of the details are cut. */
 const DETAIL_CHARS_MAX = 256;
-/** Longest list of the details; of longer ones the first are told. */
+/** Longer lists of the details keep this many items and the count of the rest. */
 const DETAIL_ITEMS_MAX = 20;
 const DETAIL_NAMES_MAX = 32;
-/** Longest details as text; the column takes three bytes for each. */
+/** UTF-16 units; the column holds three bytes for each. */
 const DETAILS_CHARS_MAX = 5_000;
-/** As the columns have it. */
+/** These maxima equal those of the columns. */
 const ACTOR_CHARS_MAX = 128;
 const SUBJECT_CHARS_MAX = 256;
 const REQUEST_CHARS_MAX = 128;
@@ -17,15 +17,15 @@ interface AuditRecord {
   action: string;
   actor: AuditActor;
   subject: AuditSubject | null;
-  /** The details as they are stored, character by character. */
+  /** The details exactly as stored, since the hash covers each character. */
   details: string;
   requestId: string | null;
 }
 
-/** The hash that stands before the first row of every chain. */
+/** The previous hash of the first row of every chain. */
 export const FIRST_PREV_HASH = '0'.repeat(64);
 
-/** An entry as it is stored: texts that Postgres can hold, no longer than the columns. */
+/** The fields of an entry to store, cut to the lengths of the columns and to text that Postgres can hold. */
 export function auditFields(entry: AuditEntry): Omit<AuditRecord, 'orgId' | 'seq' | 'atMicros'> {
   const { action, actor, subject, requestId } = entry;
   return {
@@ -37,12 +37,15 @@ export function auditFields(entry: AuditEntry): Omit<AuditRecord, 'orgId' | 'seq
   };
 }
 
-/** The hashed text: JSON in this key order without spaces; details are a string, so that none can pass for a field. */
+/**
+ * The text that is hashed: JSON in this key order without spaces. Details are a JSON string, so they cannot
+ * imitate a field.
+ */
 export function auditText(record: AuditRecord): string {
   return `{"seq":${record.seq},"at":${record.atMicros}${restOfAuditText(record)}`;
 }
 
-/** What follows the number and the time, which the database gives when it adds the row. */
+/** The hashed text after `seq` and `at`, which the database assigns when it adds the row. */
 export function restOfAuditText(record: Omit<AuditRecord, 'seq' | 'atMicros'>): string {
   const rest = {
     org_id: record.orgId,
@@ -57,7 +60,7 @@ export function restOfAuditText(record: Omit<AuditRecord, 'seq' | 'atMicros'>): 
   return `,${JSON.stringify(rest).slice(1)}`;
 }
 
-/** Names in alphabetical order; what is undefined is left out. */
+/** Names are in alphabetical order; undefined values are left out. */
 function detailsText(details: AuditDetails): string {
   const names = Object.keys(details)
     .filter((name) => details[name] !== undefined)
@@ -75,14 +78,20 @@ function smallValue(value: AuditDetails[string]): unknown {
   return value.length > shown.length ? [...shown, `and ${value.length - shown.length} more`] : shown;
 }
 
-/** At most so many UTF-16 units, without halves of characters and without U+0000, which Postgres does not store. */
+/**
+ * Cuts a text to `charsMax` UTF-16 units, never inside a surrogate pair, and removes U+0000, which Postgres does
+ * not store.
+ */
 function cut(text: string, charsMax: number): string {
   const storable = text.replaceAll('\u0000', '\ufffd').toWellFormed();
   if (storable.length <= charsMax) return storable;
   return `${storable.slice(0, charsMax - 1).toWellFormed()}…`;
 }
 
-/** The audit log's actions with a sentence each, as in docs/audit-log.md; never renamed, since rows last for years. */
+/**
+ * The audit log's actions with a sentence each, as in docs/audit-log.md. They are never renamed, since rows last
+ * for years.
+ */
 export const AUDIT_ACTIONS = {
   'key.created': 'A key was made.',
   'key.changed': 'A key was given another name, expiry or scopes.',
@@ -150,27 +159,27 @@ export const AUDIT_ACTIONS = {
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS;
 
-/** Who may stand behind a row: a key of the API, a command on the server, or the service of itself. */
+/** An actor is an API key, a command on the server, or the service itself (`system`). */
 export const ACTOR_KINDS = ['key', 'command', 'system'] as const;
 
 export interface AuditActor {
   kind: (typeof ACTOR_KINDS)[number];
-  /** The key's id, the command's name, or the duty's name. */
+  /** The id of the key, or the name of the command or of the service's job. */
   id: string;
 }
 
-/** What an action was done to: `type` in snake_case, `id` as the API writes it. */
+/** The object of an action: `type` in snake_case, `id` as the API writes it. */
 export interface AuditSubject {
   type: string;
   id: string;
 }
 
-/** Small values that tell a row's circumstances: no secrets and no text of prompts. */
+/** Small values that describe the circumstances of an action, without secrets and prompt text. */
 export type AuditDetails = {
   readonly [name: string]: string | number | boolean | null | readonly string[] | undefined;
 };
 
-/** One thing that was done, before it has its place in the chain. */
+/** An action to log, before it has a place in the chain. */
 export interface AuditEntry {
   action: AuditAction;
   actor: AuditActor;
@@ -179,7 +188,7 @@ export interface AuditEntry {
   requestId: string | null;
 }
 
-/** What the log says of a key that a command makes without being asked for one: the first start's, and the demo's. */
+/** The entry for a key that a command creates by itself: at the first start or in the demo. */
 export function keyMadeBy(command: string, key: { id: string; name: string; role: string }): AuditEntry {
   return {
     action: 'key.created',
@@ -196,42 +205,42 @@ export interface ChainedRecord extends AuditRecord {
   hash: string;
 }
 
-/** A place in a chain: the hash of row `seq` stands for that row and all before it. */
+/** A place in a chain: the hash of row `seq` covers that row and all rows before it. */
 export interface ChainPoint {
   seq: number;
   hash: string;
 }
 
-/** Who says that the chain went on to a row: the head beside it, or an anchor outside the database. */
+/** The evidence that later rows existed: the stored head of the chain, or an anchor outside the database. */
 type Witness = 'head' | 'anchor';
 
-/** What shows that a chain is not as it was written. */
+/** A way in which a chain differs from the one that was written. */
 export type ChainFault =
-  /** The row is not what its hash was made of. */
+  /** The row's hash does not match its content. */
   | { kind: 'row_edited'; seq: number }
-  /** The row does not follow from the one before, which was written anew, or the row was. */
+  /** The row's previous hash is not the hash of the row before it: one of the two was rewritten. */
   | { kind: 'row_not_following'; seq: number }
   | { kind: 'rows_missing'; fromSeq: number; toSeq: number }
-  /** The end of the chain is gone. */
+  /** Rows at the end of the chain are missing. */
   | { kind: 'tail_missing'; fromSeq: number; toSeq: number; witness: Witness }
-  /** The head beside the chain names another row, or another hash, than the chain ends with. */
+  /** The stored head names another row or hash than the last row of the chain. */
   | { kind: 'head_differs'; seq: number; headSeq: number }
-  /** An anchor has seen another row: the chain was written anew somewhere after `agreedSeq`, up to `seq`. */
+  /** An anchor contains another hash of row `seq`: the chain was rewritten after `agreedSeq`. */
   | { kind: 'rebuilt'; seq: number; agreedSeq: number };
 
-/** Faults that are kept; of more only the number is. */
+/** Only the first faults are kept; the others are counted. */
 const FAULTS_KEPT_MAX = 100;
 
 interface ChainWalkOptions {
   /** sha256 over the bytes of a hash (hex) and a text, as hex. */
   digest(prevHash: string, text: string): string;
-  /** From where the chain is to be followed: a checkpoint; the beginning where there is none. */
+  /** The checkpoint at which the check starts; absent: the start of the chain. */
   start?: ChainPoint | undefined;
-  /** Hashes that anchors have seen, by row. One row may have several where the anchors contradict each other. */
+  /** Hashes by row, from the anchors. A row has several if anchors contradict each other. */
   anchors?: ReadonlyMap<number, readonly string[]>;
 }
 
-/** Follows a chain row by row and remembers what is wrong with it. Holds no rows. */
+/** Checks a chain row by row and collects its faults. Holds no rows. */
 export class ChainWalk {
   readonly #options: ChainWalkOptions;
   readonly #start: ChainPoint;
@@ -250,7 +259,7 @@ export class ChainWalk {
     if (this.#start.seq > 0) this.#compareAnchors(this.#start);
   }
 
-  /** The next row by its number. After a fault the walk goes on from what is stored, so that it finds the next one. */
+  /** Checks the next row. After a fault it continues from the stored hash, so that it finds later faults too. */
   next(record: ChainedRecord): void {
     this.#rows += 1;
     const { seq, hash } = record;
@@ -272,7 +281,7 @@ export class ChainWalk {
     else this.#add({ kind: 'rebuilt', seq: point.seq, agreedSeq: this.#agreedSeq });
   }
 
-  /** Compares the end of the chain with the head beside it and with the newest anchor. */
+  /** Compares the end of the chain with the stored head and the newest anchor. */
   end(head: ChainPoint | undefined): ChainResult {
     const { seq, hash } = this.#last;
     const newestAnchor = Math.max(0, ...(this.#options.anchors?.keys() ?? []));
@@ -301,42 +310,45 @@ export class ChainWalk {
 
 export interface ChainResult {
   rows: number;
-  /** The checkpoint that it began with; 0 for the beginning. */
+  /** The row of the checkpoint at which the check started; 0: the start of the chain. */
   startSeq: number;
   lastSeq: number;
-  /** Rows that an anchor had seen. */
+  /** Number of rows that were compared with an anchor. */
   anchorsCompared: number;
-  /** The last row at which all anchors agreed: it and all before it are as they were. */
+  /** The last row at which all anchors agree: it and all rows before it are unchanged. */
   agreedSeq: number;
   faults: readonly ChainFault[];
   faultCount: number;
 }
 
-/** An anchor records outside the database where a chain was; `restored` discards what older anchors saw after that place. */
+/**
+ * An anchor records the end of a chain outside the database. `restored` invalidates the older anchors of later
+ * rows.
+ */
 const ANCHOR_KINDS = ['head', 'restored'] as const;
 
 export interface AuditAnchor {
   kind: (typeof ANCHOR_KINDS)[number];
   orgId: string;
-  /** 0 where a restored database has no row of the organization. */
+  /** 0: a restored database has no row of the organization. */
   seq: number;
   hash: string;
   atMicros: bigint;
 }
 
-/** A signature with the key that made it; both hex. */
+/** A signature and the id of its key, both in hex. */
 export interface Signature {
   keyId: string;
   signature: string;
 }
 
-/** What a signature turns out to be; `unknown_key` when its key is not at hand. */
+/** `unknown_key`: no available key has the signature's key id. */
 export type SignatureVerdict = 'good' | 'forged' | 'unknown_key';
 
-/** What an anchor's signature is for: each purpose has a key of its own, derived from the secret key. */
+/** The purpose from which the signing key of anchors is derived; each purpose has its own key. */
 export const ANCHOR_PURPOSE = 'audit log anchor';
 
-/** The name under which anchors stand in a line, of an anchors' file or of the service's log. */
+/** The name of an anchor's field in a line of an anchor file or of the service's log. */
 const LINE_KEY = 'audit_anchor';
 
 export function anchorText(anchor: AuditAnchor): string {
@@ -357,7 +369,7 @@ export function anchorLine(anchor: AuditAnchor, signed: Signature): Record<strin
   };
 }
 
-/** The anchor in a line; undefined for a line that holds none, `unreadable` for one that is broken off or changed. */
+/** Reads the anchor of a line. Undefined: the line has no anchor; `unreadable`: it is cut off or changed. */
 export function parseAnchorLine(
   line: string,
 ): { anchor: AuditAnchor; signed: Signature } | undefined | 'unreadable' {
@@ -394,7 +406,7 @@ function parseObject(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Rows that a restore has cost an organization: after `seq`, up to `lostToSeq`. */
+/** Rows of an organization that a restore lost: after `seq`, up to `lostToSeq`. */
 interface RestoreOfChain {
   atMicros: bigint;
   seq: number;
@@ -402,13 +414,16 @@ interface RestoreOfChain {
 }
 
 export interface SettledAnchors {
-  /** The hashes that hold, by row. */
+  /** The valid hashes by row. */
   hashes: Map<number, string[]>;
   newestAtMicros: bigint | undefined;
   restores: RestoreOfChain[];
 }
 
-/** Applies anchors by time: a restore takes back those after its place, and at its place where they differ. */
+/**
+ * Applies anchors by time: a restore invalidates older anchors of later rows, and those of its own row with
+ * another hash.
+ */
 export function settleAnchors(anchors: readonly AuditAnchor[]): SettledAnchors {
   const hashes = new Map<number, string[]>();
   const restores: RestoreOfChain[] = [];
@@ -427,7 +442,7 @@ export function settleAnchors(anchors: readonly AuditAnchor[]): SettledAnchors {
   return { hashes, newestAtMicros: inOrder.at(-1)?.atMicros, restores };
 }
 
-/** What stands for the rows of an organization up to `seq`, which retention has dropped. */
+/** Replaces the rows of an organization up to `seq` after retention deleted them. */
 export interface AuditCheckpoint {
   orgId: string;
   seq: number;
@@ -438,7 +453,7 @@ export interface AuditCheckpoint {
   madeAtMicros: bigint;
 }
 
-/** What a checkpoint's signature is for: each purpose has a key of its own, derived from the secret key. */
+/** The purpose from which the signing key of checkpoints is derived; each purpose has its own key. */
 export const CHECKPOINT_PURPOSE = 'audit log checkpoint';
 
 export function checkpointText(checkpoint: AuditCheckpoint): string {

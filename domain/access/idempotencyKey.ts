@@ -1,13 +1,13 @@
 import { invalidField } from '../errors.js';
 import type { SealBinding } from '../sealer.js';
 
-/** How long an answer is kept for repeats of its request, hours from the first attempt. */
+/** Hours from the first attempt for which an answer is kept for repeats. */
 export const IDEMPOTENCY_HOURS = 24;
 
-/** A key as it is sent: bare, or as a string of structured fields (RFC 8941), which is quoted. */
+/** A bare key, or a quoted string of structured fields (RFC 8941). */
 const HEADER = /^(?:"([A-Za-z0-9._:-]{1,128})"|([A-Za-z0-9._:-]{1,128}))$/;
 
-/** The key of an Idempotency-Key header, quoted or bare. Error invalid_idempotency_key, also for a repeated header. */
+/** Reads an Idempotency-Key header, quoted or bare. Error invalid_idempotency_key, also for a repeated header. */
 export function parseIdempotencyKey(header: string): string {
   const [, quoted, bare] = HEADER.exec(header) ?? [];
   const key = quoted ?? bare;
@@ -20,7 +20,7 @@ export function parseIdempotencyKey(header: string): string {
   );
 }
 
-/** Refusals that are the operation's result; others say that it has not begun. */
+/** Refusals that are a result of the operation; after any other refusal the operation has not begun. */
 const KEPT_REFUSALS: ReadonlySet<number> = new Set([404, 409, 410, 422]);
 
 /** Whether an answer is kept for repeats: a success or the operation's own refusal (docs/decisions/0032). */
@@ -28,14 +28,14 @@ export function isAnswerKept(status: number): boolean {
   return status < 400 || KEPT_REFUSALS.has(status);
 }
 
-/** Where a key counts: the same text of another caller, or for another operation, is another key. */
+/** A key is unique within these fields: another caller or operation can use the same text. */
 export interface IdempotencyScope {
   apiKeyId: string;
   operation: string;
   key: string;
 }
 
-/** What a stored answer is sealed for: the one key whose repeats it answers. */
+/** The binding under which a stored answer is sealed, so that only repeats of its own key can open it. */
 export function answerBinding(orgId: string, { apiKeyId, operation, key }: IdempotencyScope): SealBinding {
   return { orgId, subjectId: `${apiKeyId} ${operation} ${key}`, purpose: 'idempotent-answer' };
 }

@@ -1,10 +1,10 @@
 import { DomainError, invalidField } from '../errors.js';
 
-/** How a key stands: of several that hold the first is told. */
+/** A key has the first of these statuses that applies. */
 export const KEY_STATUSES = ['revoked', 'expired', 'rotating', 'active'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];
 
-/** How long both secrets of a rotated key hold, seconds. */
+/** Seconds for which both secrets of a rotated key are valid. */
 export const GRACE_SECONDS_DEFAULT = 86_400;
 export const GRACE_SECONDS_MAX = 604_800;
 
@@ -12,7 +12,7 @@ export interface KeyTerms {
   role: Role;
   /** null: every scope of the role. */
   scopes: readonly Scope[] | null;
-  /** The uuid of the workspace that it is bound to. */
+  /** The uuid of the workspace to which the key is bound. */
   workspaceId: string | null;
 }
 
@@ -21,7 +21,7 @@ export function scopesOf(terms: Pick<KeyTerms, 'role' | 'scopes'>): Scope[] {
   return [...(terms.scopes ?? ceiling)].filter((scope) => ceiling.has(scope));
 }
 
-/** Error invalid_body for terms that no key can have. */
+/** Error invalid_body for a scope that the role cannot hold, and for an admin key of a workspace. */
 export function assertPossibleTerms(terms: KeyTerms): void {
   const over = terms.scopes?.find((scope) => !ROLE_SCOPES[terms.role].has(scope));
   if (over !== undefined)
@@ -40,7 +40,10 @@ export function assertPossibleTerms(terms: KeyTerms): void {
     );
 }
 
-/** Nobody gives more than it holds, or a key with keys:admin alone could make a full one. Error forbidden. */
+/**
+ * Error forbidden if the giver lacks a granted scope. Otherwise a key with keys:admin alone could create a full
+ * key.
+ */
 export function assertGrants(giver: KeyGiver, given: readonly Scope[]): void {
   const beyond = given.find((scope) => !giver.allows(scope));
   if (beyond === undefined) return;
@@ -50,12 +53,12 @@ export function assertGrants(giver: KeyGiver, given: readonly Scope[]): void {
   );
 }
 
-/** Who makes or changes a key: another key, or somebody at the server, who may do everything. */
+/** The creator or editor of a key: another key, or an operator on the server, who holds every scope. */
 export interface KeyGiver {
   allows(scope: Scope): boolean;
 }
 
-/** What a change gives to a key: scopes that it did not have; all that it then has, where it holds for longer. */
+/** The scopes that a change grants: the new ones, or all scopes if the key expires later than before. */
 export function givenByChange(before: KeyPower, after: KeyPower): Scope[] {
   const had = new Set(scopesOf(before));
   return isLonger(before.expiresAtMicros, after.expiresAtMicros)
@@ -64,7 +67,7 @@ export function givenByChange(before: KeyPower, after: KeyPower): Scope[] {
 }
 
 export interface KeyPower extends Pick<KeyTerms, 'role' | 'scopes'> {
-  /** null: it has no end. */
+  /** null: the key does not expire. */
   expiresAtMicros: bigint | null;
 }
 
@@ -73,7 +76,7 @@ function isLonger(before: bigint | null, after: bigint | null): boolean {
   return after === null || after > before;
 }
 
-/** An unrestricted admin key without an end. One is always kept, so that somebody can make other keys. */
+/** An unrestricted admin key that does not expire. One always remains, so that other keys can be created. */
 export function isLastingAdmin(key: KeyPower): boolean {
   return key.role === 'admin' && key.scopes === null && key.expiresAtMicros === null;
 }
@@ -125,19 +128,19 @@ export const ADMIN_ONLY_SCOPES: ReadonlySet<Scope> = new Set<Scope>([
   'webhooks:admin',
 ]);
 
-/** What changes nothing. */
+/** Scopes that permit no change. */
 export const READ_SCOPES: readonly Scope[] = SCOPES.filter((scope) => scope.endsWith(':read'));
 
-/** The most that each role can hold. */
+/** The maximum scopes of each role. */
 export const ROLE_SCOPES: Record<Role, ReadonlySet<Scope>> = {
   admin: new Set(SCOPES),
-  // Drafts and merges claims and keeps the books, but decides nothing for the organization.
+  // A member drafts and merges claims and manages prices and bills, but makes no decisions for the organization.
   member: new Set(SCOPES.filter((scope) => !ADMIN_ONLY_SCOPES.has(scope))),
   auditor: new Set(READ_SCOPES),
   ingest: new Set<Scope>(['ingest']),
 };
 
-/** Whether a key of this role, narrowed to `scopes` where it is, may do what needs `scope`. */
+/** Whether a key of this role, restricted to `scopes` unless null, holds `scope`. */
 export function allowsScope(role: Role, scopes: readonly string[] | null, scope: Scope): boolean {
   return ROLE_SCOPES[role].has(scope) && (scopes === null || scopes.includes(scope));
 }
@@ -160,7 +163,7 @@ export const KEY_PATTERN = /^tu_live_([0-9A-Za-z]{10})_([0-9A-Za-z]{43})([0-9A-Z
 const KEY_ID_PREFIX = 'key_';
 const KEY_ID = /^key_[0-9A-Za-z]{10}$/;
 
-/** Whether a text is the public id of a key, of one that there is or not. */
+/** Whether a text has the form of a key's public id. */
 export function isKeyId(text: string): boolean {
   return KEY_ID.test(text);
 }
@@ -194,7 +197,10 @@ function checkOf(text: string): string {
   return check;
 }
 
-/** Random bytes → base62 text of a length; bytes that would skew the digits are passed over, so give spare ones. */
+/**
+ * Random bytes → base62 text of `length`. Bytes that would bias the digits are skipped, so pass more bytes than
+ * `length`.
+ */
 export function base62FromBytes(bytes: Uint8Array, length: number): string {
   let text = '';
   for (const byte of bytes) {
@@ -204,7 +210,7 @@ export function base62FromBytes(bytes: Uint8Array, length: number): string {
   throw new RangeError('too few random bytes');
 }
 
-/** What every text of a key begins with, whichever secret it has: who sees it knows which key it is and cannot use it. */
+/** The public beginning of a key, equal for all of its secrets: it identifies the key but does not authenticate. */
 export function publicPrefix(keyId: string): string {
   return KEY_PREFIX + keyId.slice(KEY_ID_PREFIX.length);
 }
@@ -215,7 +221,7 @@ export function composeKey(idChars: string, secret: string): string {
   return body + checkOf(body);
 }
 
-/** Reads a key; undefined when its form or its check is wrong. */
+/** Parses a key; undefined if its form or its checksum is wrong. */
 export function parseKey(key: string): ParsedKey | undefined {
   const match = KEY_PATTERN.exec(key);
   if (!match) return undefined;
@@ -224,7 +230,7 @@ export function parseKey(key: string): ParsedKey | undefined {
   return { keyId: `key_${idChars}`, secret };
 }
 
-/** What is wrong with a text that is to be a key, in words that never repeat it; undefined when it has the form of one. */
+/** The fault of a text as a key, in a message that never contains the text; undefined if it has the form of a key. */
 export function findKeyFault(text: string): string | undefined {
   if (parseKey(text)) return undefined;
   if (!text.startsWith(KEY_PREFIX)) return `a key begins with ${KEY_PREFIX}`;

@@ -1,31 +1,34 @@
 import { DomainError } from '../errors.js';
 
-/** How much of something may be done: `quota` in each `windowSeconds` on the average, `burst` of it at once. */
+/** A limit: `quota` in each `windowSeconds` on average, and `burst` at once. */
 export interface Rate {
   quota: number;
   windowSeconds: number;
   burst: number;
 }
 
-/** Every limit of a running service. All of them hold over all of its instances, but for those by address. */
+/**
+ * Every limit of a running service. Limits by address hold for each instance alone, all others for all instances
+ * together.
+ */
 export interface LimitRules {
-  /** Requests that read, of a key; exports count here too. */
+  /** Reading requests of a key, including exports. */
   reads: Rate;
-  /** Requests that change something, of a key. */
+  /** Changing requests of a key. */
   writes: Rate;
-  /** Requests that send calls, of a key. */
+  /** Ingest requests of a key. */
   ingest: Rate;
-  /** Items that they carry. */
+  /** Items in the ingest requests of a key. */
   ingestItems: Rate;
-  /** Runs that are started, of an organization, of each kind. */
+  /** Run starts of an organization, for each kind of run. */
   runs: Rate;
-  /** Bills that are uploaded, of an organization. */
+  /** Bill uploads of an organization. */
   imports: Rate;
-  /** Invoices that are uploaded or read again, of an organization. */
+  /** Invoice uploads and repeated readings of an organization. */
   invoices: Rate;
-  /** Answers 401, of an address. */
+  /** 401 answers to an address. */
   failedAuthentication: Rate;
-  /** Requests without a key, of an address. */
+  /** Requests without a key from an address. */
   publicRequests: Rate;
   openRunsMax: number;
   openImportsMax: number;
@@ -37,14 +40,20 @@ export function perSecond(rate: Rate): number {
   return rate.quota / rate.windowSeconds;
 }
 
-/** What must be there for `cost` to be taken: more than fits into a bucket is taken from a full one, which then owes. */
+/**
+ * Tokens that must be available to take `cost`. A cost above the capacity needs a full bucket, which then has a
+ * debt.
+ */
 export function neededFor(rate: Rate, cost: number): number {
   return Math.min(cost, rate.burst);
 }
 
 const MS_PER_SECOND = 1_000;
 
-/** Gives at most burst + t · quota/window tokens in t seconds; a full bucket may owe for one larger taking. */
+/**
+ * Grants at most burst + t · quota/window tokens in t seconds. A full bucket may go into debt for one larger
+ * request.
+ */
 export class TokenBucket {
   readonly #rate: Rate;
   #tokens: number;
@@ -88,9 +97,9 @@ export function secondsUntil(rate: Rate, cost: number, tokens: number): number {
   return Math.max(0, (neededFor(rate, cost) - tokens) / perSecond(rate));
 }
 
-/** Too much of something: says which limit policies were exceeded, and from when on a repeat can succeed. */
+/** A limit was exceeded: names the limit policies and the seconds after which a repeat can succeed. */
 export class LimitError extends DomainError {
-  /** Names of the limit policies, as the RateLimit fields name them. */
+  /** Names of the limit policies as in the RateLimit headers. */
   readonly violatedPolicies: readonly string[];
 
   constructor(violatedPolicies: readonly string[], sentence: string, retryAfterSeconds: number) {

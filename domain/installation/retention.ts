@@ -1,6 +1,6 @@
 import { MICROS_PER_DAY, startOfDay } from '../period.js';
 
-/** What a run of the retention does, in this order. One that fails keeps none of the others from running. */
+/** The steps of a retention run, in this order. A failed step does not prevent the others. */
 export const RETENTION_STEPS = [
   'payloads',
   'events',
@@ -15,21 +15,21 @@ export const RETENTION_STEPS = [
 ] as const;
 export type RetentionStep = (typeof RETENTION_STEPS)[number];
 
-/** For how many days what is kept. */
+/** Days after which each kind of data is deleted. */
 export interface RetentionLimits {
-  /** undefined: calls are kept for good. */
+  /** undefined: calls are never deleted. */
   eventDays: number | undefined;
   payloadDays: number;
   auditDays: number;
 }
 
-/** Calls whose time is before this are older than so many days: the beginning of a UTC day, so that a day goes as a whole. */
+/** Calls before this time are older than `days`. It is the start of a UTC day, so that retention deletes whole days. */
 export function retentionLimit(nowMicros: bigint, days: number): bigint {
   return startOfDay(nowMicros) - BigInt(days) * MICROS_PER_DAY;
 }
 
 export interface Removed {
   rows: number;
-  /** Partitions that went as a whole, with more rows than are counted in `rows`. */
+  /** Partitions that were dropped as a whole; `rows` does not count all of their rows. */
   partitions: readonly string[];
 }

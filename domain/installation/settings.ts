@@ -1,10 +1,10 @@
 import type { AuditDetails } from '../access/auditLog.js';
 import { ALLOCATIONS, type Allocation } from '../usage/chargeback.js';
 
-/** What an organization decides for itself. Stored as one JSON object; a field that is absent stands at its default. */
+/** The settings of an organization, stored as one JSON object; an absent field has its default. */
 
 export interface CountedScope {
-  /** OTel `service.name`; null: calls that name no service. */
+  /** OTel `service.name`; null: calls without a service name. */
   service: string | null;
   /** Name of the instrumentation scope, as ingest health shows it. */
   scope: string;
@@ -13,11 +13,11 @@ export interface CountedScope {
 export interface OrganizationSettings {
   /** Payloads, tool inputs and tool outputs of calls are not stored. */
   dropPayloads: boolean;
-  /** Days (`YYYY-MM-DD`) on which nobody works, ascending, each once. */
+  /** Days (`YYYY-MM-DD`) without work, ascending and unique. */
   holidays: readonly string[];
-  /** IANA name, for what is shown or scheduled in local time. Everything that is counted is counted in UTC. */
+  /** IANA name, used to display or schedule in local time. All totals use UTC. */
   timeZone: string;
-  /** Scopes that count, where a service is instrumented twice. Services that are not named count whole. */
+  /** Scopes that count in a service that is instrumented twice. In all other services every scope counts. */
   countedScopes: readonly CountedScope[];
   /** How chargeback shares out spend that belongs to no bucket. */
   chargebackAllocation: Allocation;
@@ -31,11 +31,11 @@ export const DEFAULT_SETTINGS: OrganizationSettings = {
   chargebackAllocation: 'none',
 };
 
-/** Ten years of days. */
+/** Ten years. */
 export const HOLIDAYS_MAX = 3_660;
 export const COUNTED_SCOPES_MAX = 1_000;
 
-/** The name of each field where it is stored and on the wire. */
+/** The name of each field, both stored and on the wire. */
 export const SETTING_FIELDS = {
   dropPayloads: 'drop_payloads',
   holidays: 'holidays',
@@ -47,10 +47,10 @@ export const SETTING_FIELDS = {
 type FieldName = keyof typeof SETTING_FIELDS;
 const FIELD_NAMES = Object.keys(SETTING_FIELDS) as FieldName[];
 
-/** Fields to change; null takes a field back to its default, undefined leaves it. */
+/** Fields to change. null resets a field to its default; undefined keeps it. */
 export type SettingsChange = { [name in FieldName]?: OrganizationSettings[name] | null | undefined };
 
-/** The settings after a change: field by field, each as a whole. Days are put in order, each once. */
+/** Applies a change, each field as a whole. Days are sorted and made unique. */
 export function changeSettings(settings: OrganizationSettings, change: SettingsChange): OrganizationSettings {
   const changed = { ...settings };
   for (const name of FIELD_NAMES) {
@@ -66,7 +66,7 @@ function keyOf({ service, scope }: CountedScope): string {
   return JSON.stringify([service, scope]);
 }
 
-/** Names of the stored fields that differ. */
+/** Names of the stored fields that differ between the two. */
 export function changedFields(one: OrganizationSettings, other: OrganizationSettings): string[] {
   const [a, b] = [storedSettings(one), storedSettings(other)];
   return FIELD_NAMES.map((name) => SETTING_FIELDS[name]).filter(
@@ -74,7 +74,7 @@ export function changedFields(one: OrganizationSettings, other: OrganizationSett
   );
 }
 
-/** As JSON to be stored: what stands at its default is left out, so that a later default holds for it. */
+/** The JSON to store. Fields with default values are left out, so that a later default applies to them. */
 export function storedSettings(settings: OrganizationSettings): { [field: string]: unknown } {
   const stored: { [field: string]: unknown } = {};
   for (const name of FIELD_NAMES) {
@@ -87,14 +87,14 @@ export function storedSettings(settings: OrganizationSettings): { [field: string
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Settings as they were stored. */
+/** Settings as they were read from storage. */
 export interface StoredSettings {
   settings: OrganizationSettings;
-  /** Fields in which something else stands than `storedSettings` writes; they are at their defaults. */
+  /** Stored fields whose value `storedSettings` cannot have written; their defaults apply. */
   unreadable: string[];
 }
 
-/** Unreadable stored fields have their defaults: a slip by hand must not stop ingest or its own correction. */
+/** Unreadable fields get their defaults, since a manual mistake must not stop ingest or its own correction. */
 export function parseSettings(stored: unknown): StoredSettings {
   const object = isObject(stored) ? stored : {};
   const unreadable = isObject(stored) ? [] : ['settings'];
@@ -133,22 +133,23 @@ const IS_STORED: Record<FieldName, (value: unknown) => boolean> = {
   chargebackAllocation: (value) => ALLOCATIONS.some((one) => one === value),
 };
 
-/** As the IANA database writes names: every part with a capital, so that each program that reads one finds it. */
+/** The spelling of the IANA database, each part capitalized, which every program can read. */
 const ZONE_NAME = /^[A-Z][A-Za-z0-9_+-]*(?:\/[A-Z][A-Za-z0-9_+-]*){0,2}$/;
 
-/** Whether it is a name of the IANA time zone database; an offset is none. */
+/** Whether a text is a name of the IANA time zone database; UTC offsets are not. */
 export function isTimeZone(name: string): boolean {
   if (!ZONE_NAME.test(name)) return false;
   try {
     const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions();
-    // Intl takes every spelling; where it resolves to the name itself, that is how the database spells it.
+    // Intl accepts every case of letters; if it resolves to another spelling, the name is not spelled as in the
+    // database.
     return timeZone === name || timeZone.toLowerCase() !== name.toLowerCase();
   } catch {
     return false;
   }
 }
 
-/** What a change of settings did, for the audit log: of values the old and the new one, of lists what came and went. */
+/** The audit log's details of a change: old and new values, and for lists the added and removed items. */
 export function describeChange(before: OrganizationSettings, after: OrganizationSettings): AuditDetails {
   const details: { [name: string]: AuditDetails[string] } = { fields: changedFields(before, after) };
   for (const name of ['dropPayloads', 'timeZone', 'chargebackAllocation'] as const) {

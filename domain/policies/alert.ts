@@ -3,7 +3,7 @@ import { isoFromMicros, MICROS_PER_DAY } from '../period.js';
 import { messageBody } from '../webhooks/messages.js';
 import type { PolicyType } from './policy.js';
 
-/** `policy`: a call broke one. `notice`: the system has something to say of its own. */
+/** `policy`: a call broke a policy. `notice`: the service reports about itself. */
 export const ALERT_KINDS = ['policy', 'notice'] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
@@ -13,20 +13,20 @@ export type Severity = (typeof SEVERITIES)[number];
 export const ALERT_STATUSES = ['open', 'acknowledged'] as const;
 export type AlertStatus = (typeof ALERT_STATUSES)[number];
 
-/** Small values that tell an alert's circumstances; never text of a prompt. */
+/** Small values that describe an alert's circumstances; never prompt text. */
 export type AlertDetails = { readonly [name: string]: string | number | boolean | null | readonly string[] };
 
-/** One policy that one call breaks, as judged when the call is stored. */
+/** A policy that a call breaks, as judged when the call is stored. */
 export interface Violation {
   policyType: PolicyType;
   policyId: number;
   severity: Severity;
-  /** A sentence without anything that a prompt says. */
+  /** A sentence without prompt text. */
   message: string;
   details: AlertDetails;
 }
 
-/** What the system tells of its own. Grows with each subject; none is renamed, since rows of it stay. */
+/** The kinds of notices. New ones are added with new subjects; none is renamed, since stored rows contain them. */
 export const NOTICE_CODES = [
   'connection_broken',
   'double_instrumentation',
@@ -40,39 +40,42 @@ export type NoticeCode = (typeof NOTICE_CODES)[number];
 
 export interface Notice {
   code: NoticeCode;
-  /** What must not be told twice while it lasts: of one key an organization has at most one notice, ever. */
+  /** The key of the episode: an organization has at most one notice of a key, ever. */
   key: string;
-  /** What it is about: `type` in snake_case, `id` as the API writes it. */
+  /** The subject: `type` in snake_case, `id` as the API writes it. */
   subject: { type: string; id: string };
   severity: Severity;
   message: string;
   details: AlertDetails;
-  /** Of the provider that it concerns, where it concerns one. */
+  /** null: the notice concerns no single provider. */
   provider: string | null;
 }
 
-/** An alert as far as receivers are told of it. */
+/** An alert, reduced to the fields that receivers get. */
 interface ToldAlert {
   /** uuid */
   id: string;
   kind: AlertKind;
-  /** Of a notice null, as the policy's id and the event's uuid are. */
+  /** null for a notice, like the policy's id and the event's uuid. */
   policyType: PolicyType | null;
   policyId: number | null;
   eventId: string | null;
-  /** Of a policy's alert null. */
+  /** null for a policy's alert. */
   notice: NoticeCode | null;
   subject: { type: string; id: string };
   severity: Severity;
   createdAtMicros: bigint;
 }
 
-/** What a policy's alert is about, as its `subject_type` and `subject_id` are stored: the event, by its uuid. */
+/** The subject of a policy's alert, as in `subject_type` and `subject_id`: the event, by its uuid. */
 export function subjectOfEvent(eventUuid: string): { type: 'event'; id: string } {
   return { type: 'event', id: publicId('evt', eventUuid) };
 }
 
-/** Ids and kinds only; details are requested by id. The message has the alert's id, so one alert is one message. */
+/**
+ * The message has ids and kinds only; receivers request the details by id. It has the alert's id, so one alert is
+ * one message.
+ */
 export function alertMessage(alert: ToldAlert): { id: string; type: 'alert.created'; body: string } {
   const createdAt = isoFromMicros(alert.createdAtMicros);
   return {
@@ -93,14 +96,14 @@ export function alertMessage(alert: ToldAlert): { id: string; type: 'alert.creat
   };
 }
 
-/** Calls that are looked at: those of the last day, so that what was mended is soon seen no more. */
+/** Only calls of the last day are checked, so that the notice ends soon after the problem is fixed. */
 export const LOOK_BACK_MICROS = MICROS_PER_DAY;
-/** Whoever has acknowledged the notice has so long to mend what it tells, before it is told again. */
+/** After an acknowledgement the notice is not repeated for this time, in which the problem can be fixed. */
 export const TOLD_AGAIN_AFTER_MICROS = 7n * MICROS_PER_DAY;
 
-/** Two scopes of one service that tell the same calls. */
+/** Two instrumentation scopes of one service that report the same calls. */
 interface DoubleScopes {
-  /** OTel `service.name`; '' for calls that name none. */
+  /** OTel `service.name`; '': calls without a service name. */
   serviceName: string;
   scopes: readonly string[];
   calls: number;
@@ -114,7 +117,7 @@ export interface FormerNotice {
   acknowledgedAtMicros: bigint | null;
 }
 
-/** Whether it is to be told: for the first time, or since it goes on long after somebody has said that it was seen to. */
+/** Whether to publish a notice: there was none, or the problem continues long after the last one was acknowledged. */
 export function isWorthNotice(former: FormerNotice | undefined, nowMicros: bigint): boolean {
   if (!former) return true;
   return (
@@ -122,7 +125,7 @@ export function isWorthNotice(former: FormerNotice | undefined, nowMicros: bigin
   );
 }
 
-/** `pairKey` and the notice before it name the episode, so that two processes publish one notice. */
+/** The id of the episode consists of `pairKey` and the previous notice, so that two processes publish one notice. */
 export function doubleInstrumentation(
   found: DoubleScopes,
   pairKey: string,

@@ -3,34 +3,46 @@ import { compare } from '../compare.js';
 import { estimateProgramSize, findUnsupportedSyntax, searchWithoutMemory } from './patternSet.js';
 import { PROMPT_SCAN_CHARS, type SkippedPattern } from './policy.js';
 
-/** Instructions that one pattern may compile to. */
+/** Maximum instructions of one compiled pattern. */
 export const PROGRAM_SIZE_MAX = 1_000;
-/** Instructions of all patterns of a policy: as many as the longest lists of plain words come to. */
+/** Maximum instructions of all patterns of a policy, which allows the longest lists of plain words. */
 export const PROGRAM_SIZE_TOTAL_MAX = 52_000;
-/** A pattern whose size was estimated above this is not even compiled, which takes up to a second: no estimate is less than half. */
+/**
+ * A pattern with a higher estimate is not compiled, which would take up to a second. No estimate is less than half
+ * of the true size.
+ */
 const ESTIMATE_MAX = 4 * PROGRAM_SIZE_MAX;
 
-/** A search's limit, in searches of the reference pattern rather than time, so that all machines judge alike. */
+/**
+ * Maximum time of a search in searches of the reference pattern instead of seconds, so that all machines judge
+ * alike.
+ */
 export const SEARCH_TIMES_MAX = 8;
-/** It counts what it repeats, and the text keeps it counting. */
+/** The reference pattern counts repetitions, and its text forces it to count all along. */
 const REFERENCE = { pattern: '(a|b)*a(a|b){66}c', text: drawn(7, 'ab') };
 
-/** So often a search is made whose time counts, and so often one that seems slow: the quickest tells what it takes. */
+/** Repetitions of a measured search, and of one that seems slow. The fastest repetition is its time. */
 const SEARCHES_MIN = 4;
 const SEARCHES_MAX = 9;
-/** So many searches of the reference it may take to measure patterns alone, some seconds; what is not measured by then counts as slower than the rest. */
+/**
+ * Maximum time for measuring patterns alone, in searches of the reference pattern: some seconds. Unmeasured
+ * patterns count as the slowest.
+ */
 const INSPECTION_TIMES_MAX = 2_500;
-/** So long nothing else gets a turn. */
+/** Milliseconds of work without a pause for other tasks. */
 const WORK_MS_MAX = 20;
 
-/** How time is told, and how others are given a turn. */
+/** The clock of the measurement and its pauses. */
 export interface Pace {
-  /** What the process has worked so far, milliseconds: time that other processes had is none of it. */
+  /** CPU time of this process so far, milliseconds, without that of other processes. */
   workedMs(): number;
   pause(): Promise<void>;
 }
 
-/** Patterns to skip: invalid, too large, or the slowest beyond the time limit. Stored, so that all instances agree. */
+/**
+ * The patterns to skip: invalid, too large, or the slowest beyond the time limit. The result is stored, so that
+ * all instances agree.
+ */
 export async function inspectPatterns(regexes: readonly string[], pace: Pace): Promise<SkippedPattern[]> {
   const work = new Bench(pace);
   const skipped: SkippedPattern[] = [];
@@ -60,7 +72,7 @@ interface Candidate {
   size: number;
 }
 
-/** The pattern compiled, or why it is passed over, as far as no clock is needed to tell. */
+/** The compiled pattern, or the reason to skip it, as far as no measurement is needed. */
 function judgePattern(regex: string, index: number, room: number): Candidate | SkippedPattern {
   const slow = (reason: string): SkippedPattern => ({ index, code: 'slow', reason });
   const tooLarge = slow(
@@ -80,7 +92,7 @@ function judgePattern(regex: string, index: number, room: number): Candidate | S
   }
 }
 
-/** What of a pattern RE2 does not support, else the sentence of the library, which names the part that is wrong. */
+/** The part of a pattern that RE2 does not support, else the library's message, which names the wrong part. */
 function reasonOf(regex: string, error: unknown): string {
   const stoppedAt = error instanceof RE2JSSyntaxException ? error.getPattern() : null;
   const unsupported = stoppedAt ? findUnsupportedSyntax(regex, stoppedAt) : undefined;
@@ -90,14 +102,14 @@ function reasonOf(regex: string, error: unknown): string {
   return `not a regular expression in RE2 syntax: ${said}`;
 }
 
-/** The fewest of the slowest patterns without which a prompt is searched in time. */
+/** The smallest number of slowest patterns without which a search of a prompt is fast enough. */
 async function findSlowest(
   patterns: readonly Candidate[],
   bench: Bench,
 ): Promise<{ index: number; isAlone: boolean }[]> {
   if (patterns.length === 0) return [];
   const bySize = [...patterns].sort((a, b) => a.size - b.size);
-  // Mostly that is it.
+  // The usual case: all patterns together are fast enough.
   if (await isInTime(bySize, bench)) return [];
   const measured: (Candidate & { times: number })[] = [];
   for (const one of bySize)
@@ -107,11 +119,11 @@ async function findSlowest(
     });
   const isTooSlow = ({ times }: { times: number }) => times > SEARCH_TIMES_MAX && Number.isFinite(times);
   const tooSlow = measured.filter(isTooSlow);
-  // Those that were not measured come last, the smaller ones before the larger.
+  // Unmeasured patterns come last, the smaller ones before the larger.
   const others = measured
     .filter((one) => !isTooSlow(one))
     .sort((a, b) => compare(a.times, b.times) || a.size - b.size || a.index - b.index);
-  // How many from the quickest on are searched in time: with one more it takes longer.
+  // Binary search for the number of fastest patterns that are fast enough together; one more is too slow.
   let [least, most] = [0, others.length];
   while (least < most) {
     const count = Math.ceil((least + most) / 2);
@@ -128,10 +140,10 @@ async function isInTime(patterns: readonly Candidate[], bench: Bench): Promise<b
   return (await bench.timesOf(patterns.map(({ regex }) => regex))) <= SEARCH_TIMES_MAX;
 }
 
-/** Of patterns that are measured together, so many of the last also with texts of their own. */
+/** This number of the last of the patterns measured together are also measured with texts made of them. */
 const SLOWEST_APART = 4;
 
-/** Measures searches, in turns with everything else that the process does. */
+/** Measures searches and pauses for all other work of the process. */
 class Bench {
   readonly #pace: Pace;
   readonly #reference = searchWithoutMemory([REFERENCE.pattern]);
@@ -145,7 +157,7 @@ class Bench {
     this.#beganMs = this.#startedMs;
   }
 
-  /** Whether measuring has gone on for so long that no more patterns are to be measured alone. */
+  /** Whether the time for measuring patterns alone is used up. */
   get isSpent(): boolean {
     return this.#pace.workedMs() - this.#startedMs > INSPECTION_TIMES_MAX * this.#referenceMs;
   }
@@ -156,7 +168,7 @@ class Bench {
     this.#beganMs = this.#pace.workedMs();
   }
 
-  /** The worst search of known bad texts, in searches of the reference; stops after one that is too slow. */
+  /** The slowest search of known bad texts, in searches of the reference; stops after one that is too slow. */
   async timesOf(patterns: readonly string[], searches = 1): Promise<number> {
     const search = searchWithoutMemory(patterns);
     const apart = patterns.length === 1 ? [] : patterns.slice(-SLOWEST_APART);
@@ -164,7 +176,7 @@ class Bench {
     let reference = Number.POSITIVE_INFINITY;
     for (let count = 0; count < SEARCHES_MIN; count += 1)
       reference = Math.min(reference, this.#timeReference());
-    // By a clock of coarse steps nothing takes any time: then the sizes alone decide.
+    // A coarse clock can measure zero: then only the sizes decide.
     if (reference === 0) return 0;
     this.#referenceMs = reference;
     let slowest = 0;
@@ -177,7 +189,7 @@ class Bench {
           this.#time(() => search(text)),
         );
       const times = quickest / reference;
-      // What is far below the limit need not be known more exactly.
+      // Times far below the limit need no greater precision.
       slowest = Math.max(
         slowest,
         times < SEARCH_TIMES_MAX / 2 ? times : await this.#timesBeside(search, text),
@@ -187,7 +199,7 @@ class Bench {
     return slowest;
   }
 
-  /** The quickest of several searches, beside several of the reference: what disturbs the one disturbs the other. */
+  /** The fastest of several searches, alternating with the reference search, so that disturbances affect both. */
   async #timesBeside(search: (text: string) => unknown, text: string): Promise<number> {
     let [quickest, reference] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (let count = 0; count < SEARCHES_MAX; count += 1) {
@@ -218,10 +230,10 @@ const WORDS =
   );
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 const PRINTABLE = Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at)).join('');
-/** What a pattern says of itself and not of the text: escapes, counts, and signs of the syntax. */
+/** The syntax of a pattern, which is not text to match: escapes, counts and signs. */
 const SYNTAX = /\\[pP]\{[^}]*\}|\\[pP].|\\.|\{\d+(?:,\d*)?\}|\[:\w+:\]|\(\?[a-zA-Z-]*[:)]|[()[\]{}|*+?^$.]/g;
 
-/** A sequence that looks like chance and is the same each time: the same pattern is held against the same texts. */
+/** Pseudorandom numbers with a fixed seed: a pattern is always measured with the same texts. */
 function numbersFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -230,7 +242,7 @@ function numbersFrom(seed: number): (below: number) => number {
   };
 }
 
-/** As many characters as are searched of a prompt, drawn from parts of one or more. */
+/** A text of as many characters as a search reads of a prompt, drawn from the parts. */
 export function drawn(seed: number, parts: readonly string[] | string, glue = ''): string {
   const next = numbersFrom(seed);
   let text = '';
@@ -238,7 +250,7 @@ export function drawn(seed: number, parts: readonly string[] | string, glue = ''
   return text.slice(0, PROMPT_SCAN_CHARS);
 }
 
-/** Texts against which every list of patterns is measured: as people write, one character, noise, words and numbers. */
+/** Texts with which every list of patterns is measured: prose, one character, noise, words and numbers. */
 export const COMMON_PROBES: readonly string[] = [
   drawn(1, WORDS, ' '),
   'a'.repeat(PROMPT_SCAN_CHARS),
@@ -246,7 +258,10 @@ export const COMMON_PROBES: readonly string[] = [
   drawn(3, `${LETTERS}${LETTERS.toUpperCase()}0123456789   \n`),
 ];
 
-/** Texts made of the patterns' own characters: where they begin to match again and again without coming to an end. */
+/**
+ * Texts made of the patterns' own characters, on which they begin to match again and again without completing a
+ * match.
+ */
 export function ownProbes(patterns: readonly string[]): string[] {
   const literal = patterns
     .join(' ')

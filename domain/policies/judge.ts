@@ -4,22 +4,22 @@ import type { Violation } from './alert.js';
 import { type PatternMatch, PatternSet } from './patternSet.js';
 import { type CostRule, costViolation, type Policy, type PolicyConfigs, type PolicyType } from './policy.js';
 
-/** What a call breaks when stored: no clock or chance, so that every instance judges alike. */
+/** Judges calls when they are stored, without a clock or randomness, so that every instance judges alike. */
 
 export interface JudgedCall {
-  /** Stripped, as it is stored. */
+  /** Stripped, as stored. */
   model: string;
-  /** Every text part on its own; read only where patterns are searched for. */
+  /** Every text part by itself; called only by policies with patterns. */
   prompts(): readonly string[];
-  /** The `_service.environment` tag; null: nobody said. */
+  /** The `_service.environment` tag; null: the environment is unknown. */
   environment: string | null;
-  /** `_service.api_key_prefix`, else the public prefix of the key that the call came with. */
+  /** `_service.api_key_prefix`, else the public prefix of the key that sent the call. */
   keyPrefix: string | null;
-  /** Pico-dollars; null: unpriced or unmetered, so nothing is known. */
+  /** null: unpriced or unmetered, so the cost is unknown. */
   costPico: Pico | null;
 }
 
-/** Why a policy could not be held against a call: what it looks at is not known. */
+/** Reasons why a policy cannot judge a call: the fact that it needs is unknown. */
 export const UNJUDGED_REASONS = ['environment_unknown', 'key_unknown', 'cost_unknown'] as const;
 export type UnjudgedReason = (typeof UNJUDGED_REASONS)[number];
 
@@ -28,31 +28,31 @@ export interface Unjudged {
   reason: UnjudgedReason;
 }
 
-/** Policies made ready to be held against many calls. Holds compiled patterns: share it between equal policies. */
+/** Policies compiled to judge many calls. They hold compiled patterns, so share them between equal policies. */
 export interface CompiledPolicies {
   readonly rules: readonly Rule[];
 }
 
 interface Rule {
   readonly policyType: PolicyType;
-  /** What it may come to in memory, bytes. */
+  /** Upper bound of its memory, bytes. */
   readonly bytesMax: number;
   violation(call: JudgedCall): Violation | undefined;
-  /** What is missing to judge the call; undefined where it can be judged. */
+  /** The reason why the call cannot be judged; undefined: it can. */
   unjudged(call: JudgedCall): UnjudgedReason | undefined;
 }
 
-/** Of what a client calls its key's prefix so much is shown; our own keys' public prefix has 18 characters. */
+/** Shown characters of a client's key prefix; the public prefix of our own keys has 18. */
 const SHOWN_PREFIX_CHARS = 20;
 
-/** What a rule without patterns takes, and each text of its lists beside its characters, bytes. */
+/** Memory of a rule without patterns, and of each listed text beside its characters, bytes. */
 const BYTES_AROUND = 1_000;
 const BYTES_PER_TEXT = 64;
 
 const NOTHING: readonly Violation[] = [];
 const ALL_JUDGED: readonly Unjudged[] = [];
 
-/** Makes policies ready. Those that are disabled, or whose list is empty or threshold 0, judge nothing. */
+/** Compiles policies. Disabled policies, and those with an empty list or a threshold of 0, judge nothing. */
 export function compilePolicies(policies: readonly Policy[]): CompiledPolicies {
   const rules = policies
     .filter(({ enabled }) => enabled)
@@ -70,12 +70,12 @@ export function judgeCall(policies: CompiledPolicies, call: JudgedCall): readonl
   return violations ?? NOTHING;
 }
 
-/** What compiled policies may come to in memory, bytes; mostly it is far less. */
+/** Upper bound of the memory of compiled policies, bytes; usually they need far less. */
 export function bytesMaxOf(policies: CompiledPolicies): number {
   return policies.rules.reduce((sum, { bytesMax }) => sum + bytesMax, 0);
 }
 
-/** Policies that the call could not be held against, with the reason: it breaks none of them. */
+/** Policies that cannot judge the call, with the reason; the call breaks none of them. */
 export function unjudgedOf(policies: CompiledPolicies, call: JudgedCall): readonly Unjudged[] {
   let found: Unjudged[] | undefined;
   for (const rule of policies.rules) {
@@ -107,7 +107,8 @@ type Named = Pick<Violation, 'policyId' | 'policyType'>;
 
 function modelRule(named: Named, { models }: PolicyConfigs['approved_models']): Rule | undefined {
   if (models.length === 0) return undefined;
-  // Calls are stripped before they are compared, so what is allowed is stripped too: a stray character is no other model.
+  // The models of calls are stripped before the comparison, so the approved ones are too: a stray character is no
+  // other model.
   const approved = new Set(models.map(stripText));
   return {
     policyType: named.policyType,
@@ -164,13 +165,13 @@ function keyRule(
         ...named,
         severity: 'high',
         message: `A production key was used from the environment ${environment}.`,
-        // A client that sends more of its key than its beginning: who reads alerts is not told the key.
+        // A client may send more of its key than the prefix; readers of alerts must not see the key.
         details: { environment, key_prefix: keyPrefix.slice(0, Math.max(SHOWN_PREFIX_CHARS, prefix.length)) },
       };
     },
     unjudged: ({ environment, keyPrefix }) => {
       if (keyPrefix === null) return 'key_unknown';
-      // A key that is none of production may be used from anywhere.
+      // A key outside production may be used in every environment.
       const isProduction = prefixes.some((prefix) => keyPrefix.startsWith(prefix));
       return isProduction && environment === null ? 'environment_unknown' : undefined;
     },
@@ -191,13 +192,13 @@ function thresholdRule(
   };
 }
 
-/** Events that a preview looks at: the newest. */
+/** A preview reads this number of the newest events. */
 export const PREVIEW_EVENTS_MAX = 1_000;
 const SHOWN_MAX = 100;
-/** Prompts that are searched before others get a turn: some milliseconds at most. */
+/** Prompts that are searched between two pauses: some milliseconds at most. */
 const PROMPTS_A_TURN = 8;
 
-/** A stored event as policies see it; prompts are undefined where nothing was stored that they could be found in. */
+/** A stored event as policies see it; prompts are undefined if none are stored. */
 export interface PreviewedEvent extends Omit<JudgedCall, 'prompts'> {
   id: string;
   timestampMicros: bigint;
@@ -208,13 +209,13 @@ export interface PreviewResult {
   events: number;
   oldestMicros: bigint | null;
   flagged: number;
-  /** Events, by what is not known of them. */
+  /** Number of events by the missing fact. */
   unjudged: Record<UnjudgedReason | 'prompts_not_stored', number>;
-  /** The first that were flagged. */
+  /** The first flagged events. */
   shown: { id: string; timestampMicros: bigint; violation: Violation }[];
 }
 
-/** What a policy would have flagged, gathered event by event, newest first. */
+/** Collects the events that a policy would have flagged, newest first. */
 export class Preview {
   readonly result: PreviewResult = {
     events: 0,
@@ -225,7 +226,7 @@ export class Preview {
   };
   readonly #policies: CompiledPolicies;
   readonly #needsPrompts: boolean;
-  /** Prompts since others had their turn. */
+  /** Prompts searched since the last pause. */
   #searched = 0;
 
   constructor(policies: CompiledPolicies) {
@@ -233,7 +234,7 @@ export class Preview {
     this.#needsPrompts = policies.rules.some(({ policyType }) => policyType === 'banned_patterns');
   }
 
-  /** Adds an event. `pause` lets others have a turn: a call can hold thousands of prompts. */
+  /** Adds an event. `pause` lets other tasks run, since a call can hold thousands of prompts. */
   async add(event: PreviewedEvent, pause: () => Promise<void>): Promise<void> {
     const { id, timestampMicros, prompts } = event;
     const { result } = this;

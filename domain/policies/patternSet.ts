@@ -3,32 +3,32 @@ import { stripText } from '../events/jsonValues.js';
 import { PROMPT_SCAN_CHARS, type SkippedPattern } from './policy.js';
 
 export interface PatternMatch {
-  /** The pattern's place in `regexes`. */
+  /** The pattern's index in `regexes`. */
   patternIndex: number;
-  /** Characters from the beginning of the stripped prompt to where the leftmost match begins. */
+  /** Characters of the stripped prompt before the leftmost match. */
   offset: number;
 }
 
-/** What stands around compiled patterns, bytes; this and the next as measured (docs/decisions/0026). */
+/** Memory of a set beside its patterns, bytes; this and the next constant were measured (docs/decisions/0026). */
 const BYTES_AROUND = 100_000;
-/** What an instruction takes in all the forms in which patterns are compiled, bytes. */
+/** Memory of an instruction in all forms in which patterns are compiled, bytes. */
 const BYTES_PER_INSTRUCTION = 800;
 
-/** Some of the patterns, one after the other, and the place of the first of them among all that are searched for. */
+/** Consecutive patterns, and the index of the first among all searched ones. */
 interface Search {
   first: number;
   engine: PatternEngine;
 }
 
-/** Patterns of one policy that are searched together: RE2 syntax, in linear time, anywhere in a prompt. */
+/** The patterns of one policy, searched together: RE2 syntax, in linear time, anywhere in a prompt. */
 export class PatternSet {
-  /** What it may come to in memory, bytes. */
+  /** Upper bound of its memory, bytes. */
   readonly bytesMax: number;
   readonly #searches: readonly Search[];
   readonly #regexes: readonly string[];
-  /** The places in `regexes` of the patterns that are searched for. */
+  /** The indexes in `regexes` of the searched patterns. */
   readonly #places: readonly number[];
-  /** Compiled apart, for where a match begins: when one of them has matched for the first time. */
+  /** Single patterns that find the start of a match; compiled at the first match of each. */
   readonly #single = new Map<number, RE2JS>();
 
   private constructor(regexes: readonly string[], places: readonly number[]) {
@@ -46,14 +46,14 @@ export class PatternSet {
     );
   }
 
-  /** The patterns without those that are passed over; undefined where none is left. */
+  /** The patterns without the skipped ones; undefined if none is left. */
   static of(regexes: readonly string[], skipped: readonly SkippedPattern[]): PatternSet | undefined {
     const passedOver = new Set(skipped.map(({ index }) => index));
     const places = [...regexes.keys()].filter((index) => !passedOver.has(index));
     return places.length === 0 ? undefined : new PatternSet(regexes, places);
   }
 
-  /** In the first prompt that any pattern matches, the match of the first pattern that does. */
+  /** The match in the first prompt that matches, of the first pattern that matches it. */
   find(prompts: readonly string[]): PatternMatch | undefined {
     for (const prompt of prompts) {
       const match = this.findIn(prompt);
@@ -62,7 +62,7 @@ export class PatternSet {
     return undefined;
   }
 
-  /** The match of the first pattern that matches a prompt, told from the others by the order of `regexes`. */
+  /** The match of the first matching pattern, in the order of `regexes`. */
   findIn(prompt: string): PatternMatch | undefined {
     const text = scannedPart(prompt);
     for (const { first, engine } of this.#searches) {
@@ -84,36 +84,46 @@ export class PatternSet {
   }
 }
 
-/** What is searched of a prompt: its first characters after stripping. */
+/** The searched part of a prompt: its first characters after stripping. */
 export function scannedPart(prompt: string): string {
   const head = prompt.slice(0, PROMPT_SCAN_CHARS);
   const stripped = stripText(head);
-  // Nothing had to go: the head is the whole of what is searched, and a long prompt need not be read to its end.
+  // If stripping removed nothing, the head is the whole searched part, and a long prompt need not be read to its
+  // end.
   return stripped === head ? head : stripText(prompt).slice(0, PROMPT_SCAN_CHARS);
 }
 
-/** Memory of an automaton in one search; the library restarts it above, and at last searches without memory. */
+/**
+ * Memory of an automaton in one search. Above it the library restarts the automaton, and finally searches without
+ * one.
+ */
 const AUTOMATON_BYTES_MAX = 4 * 1_048_576;
-/** What any may keep until the next prompt, bytes by the library's own count, which the heap confirms. */
+/**
+ * Maximum memory that an automaton keeps until the next prompt, bytes by the library's own count, which heap
+ * measurements confirm.
+ */
 const AUTOMATON_BYTES_KEPT = 1_048_576;
-/** Of smaller patterns less: so much, and so much for each instruction and each class of characters that they tell apart. */
+/** Automata of smaller patterns keep less: this base, and the amount below for each instruction and character class. */
 const BYTES_KEPT_LEAST = 65_536;
 const BYTES_KEPT_EACH = 512;
-/** Instructions of the patterns that are searched for together, about. */
+/** Approximate number of instructions of patterns that are searched together. */
 const GROUP_SIZE = 4_000;
-/** Prompts that are searched without memory before another automaton is tried. */
+/** Prompts that are searched without an automaton before another one is tried. */
 const PROMPTS_WITHOUT_MEMORY = 256;
 
-/** Searches with an automaton (fast, may outgrow its memory) or without (bounded by program × text); docs/benchmarks.md. */
+/**
+ * Searches with an automaton (fast, may exceed its memory) or without (bounded by program × text);
+ * docs/benchmarks.md.
+ */
 export class PatternEngine {
   readonly #patterns: readonly string[];
   readonly #automaton: RE2Set;
-  /** What the automaton may keep between two prompts, bytes. */
+  /** Maximum memory that the automaton keeps between two prompts, bytes. */
   readonly bytesKept: number;
   #withoutMemory: RE2Set | undefined;
   #restsFor = 0;
 
-  /** Throws an error of the library for a pattern that it does not take. */
+  /** Throws the library's error for an unsupported pattern. */
   constructor(patterns: readonly string[]) {
     this.#patterns = patterns;
     this.#automaton = compileSet(patterns, AUTOMATON_BYTES_MAX);
@@ -121,7 +131,7 @@ export class PatternEngine {
     this.bytesKept = Math.min(AUTOMATON_BYTES_KEPT, BYTES_KEPT_LEAST + BYTES_KEPT_EACH * parts);
   }
 
-  /** The places in the list of all patterns that match anywhere in the text, ascending. */
+  /** The indexes among all patterns of those that match anywhere in the text, ascending. */
   match(text: string): number[] {
     if (this.#restsFor > 0) {
       this.#restsFor -= 1;
@@ -138,18 +148,18 @@ export class PatternEngine {
     return hits;
   }
 
-  /** Instructions of the program: what a search without memory costs at most, for each character. */
+  /** Instructions of the program: the maximum cost per character of a search without an automaton. */
   get programSize(): number {
     return this.#automaton.prog.numInst();
   }
 
-  /** Whether the search without memory has its turn: what the automaton kept had become too much. */
+  /** Whether searches currently run without an automaton because it had kept too much memory. */
   get isResting(): boolean {
     return this.#restsFor > 0;
   }
 }
 
-/** Groups patterns by estimated size: several small automata are quicker than one large one. */
+/** Groups patterns by estimated size: several small automata are faster than one large one. */
 export function groupPatterns(patterns: readonly string[]): string[][] {
   const groups: string[][] = [];
   let room = 0;
@@ -165,7 +175,7 @@ export function groupPatterns(patterns: readonly string[]): string[][] {
   return groups;
 }
 
-/** The search whose time no text makes longer than the patterns' size allows: to measure what they take at worst. */
+/** The search whose time depends only on the patterns' size and not on the text, for worst-case measurements. */
 export function searchWithoutMemory(patterns: readonly string[]): (text: string) => number[] {
   let first = 0;
   const sets = groupPatterns(patterns).map((group) => {
@@ -183,7 +193,7 @@ function compileSet(patterns: readonly string[], automatonBytesMax: number): RE2
   return set;
 }
 
-/** Syntax of other engines that RE2 leaves out, by the part of a pattern at which RE2 stops. */
+/** Syntax of other engines that RE2 lacks, by the part of a pattern at which RE2 stops. */
 const UNSUPPORTED: readonly (readonly [part: RegExp, name: string])[] = [
   [/^\(\?<[=!]/, 'look-behind'],
   [/^\(\?[=!]/, 'look-ahead'],
@@ -198,7 +208,7 @@ const UNSUPPORTED: readonly (readonly [part: RegExp, name: string])[] = [
   [/^\(\?\|/, 'branch reset groups'],
 ];
 
-/** The unsupported construct where RE2 stopped; undefined when the pattern is wrong in every engine. */
+/** The unsupported construct at which RE2 stopped; undefined if the pattern is wrong in every engine. */
 export function findUnsupportedSyntax(
   pattern: string,
   stoppedAt: string,
@@ -212,21 +222,24 @@ export function findUnsupportedSyntax(
   return undefined;
 }
 
-/** A repetition with its counts, as RE2 reads it; anything else behind a brace is the brace itself. */
+/** A counted repetition as RE2 reads it; any other brace is a literal. */
 const COUNTED = /^\{(\d{1,4})(,(\d{0,4}))?\}/;
 /** A named class, a code point or an octal number after its letter. */
 const LONG_ESCAPE = /^\\(?:[pP]\{[^}]*\}|[pP].|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|[0-7]{1,3}|.)/s;
-/** What stands behind `(?`: flags, a group that captures nothing, a name. */
+/** The characters after `(?`: flags, a non-capturing group, a name. */
 const GROUP_HEAD = /^\(\?(?:P?<[^>]*>|[a-zA-Z-]*[:)]?)/;
 
 interface Frame {
-  /** Instructions of what was read of the group. */
+  /** Instructions of the group's parts so far. */
   total: number;
-  /** Those of its last part, which a repetition repeats. */
+  /** Instructions of its last part, to which a repetition applies. */
   last: number;
 }
 
-/** About how many instructions a pattern compiles to, at least half of it; compiling a bad one takes a second. */
+/**
+ * Estimated number of instructions of a compiled pattern, at least half of the true one. Compiling a bad pattern
+ * takes a second.
+ */
 export function estimateProgramSize(pattern: string): number {
   const frames: Frame[] = [];
   let frame: Frame = { total: 2, last: 0 };
@@ -244,7 +257,7 @@ export function estimateProgramSize(pattern: string): number {
     } else if (rest.startsWith('\\Q')) {
       const end = rest.indexOf('\\E', 2);
       const literal = end < 0 ? rest.slice(2) : rest.slice(2, end);
-      // A repetition behind it repeats its last character.
+      // A following repetition applies to the last character.
       frame.total += literal.length;
       frame.last = 1;
       at += end < 0 ? rest.length : end + 2;
@@ -257,7 +270,7 @@ export function estimateProgramSize(pattern: string): number {
     } else if (head === '(') {
       const opened = GROUP_HEAD.exec(rest)?.[0] ?? '(';
       at += opened.length;
-      // Flags for what follows: no group.
+      // Flags for the rest of the group, which open no group.
       if (opened.endsWith(')')) continue;
       frames.push(frame);
       frame = { total: 2, last: 0 };
@@ -289,16 +302,16 @@ export function repeat(
 ): void {
   const isOpen = comma !== undefined && maxText === '';
   const max = comma === undefined ? min : isOpen ? Math.max(min, 1) : Number(maxText);
-  // Each time once more, and a branch for each that may be missing.
+  // Each repetition adds an instruction, and each optional one a branch.
   const size = Math.max(1, max) * frame.last + (isOpen ? 1 : Math.max(0, max - min));
   frame.total += size - frame.last;
   frame.last = size;
 }
 
-/** Characters of a class in brackets; a bracket that is never closed reaches to the end. */
+/** Characters of a class in brackets; an unclosed bracket reaches to the end. */
 function classLength(text: string): number {
   let at = text[1] === '^' ? 2 : 1;
-  // First in a class, a closing bracket is a member of it.
+  // A closing bracket at the start of a class is a member of it.
   if (text[at] === ']') at += 1;
   while (at < text.length && text[at] !== ']') {
     const named = text.startsWith('[:', at) ? text.indexOf(':]', at) : -1;

@@ -2,7 +2,7 @@ import type { AuditDetails } from '../access/auditLog.js';
 import { decimalFromPico, PICO_PER_USD, type Pico } from '../money.js';
 import type { Violation } from './alert.js';
 
-/** One policy of each type; a call that breaks one raises an alert, nothing is blocked. */
+/** An organization has one policy of each type. A call that breaks one raises an alert; nothing is blocked. */
 export const POLICY_TYPES = [
   'approved_models',
   'banned_patterns',
@@ -11,7 +11,7 @@ export const POLICY_TYPES = [
 ] as const;
 export type PolicyType = (typeof POLICY_TYPES)[number];
 
-/** What each type is told, by the names on the wire, as it was sent. */
+/** The configuration of each type, with its field names on the wire, as it was sent. */
 export interface PolicyConfigs {
   approved_models: { models: readonly string[] };
   banned_patterns: { regexes: readonly string[] };
@@ -19,22 +19,25 @@ export interface PolicyConfigs {
   approval_required_threshold_cents: { threshold_cents: number };
 }
 
-/** A type with the configuration that is its own. */
+/** A type with its configuration. */
 export type TypedConfig = { [T in PolicyType]: { type: T; config: PolicyConfigs[T] } }[PolicyType];
 
-/** Why a pattern is passed over. */
+/** Reasons why a pattern is skipped. */
 export const SKIP_CODES = ['invalid', 'slow'] as const;
 
-/** A pattern of banned_patterns that is stored and not searched for. Decided when the policy is put, for every instance. */
+/**
+ * A pattern of banned_patterns that is stored but not searched. Decided once for every instance, when the policy
+ * is put.
+ */
 export interface SkippedPattern {
   index: number;
   code: (typeof SKIP_CODES)[number];
-  /** A sentence for whoever wrote it. */
+  /** A sentence for the author of the pattern. */
   reason: string;
 }
 
 interface PolicyOf<T extends PolicyType> {
-  /** Of the organization: 1, 2, … in the order in which its policies were first put. */
+  /** Number within the organization: 1, 2, … in the order in which its policies were first put. */
   id: number;
   type: T;
   config: PolicyConfigs[T];
@@ -43,9 +46,9 @@ interface PolicyOf<T extends PolicyType> {
 }
 export type Policy = { [T in PolicyType]: PolicyOf<T> }[PolicyType];
 
-/** Characters of each prompt that are searched, after stripping. */
+/** Searched characters of each prompt, after stripping. */
 export const PROMPT_SCAN_CHARS = 512;
-/** Prompts of a call that are searched. */
+/** Maximum searched prompts of a call. */
 export const PROMPTS_SCANNED_MAX = 10_000;
 export const MODELS_MAX = 1_000;
 export const MODEL_CHARS_MAX = 256;
@@ -56,14 +59,14 @@ export const PREFIX_CHARS_MAX = 128;
 export const THRESHOLD_CENTS_MAX = 1_000_000_000;
 
 const PICO_PER_CENT = PICO_PER_USD / 100n;
-/** From so many times the threshold on it is of high severity. */
+/** A cost of at least this many times the threshold is of high severity. */
 const HIGH_TIMES = 10n;
 
 export interface CostRule extends Pick<Violation, 'policyId' | 'policyType'> {
   thresholdCents: bigint;
 }
 
-/** In whole pico-dollars, so that nothing is lost to rounding: 0.29 USD is 29 cents. */
+/** Compares in whole pico-dollars, so that nothing is lost to rounding: 0.29 USD is 29 cents. */
 export function costViolation({ thresholdCents, ...named }: CostRule, cost: Pico): Violation | undefined {
   const threshold = thresholdCents * PICO_PER_CENT;
   if (cost < threshold) return undefined;
@@ -72,20 +75,20 @@ export function costViolation({ thresholdCents, ...named }: CostRule, cost: Pico
     severity: cost >= threshold * HIGH_TIMES ? 'high' : 'medium',
     message: `The call cost ${priceTag(cost)}; calls of ${priceTag(threshold)} and more need approval.`,
     details: {
-      // Cut off, not rounded: held against the threshold the whole cents judge as the exact cost does.
+      // Cut off instead of rounded, so that whole cents compare with the threshold like the exact cost.
       cost_cents: Number(cost / PICO_PER_CENT),
       threshold_cents: Number(thresholdCents),
     },
   };
 }
 
-/** "$2.90", "$0.289999": every digit that is known, and cents in any case. */
+/** "$2.90", "$0.289999": every known digit, and always the cents. */
 function priceTag(pico: Pico): string {
   const [whole, fraction = ''] = decimalFromPico(pico).split('.');
   return `$${whole}.${fraction.padEnd(2, '0')}`;
 }
 
-/** What a put did, for the audit log: of values the old and the new one, of lists what came and went. */
+/** The audit log's details of a put: old and new values, and for lists the added and removed items. */
 export function describePut(before: Policy | undefined, after: Policy): AuditDetails {
   const details: { [name: string]: AuditDetails[string] } = {
     policy_type: after.type,

@@ -1,25 +1,28 @@
 import { publicId } from '../ids.js';
 
-/** What a kind of run is: every room serves all kinds by this description. */
+/** The description of a kind of run, by which all code handles every kind. */
 interface RunDescription {
-  /** Its rows have the columns of `Run` (db/runs/runTable.ts). */
+  /** The table has the columns of `Run` (db/runs/runTable.ts). */
   table: string;
-  /** Column values that tell runs from other rows of the table; absent: every row is one. */
+  /** Column values that only runs have; absent: every row of the table is a run. */
   rows?: Readonly<Record<string, string>>;
   idPrefix: 'run' | 'imp';
-  /** As sentences name it: `there is no … with this id`, and several of them. */
+  /** The noun in messages such as `there is no … with this id`. */
   noun: string;
   plural: string;
-  /** The limits by their public names: how many an organization has open at once, and how often it begins one. */
+  /** Public names of the two limits: open runs at once, and starts of runs. */
   openPolicy: string;
   startPolicy: string;
-  /** Whose numbers the limits have. */
+  /** The setting that contains the numbers of both limits. */
   limitedAs: 'runs' | 'imports' | 'invoices';
-  /** The workflow's type, what its ids begin with, and as what its input names the run. */
+  /** The workflow's type, the prefix of its ids, and the input field with the run's id. */
   workflow: { type: string; idPrefix: string; input: 'runId' | 'importId' };
-  /** Absent: it cannot be asked to stop. `until`: the time from whose setting on it cannot any more, and why. */
+  /**
+   * Absent: a run of this kind cannot be cancelled. `until`: once this time column is set it cannot be cancelled
+   * either, for `reason`.
+   */
   cancel?: { until?: { column: string; reason: string } };
-  /** Columns that tell of an open run alone. */
+  /** Columns that only open runs use; they become null when the run ends. */
   emptiedAtEnd?: readonly string[];
 }
 
@@ -43,7 +46,7 @@ const DESCRIPTIONS = {
   },
   billing_import: {
     table: 'billing_sources',
-    // A source that a sync made is no run: the sync is.
+    // Sources of a sync are not runs: the sync itself is the run.
     rows: { kind: 'file' },
     idPrefix: 'imp',
     noun: 'import',
@@ -100,7 +103,7 @@ const DESCRIPTIONS = {
 
 type Descriptions = typeof DESCRIPTIONS;
 export type RunKind = keyof Descriptions;
-/** The kinds that can be asked to stop. */
+/** The kinds of runs that can be cancelled. */
 export type CancellableRunKind = {
   [K in RunKind]: Descriptions[K] extends { cancel: object } ? K : never;
 }[RunKind];
@@ -124,21 +127,21 @@ export interface RunName {
   id: string;
 }
 
-/** `gap:<organization>:<run>`: a second start is the same start. */
+/** `gap:<organization>:<run>`: a second start with this id starts nothing. */
 export function runWorkflowId(kind: RunKind, { orgId, id }: RunName): string {
   return `${DESCRIPTIONS[kind].workflow.idPrefix}:${orgId}:${id}`;
 }
 
-/** What a run's workflow is told: ids alone. */
+/** The input of a run's workflow: ids only. */
 export function runWorkflowInput(kind: RunKind, { orgId, id }: RunName): object {
   return { orgId, [DESCRIPTIONS[kind].workflow.input]: id };
 }
 
-/** Work that outlives a request, in one shape for gap runs, imports and whatever else is polled. */
+/** A run outlasts its request; gap runs, imports and all other polled work share this shape. */
 export const RUN_STATUSES = ['queued', 'running', 'succeeded', 'partial', 'failed', 'cancelled'] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
-/** A run in one of these is over; the others go on. */
+/** The statuses of a run that has ended. */
 export const RUN_TERMINAL_STATUSES: ReadonlySet<RunStatus> = new Set([
   'succeeded',
   'partial',
@@ -146,7 +149,7 @@ export const RUN_TERMINAL_STATUSES: ReadonlySet<RunStatus> = new Set([
   'cancelled',
 ]);
 
-/** Why a run ended without a result, beside the error codes of the work itself. */
+/** Reasons why a run ended without a result, beside the error codes of the work itself. */
 export const RUN_ERROR_CODES = [
   'dispatch_failed',
   'run_lost',
@@ -160,13 +163,13 @@ export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
 
 const RUN_COMPLETE: ReadonlySet<RunStatus> = new Set(['succeeded', 'partial']);
 
-/** Share of the work that is done, in whole percent; 100 only of a run that went through all of it. */
+/** Finished share of the work in whole percent; 100 only if the run processed everything. */
 export function percentDone(done: number, total: number, status: RunStatus): number {
   if (RUN_COMPLETE.has(status)) return 100;
   return total === 0 ? 0 : Math.min(99, Math.floor((done * 100) / total));
 }
 
-/** Messages to the workflow engine about a run. */
+/** Outbox messages to Temporal about a run. */
 export type RunMessage = `${RunKind}.start` | `${CancellableRunKind}.cancel`;
 
 export const RUN_MESSAGES: readonly RunMessage[] = RUN_KINDS.flatMap((kind) => [
@@ -180,7 +183,7 @@ export function runMessage(kind: RunKind, verb: 'start' | 'cancel'): RunMessage 
   return `${kind}.${verb}` as RunMessage;
 }
 
-/** What a message says about a run; undefined for a message about something else. */
+/** Parses a message about a run; undefined for other messages. */
 export function readRunMessage(message: string): { kind: RunKind; verb: 'start' | 'cancel' } | undefined {
   const [kind = '', verb] = message.split('.');
   return isRunKind(kind) && (verb === 'start' || verb === 'cancel') ? { kind, verb } : undefined;
@@ -195,23 +198,23 @@ export const OUTBOX_KINDS = [
 ] as const;
 export type OutboxKind = (typeof OUTBOX_KINDS)[number];
 
-/** Something that a workflow has to be told, written in the transaction of the row that it follows. */
+/** A message to a workflow, written in the transaction of the row that it concerns. */
 export interface OutboxMessage {
   orgId: string;
   id: number;
   kind: OutboxKind;
   subjectId: string;
-  /** This delivery included. */
+  /** Number of attempts, including this delivery. */
   attempts: number;
 }
 
-/** Messages that one call to the engine delivers. */
+/** Messages that are delivered in one call to Temporal. */
 export type MessageGroup = readonly [OutboxMessage, ...OutboxMessage[]];
 
-/** Messages that wake a workflow: several at a time are one word to it. */
+/** Messages that wake a workflow; several of them at once have the effect of one. */
 const WAKINGS: ReadonlySet<OutboxKind> = new Set(['webhook.deliver', 'claim.wake', 'weights.recompute']);
 
-/** Messages that wake one workflow are delivered together, others alone. */
+/** Groups messages that wake the same workflow; every other message is a group by itself. */
 export function groupWakings(messages: readonly OutboxMessage[]): MessageGroup[] {
   const groups = new Map<string, [OutboxMessage, ...OutboxMessage[]]>();
   for (const message of messages) {

@@ -9,7 +9,7 @@ import { isoFromMicros } from '../period.js';
 import type { FindingKind } from '../reconciliation/taxonomy.js';
 import type { RunStatus } from '../runs/runKinds.js';
 
-/** Events that receivers may subscribe to. Grows as their subjects come to exist. */
+/** Event types for webhook subscriptions. The list grows with new subjects. */
 export const WEBHOOK_EVENT_TYPES = [
   'alert.created',
   'claim.created',
@@ -23,25 +23,28 @@ export const WEBHOOK_EVENT_TYPES = [
 ] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 
-/** What is sent only when somebody asks for it. */
+/** Sent only on request. */
 export const TEST_MESSAGE_TYPE = 'webhook.test';
 export const MESSAGE_TYPES = [...WEBHOOK_EVENT_TYPES, TEST_MESSAGE_TYPE] as const;
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
 export const ENDPOINT_STATUSES = ['active', 'disabled'] as const;
 export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
-/** `requested`: by an admin. `gone`: the receiver answered 410. */
+/** `requested`: an admin disabled it. `gone`: the receiver answered 410. */
 export const DISABLED_REASONS = ['requested', 'gone'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
-/** `failed`: given up after the last attempt. `cancelled`: its endpoint was switched off or removed before. */
+/** `failed`: the last attempt failed. `cancelled`: the endpoint was disabled or removed before the delivery. */
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** Ids, kinds and amounts; never a payload or a text of a prompt. */
+/** Ids, kinds and amounts; never a payload or prompt text. */
 type MessageData = { readonly [name: string]: string | number | boolean | null };
 
-/** The bytes of every attempt: `{type, timestamp, data}` (Standard Webhooks, "Payload structure"), ISO time of the event. */
+/**
+ * The body of every attempt: `{type, timestamp, data}` (Standard Webhooks, "Payload structure"); ISO time of the
+ * event.
+ */
 export function messageBody(type: MessageType, timestamp: string, data: MessageData): string {
   return JSON.stringify({ type, timestamp, data });
 }
@@ -60,7 +63,7 @@ interface ToldClaim {
   resolvedAtMicros: bigint | null;
 }
 
-/** The webhook message of a move: `id` is the message's own uuid, `from` the status before it. */
+/** The webhook message of a claim's status change: `id` is the message's own uuid, `from` the previous status. */
 export function claimMovedMessage(
   id: string,
   claim: ToldClaim,
@@ -101,7 +104,7 @@ interface CreatedClaim {
   createdAtMicros: bigint;
 }
 
-/** The webhook message of a draft. It has the claim's own id, so one claim is never made twice to a receiver. */
+/** The webhook message of a draft. It has the claim's id, so a receiver never sees one draft as two messages. */
 export function claimCreatedMessage(claim: CreatedClaim): {
   id: string;
   type: 'claim.created';
@@ -126,14 +129,14 @@ export function claimCreatedMessage(claim: CreatedClaim): {
 interface ClaimReminder {
   claim: DueClaim;
   action: ClaimAction;
-  /** When it was due; it may be made later, as after an outage. */
+  /** The due time; the reminder can be later, as after an outage. */
   dueMicros: bigint;
-  /** uuid of the alert `claim_due` that was made with it. */
+  /** uuid of the alert `claim_due` that was created with the reminder. */
   alertId: string;
   atMicros: bigint;
 }
 
-/** The webhook message of a reminder; `id` is the message's own uuid, since the alert's is that of `alert.created`. */
+/** The webhook message of a reminder; `id` is the message's own uuid, since `alert.created` has the alert's id. */
 export function claimReminderMessage(
   id: string,
   { claim, action, dueMicros, alertId, atMicros }: ClaimReminder,
@@ -170,7 +173,7 @@ interface OpenedDispute {
   openedAtMicros: bigint;
 }
 
-/** The webhook message of a dispute. It has the dispute's own id, so one dispute is never two messages. */
+/** The webhook message of a dispute. It has the dispute's id, so one dispute is never two messages. */
 export function disputeMessage(dispute: OpenedDispute): { id: string; type: 'dispute.opened'; body: string } {
   const openedAt = isoFromMicros(dispute.openedAtMicros);
   return {
@@ -190,12 +193,12 @@ export function disputeMessage(dispute: OpenedDispute): { id: string; type: 'dis
   };
 }
 
-/** A dispute that was resolved, as far as receivers learn of it. */
+/** A resolved dispute, reduced to the fields that receivers get. */
 export interface ResolvedDispute {
   /** uuid */
   id: string;
   findingId: string;
-  /** The claim whose end resolved it; null where somebody resolved it without one. */
+  /** The claim whose end resolved the dispute; null: it was resolved without a claim. */
   claimId: string | null;
   kind: FindingKind;
   provider: string;
@@ -208,7 +211,10 @@ export interface ResolvedDispute {
   resolvedAtMicros: bigint;
 }
 
-/** The webhook message of a resolved dispute; `id` is the message's own uuid, since the dispute's is that of its opening. */
+/**
+ * The webhook message of a resolved dispute; `id` is the message's own uuid, since `dispute.opened` has the
+ * dispute's id.
+ */
 export function disputeResolvedMessage(
   id: string,
   dispute: ResolvedDispute,
@@ -233,22 +239,22 @@ export function disputeResolvedMessage(
   };
 }
 
-/** A gap run that has ended, as far as receivers are told of it. */
+/** A finished gap run, reduced to the fields that receivers get. */
 export interface EndedGapRun {
   /** uuid */
   id: string;
   status: Exclude<RunStatus, 'queued' | 'running'>;
   /** `7d`, `30d` or `90d`. */
   period: string;
-  /** Null: all that have bills. */
+  /** null: all providers with bills. */
   provider: string | null;
-  /** Lines that it found, and how many of them are flagged; null where it ended without a result. */
+  /** Lines of the result, and below the flagged ones; null: the run ended without a result. */
   total: number | null;
   flagged: number | null;
   finishedAtMicros: bigint;
 }
 
-/** Only its id; the message has the run's id, so one run is one message. */
+/** The message contains the run's id only, and has it as its own id, so one run is one message. */
 export function gapRunMessage(run: EndedGapRun): { id: string; type: 'gap_run.completed'; body: string } {
   const finishedAt = isoFromMicros(run.finishedAtMicros);
   return {
@@ -266,7 +272,7 @@ export function gapRunMessage(run: EndedGapRun): { id: string; type: 'gap_run.co
   };
 }
 
-/** An invoice whose run has ended, as far as receivers are told of it. */
+/** An invoice whose run has ended, reduced to the fields that receivers get. */
 export interface ProcessedInvoice {
   /** uuid */
   id: string;
@@ -281,7 +287,7 @@ export interface ProcessedInvoice {
   finishedAtMicros: bigint;
 }
 
-/** The message of a run of an invoice, with the run's own id: one run is never two messages. */
+/** The message of an invoice's run. It has the run's id, so one run is never two messages. */
 export function invoiceMessage(invoice: ProcessedInvoice): { id: string; type: MessageType; body: string } {
   const finishedAt = isoFromMicros(invoice.finishedAtMicros);
   const about = {

@@ -14,10 +14,16 @@ export const RETRY_DELAYS_SECONDS: readonly number[] = [
   24 * HOUR,
 ];
 
-/** A wait becomes longer by up to this part of itself, so that what failed together does not come back together. */
+/**
+ * Each delay is extended by a random share of itself up to this one, so that failed deliveries do not retry all at
+ * once.
+ */
 const JITTER = 0.1;
 
-/** Seconds until the next attempt, or null; a receiver's pause counts up to the next wait. `random` in [0, 1). */
+/**
+ * Seconds until the next attempt; null: none is left. A receiver's pause extends the delay, up to the one after
+ * it. `random` in [0, 1).
+ */
 export function nextDelaySeconds(
   attempts: number,
   { retryAfterSeconds = null, random }: { retryAfterSeconds?: number | null; random: number },
@@ -30,24 +36,24 @@ export function nextDelaySeconds(
   return Math.max(delay, asked) * (1 + JITTER * random);
 }
 
-/** Attempts of a series at most, with this schedule. */
+/** Maximum attempts of a delivery by this schedule. */
 export function attemptsMax(delays: readonly number[] = RETRY_DELAYS_SECONDS): number {
   return delays.length + 1;
 }
 
-/** Where a receiver says that it is asked too often, all its messages wait so long at most. */
+/** The longest pause of all messages to a receiver that answers 429 or 503. */
 const PAUSE_SECONDS_MAX = HOUR;
 
-/** Seconds for which a receiver is left alone that answered 429 or 503 and said how long; 0 where it said nothing. */
+/** Seconds without messages to a receiver that answered 429 or 503 with Retry-After; 0: it sent none. */
 export function pauseSeconds(retryAfterSeconds: number | null): number {
   return Math.min(retryAfterSeconds ?? 0, PAUSE_SECONDS_MAX);
 }
 
-/** `delivered`: 2xx. `gone`: 410 (Standard Webhooks). Every other answer fails, redirects too. */
+/** `delivered`: 2xx. `gone`: 410 (Standard Webhooks). Every other answer, also a redirect, is `failed`. */
 const ATTEMPT_RESULTS = ['delivered', 'gone', 'failed'] as const;
 type AttemptResult = (typeof ATTEMPT_RESULTS)[number];
 
-/** What came of an attempt, for counts: by the receiver's answer, or that there was none. */
+/** Results of attempts as the metrics count them: the class of the receiver's answer, or the lack of one. */
 export const ATTEMPT_ANSWERS = [
   'delivered',
   'gone',
@@ -61,20 +67,20 @@ export type AttemptAnswer = (typeof ATTEMPT_ANSWERS)[number];
 export interface AttemptOutcome {
   result: AttemptResult;
   durationMs: number;
-  /** Null where no whole answer came. */
+  /** null: no complete answer was received. */
   httpStatus: number | null;
-  /** A sentence for whoever runs the receiver; null when delivered. Never an address that its name leads to. */
+  /** A sentence for the operator of the receiver, without the addresses that its name resolves to; null: delivered. */
   error: string | null;
-  /** The beginning of what the receiver said; null where it said nothing. */
+  /** The beginning of the receiver's answer; null: it had none. */
   answer: string | null;
-  /** What a receiver that answers 429 or 503 asks to wait; null where it does not. */
+  /** The wait in seconds that a 429 or 503 answer requests; null: it requests none. */
   retryAfterSeconds: number | null;
 }
 
-/** Latest attempts of a delivery that are shown. */
+/** A delivery shows at most this many of its latest attempts. */
 export const ATTEMPTS_SHOWN_MAX = 30;
 
-/** Of an answer so many characters are kept. */
+/** Stored characters of an answer. */
 export const ANSWER_CHARS_MAX = 1_024;
 
 export function resultOfStatus(httpStatus: number): AttemptResult {
@@ -86,7 +92,10 @@ const TOO_MANY = 429;
 const UNAVAILABLE = 503;
 const SECONDS = /^\d{1,9}$/;
 
-/** The pause of a 429 or 503 (RFC 9110, 10.2.3), seconds or a date on the receiver's clock; else null. */
+/**
+ * The pause of a 429 or 503 answer in seconds (RFC 9110, 10.2.3), from seconds or a date on the receiver's clock;
+ * else null.
+ */
 export function retryAfterSeconds(
   answer: { status: number; retryAfter: string | undefined; date: string | undefined },
   nowMicros: bigint,

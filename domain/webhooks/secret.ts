@@ -4,17 +4,17 @@ import type { SealBinding, Sealer } from '../sealer.js';
 /** A secret is `whsec_` and base64 of its bytes (Standard Webhooks, "Signature scheme"). */
 const PREFIX = 'whsec_';
 const FORM = /^whsec_[A-Za-z0-9+/]{43}=$/;
-/** Standard Webhooks asks for 24 to 64; as many as the digest of HMAC-SHA256 has. */
+/** Bytes, as many as an HMAC-SHA256 digest. Standard Webhooks requires 24 to 64. */
 export const SECRET_BYTES = 32;
 
-/** How long the secret before signs too, where a rotation does not say. */
+/** Seconds for which the previous secret also signs, unless the rotation sets another time. */
 export const GRACE_SECONDS_DEFAULT = 86_400;
 export const GRACE_SECONDS_MAX = 604_800;
 
-/** What an endpoint's messages are signed with. */
+/** The secrets that sign an endpoint's messages. */
 export interface EndpointSecrets {
   current: string;
-  /** The one before, while it signs too: until that microsecond, exclusive. */
+  /** The previous secret, which also signs until `untilMicros`, exclusive. */
   previous: { secret: string; untilMicros: bigint } | null;
 }
 
@@ -24,24 +24,24 @@ const bindingOf = (orgId: string, endpointId: string): SealBinding => ({
   purpose: 'webhook-secrets',
 });
 
-/** The text of a secret with these bytes. Error RangeError for another number of them. */
+/** Formats a secret of `SECRET_BYTES`. Error RangeError for another length. */
 export function formatSecret(bytes: Uint8Array): string {
   if (bytes.length !== SECRET_BYTES) throw new RangeError(`a webhook secret has ${SECRET_BYTES} bytes`);
   return PREFIX + Buffer.from(bytes).toString('base64');
 }
 
-/** The bytes that sign: those of the base64 behind the prefix. Error TypeError for a text that is no secret. */
+/** The signing bytes: the decoded base64 after the prefix. Error TypeError if the text is no secret. */
 export function secretBytes(secret: string): Buffer {
   if (!FORM.test(secret)) throw new TypeError('this is no webhook secret');
   return Buffer.from(secret.slice(PREFIX.length), 'base64');
 }
 
-/** The secrets that sign at a moment, the current one first. A receiver accepts a message that any of them signed. */
+/** The secrets that sign at a time, the current one first. A receiver accepts a message that any of them signed. */
 export function signingSecrets({ current, previous }: EndpointSecrets, nowMicros: bigint): string[] {
   return previous !== null && nowMicros < previous.untilMicros ? [current, previous.secret] : [current];
 }
 
-/** A new secret takes the place of the current one, which signs too for `graceSeconds`; what was before it does no more. */
+/** Makes a new secret current. The former one also signs for `graceSeconds`; any older one stops. */
 export function rotateSecrets(
   { current }: EndpointSecrets,
   next: string,
@@ -65,7 +65,7 @@ export function sealSecrets(
   return sealSecretsText(sealer, orgId, endpointId, text);
 }
 
-/** Likewise, of secrets as the text that `findSecretsText` gave. */
+/** Like sealing the secrets, but from the text that `findSecretsText` returns. */
 export function sealSecretsText(
   sealer: Sealer,
   orgId: string,
@@ -75,7 +75,7 @@ export function sealSecretsText(
   return sealer.seal(text, bindingOf(orgId, endpointId));
 }
 
-/** Secrets as text, to be sealed under another key; undefined when no key opens them. */
+/** The secrets as text, to be sealed under another key; undefined if no available key opens them. */
 export function findSecretsText(
   sealer: Sealer,
   orgId: string,
@@ -85,7 +85,7 @@ export function findSecretsText(
   return sealer.open(sealed, bindingOf(orgId, endpointId));
 }
 
-/** The secrets of an endpoint; undefined where it has none, and where no key at hand opens them. */
+/** The secrets of an endpoint; undefined if it has none or no available key opens them. */
 export function findSecrets(
   sealer: Sealer,
   orgId: string,
@@ -103,7 +103,7 @@ export function findSecrets(
   };
 }
 
-/** Errors: credentials_missing when given up, secret_key_missing without the key. */
+/** Errors: credentials_missing if the secrets were deleted, secret_key_missing if no available key opens them. */
 export function openSecrets(
   sealer: Sealer,
   orgId: string,

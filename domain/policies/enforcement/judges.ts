@@ -5,40 +5,43 @@ import type { PriceBook } from '../../pricing/priceBook.js';
 import type { Biller } from '../../providers.js';
 import type { Rule } from './rule.js';
 
-/** Why a rule could not judge a call that it is for. */
+/** Reasons why a rule cannot judge a call of its scope. */
 export const UNJUDGED_REASONS = [
-  /** The client told no session. */
+  /** The call has no session. */
   'no_session',
-  /** No prompt was sent, or none that could be kept as a hash. */
+  /** The call has no prompt, or none whose hash could be stored. */
   'no_prompts',
-  /** Nobody told what the call used. */
+  /** The call's usage is unknown. */
   'no_usage',
-  /** What is known of the session's cost is below the budget, and of some of its calls it is not known. */
+  /** The known cost of the session is below the budget, but the cost of some of its calls is unknown. */
   'session_cost_unknown',
-  /** What is known of the session's calls for tools is within the rule, and of some of its calls it is not known. */
+  /** The known tool calls of the session are within the limit, but the stop reason of some of its calls is unknown. */
   'stop_reason_unknown',
 ] as const;
 export type UnjudgedReason = (typeof UNJUDGED_REASONS)[number];
 
-/** What a rule says of a call: it blocks it, or has nothing against it, or cannot tell. */
+/** A rule blocks a call, passes it, or cannot judge it for a reason. */
 export type Judgement = 'blocked' | 'passed' | UnjudgedReason;
 
-/** One rule that blocks, with what it remembers of the calls that were let through. */
+/** A blocking rule, with its memory of the calls that were let through. */
 export interface Judge {
   judge(call: ReplayedCall): Judgement;
-  /** Told of each call of its scope that no rule blocked, with what it costs then; null: not known. */
+  /**
+   * Called for each call of the rule's scope that no rule blocked, with its cost after changes by rules; null:
+   * unknown.
+   */
   letThrough(call: ReplayedCall, costPico: Pico | null): void;
-  /** How many things it remembers. */
+  /** Number of remembered entries. */
   readonly size: number;
-  /** Forgets half of it: what it has not used for longest. */
+  /** Forgets the half of its entries that was not used for longest. */
   forget(): void;
-  /** How many things it forgot that could still have mattered. */
+  /** Number of entries that it forgot although they could still have mattered. */
   readonly forgotten: number;
 }
 
-/** Stop reasons of a call that ended by asking for a tool: as Anthropic, OpenAI and OpenAI's older form have it. */
+/** Stop reasons of a call that ended with a tool call: of Anthropic, of OpenAI and of OpenAI's legacy functions. */
 const TOOL_STOPS: ReadonlySet<string> = new Set(['tool_use', 'tool_calls', 'function_call']);
-/** What an event says where nobody told how the answer ended. */
+/** The stop reason of an event whose finish reason is unknown. */
 const UNKNOWN_STOP = 'unknown';
 const MICROS_PER_SECOND = 1_000_000n;
 
@@ -68,14 +71,14 @@ function tokenCeiling(maxTokens: number): Judge {
   return { ...REMEMBERS_NOTHING, judge };
 }
 
-/** What is known of something that grows with each call of a session. */
+/** The known part of a value that grows with each call of a session. */
 interface Grown<T> {
   known: T;
-  /** Of some of its calls it is not known. */
+  /** The value of some calls is unknown. */
   isPartly: boolean;
 }
 
-/** What a judge of sessions has in common. */
+/** The common part of rules about sessions. */
 abstract class SessionJudge<T> implements Judge {
   protected readonly sessions = new Recent<Grown<T>>();
   forgotten = 0;
@@ -91,7 +94,7 @@ abstract class SessionJudge<T> implements Judge {
   judge({ sessionId }: ReplayedCall): Judgement {
     if (sessionId === '') return 'no_session';
     const session = this.sessions.get(sessionId);
-    // It goes on.
+    // The session is in use: note it as the newest.
     if (session) this.sessions.note(sessionId, session);
     return this.judgeSession(session?.known, session?.isPartly ?? false);
   }
@@ -99,7 +102,7 @@ abstract class SessionJudge<T> implements Judge {
   letThrough(call: ReplayedCall, costPico: Pico | null): void {
     if (call.sessionId === '') return;
     const grown = this.grownBy(call, costPico);
-    // What adds nothing needs no memory: most sessions ask for no tool.
+    // A call that adds nothing is not remembered: most sessions request no tool.
     if (grown === 'nothing') return;
     const session = this.sessions.get(call.sessionId);
     if (session === undefined) {
@@ -155,7 +158,7 @@ class ToolCalls extends SessionJudge<number> {
 
   protected grownBy({ stopReason, status }: ReplayedCall): number | 'nothing' | 'unknown' {
     if (TOOL_STOPS.has(stopReason)) return 1;
-    // A call that failed, or was given up, has not asked for anything.
+    // A call that failed or was cancelled has requested no tool.
     return stopReason === UNKNOWN_STOP && status === 'ok' ? 'unknown' : 'nothing';
   }
 
@@ -166,9 +169,9 @@ class ToolCalls extends SessionJudge<number> {
 
 class DuplicateWindow implements Judge {
   readonly #windowMicros: bigint;
-  /** When the last equal call began that ended well and was let through: in the order of these times. */
+  /** The start of the latest equal call that succeeded and was let through, in the order of these times. */
   readonly #began = new Recent<bigint>();
-  /** When those that are over were looked for last. */
+  /** The time of the last search for expired entries. */
   #lookedMicros: bigint | undefined;
   forgotten = 0;
 
@@ -198,7 +201,7 @@ class DuplicateWindow implements Judge {
     this.forgotten += this.#began.forgetHalf();
   }
 
-  /** Once a window's time: what is older can be equal to no call to come. */
+  /** Runs once a window: a call before it can equal no later call. */
   #forgetWhatIsOver(nowMicros: bigint): void {
     this.#lookedMicros ??= nowMicros;
     if (nowMicros - this.#lookedMicros <= this.#windowMicros) return;
@@ -207,16 +210,16 @@ class DuplicateWindow implements Judge {
   }
 }
 
-/** What equal calls have the same of. */
+/** The key that equal calls share. */
 function keyOf(call: ReplayedCall): { text: string } | 'no_prompts' | 'no_usage' {
   if (call.promptHash === null) return 'no_prompts';
   const input = inputTokensOf(call);
   if (input === null) return 'no_usage';
-  // The model comes last: it alone may have blanks.
+  // The model comes last because it is the only part that can contain blanks.
   return { text: `${call.promptHash} ${input} ${call.billedBy} ${call.model}` };
 }
 
-/** What is remembered by a key, in the order in which it was last noted: so that the oldest can go first. */
+/** Values by key, in the order in which they were last noted, so that the oldest can be forgotten first. */
 export class Recent<V> {
   readonly #byKey = new Map<string, V>();
 
@@ -228,13 +231,13 @@ export class Recent<V> {
     return this.#byKey.get(key);
   }
 
-  /** Remembers it as the newest. */
+  /** Stores the value as the newest. */
   note(key: string, value: V): void {
     this.#byKey.delete(key);
     this.#byKey.set(key, value);
   }
 
-  /** Forgets the oldest for as long as `isOver` says so of them. Looks at one more than it forgets. */
+  /** Forgets the oldest values while `isOver` is true for them. Looks at one more than it forgets. */
   forgetWhile(isOver: (value: V) => boolean): void {
     for (const [key, value] of this.#byKey) {
       if (!isOver(value)) return;
@@ -242,7 +245,7 @@ export class Recent<V> {
     }
   }
 
-  /** Forgets the older half; returns how many those were. */
+  /** Forgets the older half; returns the number of forgotten values. */
   forgetHalf(): number {
     let left = Math.ceil(this.#byKey.size / 2);
     const forgotten = left;
@@ -254,7 +257,7 @@ export class Recent<V> {
   }
 }
 
-/** A stored call as far as rules look at it. Superseded and blocked events are none. */
+/** The fields of a stored call that rules use. Superseded and blocked events are not replayed. */
 export interface ReplayedCall {
   /** uuid of the event. */
   id: string;
@@ -264,23 +267,23 @@ export interface ReplayedCall {
   model: string;
   teamId: string | null;
   feature: string | null;
-  /** '' for a call of no session. */
+  /** '': the call has no session. */
   sessionId: string;
-  /** `unknown` where nobody told. */
+  /** `unknown`: no client reported it. */
   stopReason: string;
-  /** Null where none was told. */
+  /** null: no usage was reported. */
   usage: TokenUsage | null;
-  /** It consumed something that nobody told: its usage is not known, and not zero. */
+  /** The call consumed tokens that were not reported: its usage is unknown, not zero. */
   unmetered: boolean;
   isBatch: boolean;
   serviceTier: string | null;
-  /** What tells equal prompts; null where no prompt was sent. */
+  /** The hash of the prompt; null: no prompt was sent. */
   promptHash: string | null;
-  /** What the event says that it cost; null: unpriced, which is not free. */
+  /** The cost of the event; null: unpriced, which does not mean free. */
   costPico: Pico | null;
 }
 
-/** The order in which calls are judged: by time, and by id where the time is the same. */
+/** Orders calls as they are judged: by time, then by id. */
 export function compareCalls(
   left: Pick<ReplayedCall, 'id' | 'timestampMicros'>,
   right: Pick<ReplayedCall, 'id' | 'timestampMicros'>,
@@ -290,7 +293,7 @@ export function compareCalls(
   return left.id < right.id ? -1 : left.id > right.id ? 1 : 0;
 }
 
-/** The whole input of a call, cached or not; null where nobody told. */
+/** All input tokens of a call, cached or not; null: the usage is unknown. */
 export function inputTokensOf({ usage, unmetered }: ReplayedCall): number | null {
   if (usage === null) return unmetered ? null : 0;
   return usage.input + usage.inputAudio + usage.cacheRead + usage.cacheCreation;
@@ -301,7 +304,10 @@ export function tokensOf(call: ReplayedCall): number | null {
   return input === null ? null : input + (call.usage ? call.usage.output + call.usage.outputAudio : 0);
 }
 
-/** The call's tokens at another model's price, same biller, time, tier and batch; null without a price or usage. */
+/**
+ * The cost of the call's tokens at another model's price with the same biller, time, tier and batch; null: no
+ * price or usage.
+ */
 export function costAs(book: PriceBook, call: ReplayedCall, model: string): Pico | null {
   if (call.usage === null) return call.unmetered ? null : 0n;
   return priceCall(book, {

@@ -2,9 +2,12 @@ import type { Pico } from '../../money.js';
 import { compareCalls, type Judge, judgeOf, type ReplayedCall, type UnjudgedReason } from './judges.js';
 import { isInScope, type Rule } from './rule.js';
 
-/** Savings of rules over real calls in order: a blocked call is absent for later ones (docs/enforcement.md). */
+/**
+ * Computes the savings of rules over real calls in order: a blocked call is absent for later ones
+ * (docs/enforcement.md).
+ */
 
-/** Why no dollars are told of a call that a rule would have stopped or changed. */
+/** Reasons why the savings of a call that a rule would have blocked or changed are unknown. */
 export const UNPRICED_REASONS = ['call_unpriced', 'no_price_for_model'] as const;
 export type UnpricedReason = (typeof UNPRICED_REASONS)[number];
 
@@ -14,12 +17,12 @@ export type ModeledAction = (typeof MODELED_ACTIONS)[number];
 export interface Verdict {
   ruleId: string;
   action: ModeledAction;
-  /** Never negative; null: not known, for the reason beside it. */
+  /** Never negative; null: unknown, for the reason beside it. */
   savedPico: Pico | null;
   unpricedReason: UnpricedReason | null;
 }
 
-/** What a rule has come to. A rule is asked of each call of its scope that no rule before it has blocked. */
+/** The result of a rule. A rule judges each call of its scope that no earlier rule has blocked. */
 export interface RuleFindings {
   ruleId: string;
   asked: number;
@@ -28,20 +31,20 @@ export interface RuleFindings {
   savedPico: Pico;
   unpriced: Partial<Record<UnpricedReason, number>>;
   unjudged: Partial<Record<UnjudgedReason, number>>;
-  /** Sessions, or prompts, that were forgotten for want of room: above 0, the savings are not exact. */
+  /** Sessions or prompts that were forgotten for lack of memory; above 0, the savings are not exact. */
   forgotten: number;
 }
 
 export interface ReplayOptions {
-  /** What a call would have cost as one of another model of its biller; null: not known. */
+  /** The call's cost with another model of its biller; null: unknown. */
   costAs(call: ReplayedCall, model: string): Pico | null;
-  /** Things that all rules together remember, give or take a thousand calls; the product's own where absent. */
+  /** Maximum entries that all rules together remember, within a thousand calls; absent: `STATES_MAX`. */
   statesMax?: number;
 }
 
-/** Sessions and prompts that are remembered at once: some 200 bytes each. */
+/** Sessions and prompts that are remembered at once, about 200 bytes each. */
 const STATES_MAX = 1_000_000;
-/** Calls between two looks at how much is remembered. */
+/** Calls between two checks of the number of remembered entries. */
 const CALLS_OF_A_LOOK = 256;
 
 interface Standing {
@@ -50,14 +53,14 @@ interface Standing {
   findings: RuleFindings;
 }
 
-/** Enabled rules of an organization over its calls. Remembers what the rules need of past calls, and no more. */
+/** Applies the enabled rules of an organization to its calls. Remembers only what the rules need of past calls. */
 export class Replay {
   readonly #standing: Standing[];
   readonly #options: ReplayOptions;
   #last: ReplayedCall | undefined;
   #calls = 0;
 
-  /** `rules` in the order in which they are asked: that of their making. */
+  /** `rules` are in the order of their creation, in which they judge. */
   constructor(rules: readonly Rule[], options: ReplayOptions) {
     this.#options = options;
     this.#standing = rules.map((rule) => ({
@@ -76,7 +79,10 @@ export class Replay {
     }));
   }
 
-  /** Calls in the order of `compareCalls`; undefined when unchanged. @throws RangeError for an earlier call. */
+  /**
+   * Takes calls in the order of `compareCalls`; undefined: the call is unchanged. @throws RangeError for an
+   * earlier call.
+   */
   take(call: ReplayedCall): Verdict | undefined {
     if (this.#last && compareCalls(this.#last, call) >= 0)
       throw new RangeError('calls are replayed in the order of their times, each once');
@@ -96,7 +102,7 @@ export class Replay {
     return this.#standing.map(({ findings, judge }) => ({ ...findings, forgotten: judge?.forgotten ?? 0 }));
   }
 
-  /** A call goes to one other model at most: that of the first rule that is for it. */
+  /** Changes the model of a call at most once: by the first downgrade rule of its scope. */
   #downgrade(concerned: readonly Standing[], call: ReplayedCall): Verdict | undefined {
     for (const { rule, findings } of concerned) {
       if (rule.type !== 'model_downgrade') continue;
@@ -112,7 +118,7 @@ export class Replay {
     return undefined;
   }
 
-  /** The rule that remembers most forgets first. */
+  /** Lets the rule with the most entries forget first. */
   #makeRoom(): void {
     const statesMax = this.#options.statesMax ?? STATES_MAX;
     for (;;) {
@@ -129,7 +135,7 @@ export class Replay {
   }
 }
 
-/** Whether a rule blocks a call; what it says is counted. */
+/** Whether a rule blocks a call; counts the judgement. */
 function asks({ judge, findings }: Standing, call: ReplayedCall): boolean {
   if (!judge) return false;
   findings.asked += 1;
@@ -156,6 +162,6 @@ function atLeastZero(pico: Pico): Pico {
   return pico < 0n ? 0n : pico;
 }
 
-/** Why a savings run was opened. */
+/** Reasons why a savings run was started. */
 export const SAVINGS_CAUSES = ['request', 'rule_change', 'schedule'] as const;
 export type SavingsCause = (typeof SAVINGS_CAUSES)[number];

@@ -10,34 +10,37 @@ export const RULE_TYPES = [
 ] as const;
 export type RuleType = (typeof RULE_TYPES)[number];
 
-/** Whether a wrapper stops the call, or lets it through and only the modeled savings tell of it. */
+/**
+ * `block`: a wrapper stops the call. `observe`: it lets the call through, and only the modeled savings show the
+ * rule.
+ */
 export const RULE_MODES = ['block', 'observe'] as const;
 export type RuleMode = (typeof RULE_MODES)[number];
 
 export interface RuleConfigs {
-  /** A call of more tokens than these, of all classes together. */
+  /** Blocks a call with more than this number of tokens of all classes together. */
   token_ceiling: { maxTokens: number };
-  /** A call of a session whose earlier calls have cost this much or more. */
+  /** Blocks a call of a session whose earlier calls cost this much or more. */
   session_budget_usd: { budgetPico: Pico };
-  /** A call that is equal to one that began at most so many seconds before. */
+  /** Blocks a call that equals one that began at most this number of seconds before. */
   duplicate_window_seconds: { windowSeconds: number };
-  /** A call of a session after more than so many of its calls have asked for a tool. */
+  /** Blocks a call of a session in which more than this number of calls requested a tool. */
   max_tool_calls: { maxToolCalls: number };
-  /** Calls of the scope's model go to this one. */
+  /** Replaces the scope's model by this one. */
   model_downgrade: { toModel: string };
 }
 export type RuleConfig = RuleConfigs[RuleType];
 
-/** Which calls a rule is for: those whose labels equal every one that is named, exactly. */
+/** The calls of a rule: those whose labels exactly equal every named one. */
 export interface RuleScope {
   teamId: string | null;
   feature: string | null;
-  /** As the call names it, not the model that answered. */
+  /** The requested model, not the one that answered. */
   model: string | null;
 }
 
 interface RuleOf<T extends RuleType> {
-  /** A uuid; `rul_…` on the wire. Never given to another rule, since stored calls name it for ever. */
+  /** A uuid; `rul_…` on the wire. Never reused, since stored calls refer to it for ever. */
   id: string;
   name: string | null;
   type: T;
@@ -48,12 +51,12 @@ interface RuleOf<T extends RuleType> {
 }
 export type Rule = { [T in RuleType]: RuleOf<T> }[RuleType];
 
-/** Rules of an organization, switched off or on; removed ones are not counted. */
+/** Maximum rules of an organization, enabled or disabled; removed ones do not count. */
 export const RULES_MAX = 100;
 export const MAX_TOKENS_MAX = 1_000_000_000;
-/** Dollars of one session; also the most that one call may be reported to have cost. */
+/** Maximum budget of a session, dollars; also the maximum reported cost of one call. */
 export const BUDGET_USD_MAX = 1_000_000;
-/** Decimals of a budget: a millionth of a dollar, so that the number on the wire is exactly what is stored. */
+/** Decimals of a budget: a millionth of a dollar, so that the number on the wire equals the stored one exactly. */
 export const BUDGET_DECIMALS = 6;
 export const WINDOW_SECONDS_MAX = 86_400;
 export const TOOL_CALLS_MAX = 100_000;
@@ -69,7 +72,7 @@ export function isInScope(
   );
 }
 
-/** A fault of a rule as a whole; fields are checked before. */
+/** The fault of a rule as a whole; its fields are checked before. */
 export function findRuleFault(
   rule: Pick<Rule, 'type' | 'config' | 'scope'>,
 ): { field: string; message: string } | undefined {
