@@ -8,7 +8,7 @@ import type {
   Scaled,
   TaxReading,
 } from './invoiceReading.js';
-import { findProduct, productOf, statedUnitsOf } from './productOf.js';
+import { findProduct, type Product, productOf, statedUnitsOf } from './productOf.js';
 import { INCLUSIVE_TAX } from './reading/labels.js';
 import { hasOtherDigits } from './reading/mendedNumbers.js';
 import {
@@ -37,9 +37,10 @@ export function checkInvoice(reading: InvoiceReading): InvoiceCheck[] {
     checkRequired(reading),
     checkCurrency(reading),
     checkDates(reading),
-    ...reading.lines.flatMap(checkLine),
+    ...checkLines(reading.lines),
     checkLinesSum(reading),
     ...reading.taxes.flatMap((tax) => checkTax(tax, reading)),
+    ...checkSharedBase(reading),
     checkTotal(reading),
     checkDue(reading),
     checkNotation(reading),
@@ -152,12 +153,37 @@ function isPeriod(start: string, end: string): boolean {
 const GRADUATED =
   /\b(?:graduated|tier(?:ed|s)?|volume pric|blended|stufen|minimum|flat fee|prorat|remaining time|unused time)/i;
 
-/** Quantity × unit price = amount, if the line has all three. */
-function checkLine(line: InvoiceLineReading): InvoiceCheck[] {
+/** A single line within the rounding of its factors may as well be wrong; several show that a document rounds. */
+const ROUNDED_LINES_MIN = 2;
+
+/**
+ * Quantity × unit price = amount, if a line has all three. Printed quantities and prices count as rounded only if at least
+ * two lines, and half of all, have no exact product.
+ */
+function checkLines(lines: readonly InvoiceLineReading[]): InvoiceCheck[] {
+  const products = lines.map((line) => ({
+    line,
+    exact: lineProduct(line, false),
+    near: lineProduct(line, true),
+  }));
+  const explained = products.filter(({ near, line }) => near && line.amount.value !== 0n);
+  const rounded = explained.filter(({ exact }) => !exact).length;
+  const areRounded = rounded >= ROUNDED_LINES_MIN && 2 * rounded >= explained.length;
+  return products.flatMap(({ line, exact, near }) =>
+    checkLine(line, exact ?? (areRounded ? near : undefined)),
+  );
+}
+
+function lineProduct(line: InvoiceLineReading, isRounded: boolean): Product | undefined {
+  const { quantity, unitPrice, amount } = line;
+  if (!quantity || !unitPrice) return undefined;
+  const per = statedUnitsOf(`${unitPrice.text} ${quantity.text} ${line.description.value}`);
+  return findProduct(factor(quantity), factor(unitPrice), factor(amount), per, isRounded);
+}
+
+function checkLine(line: InvoiceLineReading, product: Product | undefined): InvoiceCheck[] {
   const { quantity, unitPrice, amount } = line;
   if (!quantity || !unitPrice) return [];
-  const per = statedUnitsOf(`${unitPrice.text} ${quantity.text} ${line.description.value}`);
-  const product = findProduct(factor(quantity), factor(unitPrice), factor(amount), per);
   const check = {
     check: 'quantity_times_unit_price',
     line: line.line,
@@ -307,6 +333,39 @@ function checkTax(tax: TaxReading, reading: InvoiceReading): InvoiceCheck[] {
   ];
 }
 
+/**
+ * Several taxes with different rates and without printed bases: each is on the whole taxed sum, unless their bases together
+ * are that sum, as with a rate for each part of the lines.
+ */
+function checkSharedBase(reading: InvoiceReading): InvoiceCheck[] {
+  const taxes = reading.taxes.flatMap((tax) => {
+    const { name, amount, rate, base, isReverseCharge } = tax;
+    const hasBase = base !== null || INCLUSIVE_TAX.test(name) || baseOf(tax, reading) !== null;
+    return hasBase || isReverseCharge || rate === null || rate === 0n ? [] : [{ name, amount, rate }];
+  });
+  if (taxes.length < 2) return [];
+  const base = taxedSum(reading);
+  const whole = 100n * ONE;
+  // One unit, because some suppliers round taxes down, or half a unit for each line.
+  const unitOf = (amount: ReadField<Scaled>) =>
+    halfUnit(Math.min(decimalsOf(amount), MONEY_DECIMALS)) * BigInt(Math.max(2, reading.lines.length));
+  const parts = taxes.map(({ amount, rate }) => ({
+    value: divideHalfEven(amount.value * whole, rate),
+    slack: divideHalfEven(unitOf(amount) * whole, rate),
+  }));
+  const slack = parts.reduce((sum, part) => sum + part.slack, 0n);
+  if (isWithin(sumOf(parts) - base, slack) && 10n * slack < absPico(base)) return [];
+  return taxes.map(({ name, amount, rate }) =>
+    compared({
+      check: 'tax',
+      expected: divideHalfEven(base * rate, whole),
+      found: amount.value,
+      tolerance: unitOf(amount),
+      what: `${name}: the tax`,
+    }),
+  );
+}
+
 function baseOf(tax: TaxReading, { lines, taxes, subtotal, discounts }: InvoiceReading): Scaled | null {
   const rated = lines.filter((line) => line.taxRate !== null);
   if (rated.length > 0 && new Set(rated.map((line) => line.taxRate?.value)).size > 1) {
@@ -316,6 +375,15 @@ function baseOf(tax: TaxReading, { lines, taxes, subtotal, discounts }: InvoiceR
   // Without printed bases the lines of each of several taxes are unknown.
   const rates = new Set(taxes.map((one) => one.rate));
   if (rates.size > 1) return null;
+  return taxedSum({ lines, subtotal, discounts });
+}
+
+/** The sum of the lines after discounts. */
+function taxedSum({
+  lines,
+  subtotal,
+  discounts,
+}: Pick<InvoiceReading, 'lines' | 'subtotal' | 'discounts'>): Scaled {
   return (subtotal?.value ?? sumOf(lines.map((line) => line.amount))) + sumOf(discounts);
 }
 

@@ -38,11 +38,12 @@ export function findProduct(
   unitPrice: Factor,
   amount: Factor,
   statedPer: bigint | null,
+  isRounded = true,
 ): Product | undefined {
   const units = statedPer === null ? PRICE_UNITS : [statedPer, 1n];
   for (const per of units) {
     const value = productOf(quantity.value, unitPrice.value, per);
-    const tolerance = toleranceOf(quantity, unitPrice, amount, per);
+    const tolerance = toleranceOf(quantity, unitPrice, amount, isRounded ? per : null);
     // A few units at a price for many of them are a coincidence, unless the document states the unit.
     if (per > 1n && statedPer === null && absPico(quantity.value) < (per * ONE) / 10n) continue;
     if (isWithin(amount.value - value, tolerance)) return { per, value, isPackage: false };
@@ -58,8 +59,9 @@ export function findProduct(
 }
 
 /** Tolerance from the printed decimals of quantity, price and amount. */
-function toleranceOf(quantity: Factor, unitPrice: Factor, amount: Factor, per: bigint): Scaled {
+function toleranceOf(quantity: Factor, unitPrice: Factor, amount: Factor, per: bigint | null): Scaled {
   const own = halfUnit(Math.max(amount.decimals, 0));
+  if (per === null) return own;
   const ofPrice =
     unitPrice.decimals >= FINE_DECIMALS
       ? productOf(absPico(quantity.value), halfUnit(Math.min(unitPrice.decimals, SCALE)), per)

@@ -27,7 +27,7 @@ import { fieldFrom, type Row, rowsOf, tokensAt } from './reading/textRows.js';
 const TABLES_MAX = 5;
 /** Limits the readings to repair: the work grows with the lines. */
 const REPAIRED_MAX = 6;
-const CHOICES: readonly AmountChoice[] = ['header', 0, 1, 2];
+const CHOICES: readonly AmountChoice[] = [0, 1, 2];
 
 /**
  * Reads a document in several ways and returns the reading whose sums agree best; undefined if no line is found.
@@ -162,8 +162,7 @@ function isProduct({ quantity, unitPrice, amount, description }: DraftLine): boo
 /** The lines of all tables, then of each subset: one table may repeat another in detail. */
 function* lineSets(tables: readonly TableRegion[], choice: AmountChoice): Generator<DraftLine[]> {
   // Beside unit prices that make the amounts other columns are none: of single units their sum would be the same.
-  const isPriced = tables.some((table) => linesOf(table, 'header').some(isProduct));
-  if (isPriced && choice !== 'header') return;
+  if (choice > 0 && tables.some((table) => linesOf(table, 0).some(isProduct))) return;
   const byTable = tables.map((table) => linesOf(table, choice)).filter((lines) => lines.length > 0);
   if (byTable.length === 0) return;
   yield byTable.flat();

@@ -93,7 +93,8 @@ function* valuesOf(rows: readonly Row[], label: Label): Generator<Cell> {
     for (const [index, cell] of row.cells.entries()) {
       for (const part of [0, ...labelStarts(cell.text)]) {
         const match = pattern.exec(cell.text.slice(part));
-        if (!match || /^[\p{L}\d]/u.test(cell.text.slice(part + match[0].length))) continue;
+        const end = part + (match?.[0].length ?? 0);
+        if (!match || /[\p{L}\d]{2}/u.test(cell.text.slice(end - 1, end + 1))) continue;
         const rest = tokensAt(cell.tokens, part + match[0].length, cell.text.length);
         if (rest.length > 0 && cell.text.slice(part + match[0].length).trim() !== '') yield cellFrom(rest);
         const next = row.cells[index + 1];

@@ -1,9 +1,10 @@
+import { divideHalfEven } from '../../money.js';
 import type { InvoiceLineReading, Maybe, ReadField, Scaled } from '../invoiceReading.js';
 import { findProduct, statedUnitsOf } from '../productOf.js';
 import type { Token } from './deskew.js';
 import { CARRIED, CARRIED_WORDS, type ColumnRole } from './labels.js';
-import type { NumberedRow, TableRegion } from './lineTable.js';
-import type { NumberSpan } from './printedNumber.js';
+import type { Column, NumberedRow, TableRegion } from './lineTable.js';
+import { halfUnit, isWithin, type NumberSpan, ONE } from './printedNumber.js';
 import { fieldFrom } from './textRows.js';
 
 /** A line before its classification. */
@@ -12,8 +13,8 @@ export type DraftLine = Omit<InvoiceLineReading, 'line' | 'kind' | 'model' | 'to
   group: string | null;
 };
 
-/** The column of the lines' amounts: chosen by the header, or counted from the right end. */
-export type AmountChoice = 'header' | 0 | 1 | 2;
+/** Index of the column of the lines' amounts, the likeliest first. */
+export type AmountChoice = 0 | 1 | 2;
 
 interface Parts {
   quantity?: NumberSpan;
@@ -24,12 +25,20 @@ interface Parts {
 
 /** A row at a greater distance from its line, in heights, is not part of the description. */
 const WRAP_REACH = 2.6;
+/** A number may lie beside its header by this many heights. */
+const BESIDE_REACH = 3;
 /** Gaps within this share of each other are equal: the row then belongs to the line above. */
 const WRAP_TIE = 0.2;
 
 /** The lines of a table. */
 export function linesOf(table: TableRegion, choice: AmountChoice): DraftLine[] {
-  const parts = table.rows.map((row) => partsOf(row, table, choice));
+  const columns = table.columns.length > 0 ? amountColumnsOf(table) : undefined;
+  const amountColumn = columns?.[choice] ?? columns?.[0];
+  const parts = table.rows.map((row) =>
+    columns === undefined
+      ? partsByPlace(row, choice)
+      : amountColumn && partsByHeader(row, table, amountColumn),
+  );
   const owners = ownersOf(table.rows, parts);
   const lines: DraftLine[] = [];
   table.rows.forEach((row, at) => {
@@ -56,31 +65,45 @@ function isCarried(at: number, rows: readonly NumberedRow[], lines: readonly Dra
   return sum === amount.value || beside.some((other) => CARRIED_WORDS.test(other?.label ?? ''));
 }
 
-/** Quantity, price and amount among the numbers that end a row. */
-function partsOf(row: NumberedRow, table: TableRegion, choice: AmountChoice): Parts | undefined {
-  const spans = row.trailing;
-  if (spans.length === 0) return undefined;
-  const byHeader = choice === 'header' && table.columns.length > 0 ? assign(spans, table) : undefined;
-  const percent = spans.find((span) => span.isPercent);
-  const plain = spans.filter((span) => !span.isPercent);
-  const per = statedUnitsOf(row.row.text);
-  if (byHeader?.amount && !byHeader.amount.isPercent) {
-    const { quantity, unitPrice, amount } = byHeader;
-    const parts: Parts = {
-      ...byHeader,
-      amount,
-      ...(byHeader.taxRate || !percent ? {} : { taxRate: percent }),
-    };
-    if (!quantity || !unitPrice || findProduct(quantity, unitPrice, amount, per)) return parts;
-    const better = productAmong(plain, per, amount);
-    return better ? { ...parts, ...better } : parts;
-  }
+/** Quantity, price and amount of a row below a header. */
+function partsByHeader(row: NumberedRow, table: TableRegion, amountColumn: Column): Parts | undefined {
+  const cells = assign(row, table);
+  const amount = cells.get(amountColumn);
   // A row without a number in the amount column ends with a number of its description.
-  if (choice === 'header' && table.columns.length > 0) return undefined;
-  const amount = plain.at(-1 - (choice === 'header' ? 0 : choice));
+  if (!amount) return undefined;
+  // A number far beside its header belongs to the description.
+  const reach = row.row.height * BESIDE_REACH;
+  const cell = (role: ColumnRole) =>
+    [...cells].find(
+      ([column, span]) =>
+        column.role === role && span.right > column.left - reach && span.left < column.right + reach,
+    )?.[1];
+  const quantity = cell('quantity');
+  const unitPrice = cell('unitPrice');
+  const taxRate = row.trailing.find((span) => span.isPercent);
+  const parts: Parts = {
+    amount,
+    ...(quantity ? { quantity } : {}),
+    ...(unitPrice ? { unitPrice } : {}),
+    ...(taxRate ? { taxRate } : {}),
+  };
+  const per = statedUnitsOf(row.row.text);
+  if (!quantity || !unitPrice || findProduct(quantity, unitPrice, amount, per)) return parts;
+  const plain = row.trailing.filter((span) => !span.isPercent);
+  return { ...parts, ...productAmong(plain, per, amount) };
+}
+
+/** Quantity, price and amount of a row without a header. The amount is counted from the right end. */
+function partsByPlace(row: NumberedRow, choice: AmountChoice): Parts | undefined {
+  const percent = row.trailing.find((span) => span.isPercent);
+  const plain = row.trailing.filter((span) => !span.isPercent);
+  const amount = plain.at(-1 - choice);
   if (!amount || !isMoney(amount)) return undefined;
-  const before = plain.slice(0, plain.indexOf(amount));
-  const product = productAmong(plain, per, amount) ?? productAmong(plain, per);
+  const at = plain.indexOf(amount);
+  if (!isNetOf(amount, plain.slice(at + 1), percent)) return undefined;
+  const before = plain.slice(0, at);
+  const per = statedUnitsOf(row.row.text);
+  const product = productAmong([...before, amount], per, amount);
   const [first, second] = before.slice(-2);
   const guess =
     second !== undefined && first !== undefined && first.currency === null
@@ -91,6 +114,20 @@ function partsOf(row: NumberedRow, table: TableRegion, choice: AmountChoice): Pa
           ? { unitPrice: first }
           : { quantity: first };
   return { amount, ...(product ?? guess), ...(percent ? { taxRate: percent } : {}) };
+}
+
+/** Whether the numbers to the right of an amount are its tax and the amount with tax, and nothing else. */
+function isNetOf(amount: NumberSpan, right: readonly NumberSpan[], rate: NumberSpan | undefined): boolean {
+  const [first, second] = right;
+  if (first === undefined) return true;
+  if (second === undefined) return isGrossOf(first, amount, rate);
+  return right.length === 2 && amount.value + first.value === second.value;
+}
+
+/** Whether a number is an amount with tax at this rate; a supplier may round either way. */
+function isGrossOf(gross: NumberSpan, net: NumberSpan, rate: NumberSpan | undefined): boolean {
+  const tax = divideHalfEven(net.value * (rate?.value ?? 0n), 100n * ONE);
+  return isWithin(gross.value - net.value - tax, rate === undefined ? 0n : 2n * halfUnit(gross.decimals));
 }
 
 const isMoney = (span: NumberSpan): boolean => span.currency !== null || span.decimals >= 2;
@@ -110,32 +147,63 @@ function productAmong(
   return undefined;
 }
 
-/** Assigns each number to the column of its header; of two numbers in one column the closer one. */
-function assign(spans: readonly NumberSpan[], table: TableRegion): Partial<Parts> {
-  const found = new Map<ColumnRole, { span: NumberSpan; distance: number }>();
-  const amounts = table.columns.filter((column) => column.role === 'amount');
-  // Of several amounts the last one is meant, unless it contains the tax.
-  const amountColumn = amounts.at(-1) ?? table.columns.find((column) => column.role === 'gross');
-  for (const span of spans) {
-    let best: { role: ColumnRole; distance: number; isAmount: boolean } | undefined;
-    for (const column of table.columns) {
-      if (column.role === 'description') continue;
+/** Assigns each number, except rates, to the column of its header; of two numbers in one column the closer one. */
+function assign({ trailing }: NumberedRow, { columns }: TableRegion): Map<Column, NumberSpan> {
+  const numeric = columns.filter((column) => column.role !== 'description');
+  const found = new Map<Column, { span: NumberSpan; distance: number }>();
+  for (const span of trailing.filter((one) => !one.isPercent)) {
+    let best: { column: Column; distance: number } | undefined;
+    for (const column of numeric) {
       const distance = distanceOf(span, column);
-      if (!best || distance < best.distance)
-        best = { role: column.role, distance, isAmount: column === amountColumn };
+      if (!best || distance < best.distance) best = { column, distance };
     }
-    if (!best) continue;
-    const role = best.isAmount ? 'amount' : best.role === 'amount' ? 'gross' : best.role;
-    const held = found.get(role);
-    if (!held || best.distance <= held.distance) found.set(role, { span, distance: best.distance });
+    const held = best && found.get(best.column);
+    if (best && (!held || best.distance <= held.distance))
+      found.set(best.column, { span, distance: best.distance });
   }
-  const parts: Partial<Parts> = {};
-  for (const role of ['quantity', 'unitPrice', 'taxRate', 'amount'] as const) {
-    const span = found.get(role)?.span;
-    if (span) parts[role] = span;
-  }
-  if (parts.taxRate && !parts.taxRate.isPercent) delete parts.taxRate;
-  return parts;
+  return new Map([...found].map(([column, { span }]) => [column, span]));
+}
+
+/**
+ * Columns that may hold the lines' amounts, the likeliest first. Only a column with the name of an amount qualifies, never
+ * a unit price. The net amount is certain where most rows prove it: net + tax = gross.
+ */
+function amountColumnsOf(table: TableRegion): Column[] {
+  const rows = table.rows.map((row) => ({
+    cells: assign(row, table),
+    rate: row.trailing.find((span) => span.isPercent),
+  }));
+  const isAmount = ({ role }: Column) => role === 'amount' || role === 'gross';
+  const candidates = table.columns.filter(isAmount);
+  const holds = (test: (row: (typeof rows)[number]) => boolean | undefined) => {
+    const results = rows.map(test).filter((result) => result !== undefined);
+    // A single row may be misread or wrong.
+    return 2 * results.filter(Boolean).length > results.length;
+  };
+  const isNet = (net: Column): boolean => {
+    const right = table.columns.filter(
+      (column) => column.left > net.left && (isAmount(column) || column.role === 'taxAmount'),
+    );
+    return right.some(
+      (gross) =>
+        holds(({ cells, rate }) => {
+          const [amount, whole] = [cells.get(net), cells.get(gross)];
+          return amount && whole && rate && isGrossOf(whole, amount, rate);
+        }) ||
+        right.some(
+          (tax) =>
+            tax !== gross &&
+            holds(({ cells }) => {
+              const [amount, part, whole] = [cells.get(net), cells.get(tax), cells.get(gross)];
+              return amount && part && whole && amount.value + part.value === whole.value;
+            }),
+        ),
+    );
+  };
+  const net = candidates.find(isNet);
+  if (net) return [net];
+  const named = candidates.findLast(({ role }) => role === 'amount');
+  return named ? [named, ...candidates.filter((column) => column !== named)] : candidates;
 }
 
 /**

@@ -94,7 +94,7 @@ export const COLUMN_ROLES = [
 ] as const;
 export type ColumnRole = (typeof COLUMN_ROLES)[number];
 
-/** Searched in this order; the first match takes its words. Two spaces separate columns. */
+/** Searched in this order; the first match takes its words. */
 export const COLUMN_LABELS: readonly [ColumnRole, RegExp][] = [
   [
     'gross',
@@ -121,6 +121,6 @@ export const COLUMN_LABELS: readonly [ColumnRole, RegExp][] = [
   ],
   [
     'amount',
-    /\b(?:(?:net|line|extended|total)? ?(?:amount|total|cost|price)(?: ?(?:\(.*?\)|excl\.?[\w .]*))?|charges?|betrag|gesamt(?:preis|betrag)?|summe|netto(?:betrag)?|montant(?: ht)?|total ht|importe|subtotal|net)(?![\p{L}])/giu,
+    /\b(?:(?:net|line|extended|total)? ?(?:amount|total|cost|price)(?: ?(?:\(.*?\)|excl\.?[\w .]*))?|charges?(?![\p{L}])(?: ?\(.*?\))?|betrag|gesamt(?:preis|betrag)?|summe|netto(?:betrag)?|montant(?: ht)?|total ht|importe|subtotal|net)(?:(?<=\))|(?![\p{L}]))/giu,
   ],
 ];

@@ -6,7 +6,7 @@ import { type DecimalMark, halfUnit, isWithin, type NumberSpan, numbersIn } from
 import { CELL_GAP, type Row, textOf, tokensAt } from './textRows.js';
 
 /** A header cell: role and horizontal extent of its column. */
-interface Column {
+export interface Column {
   role: ColumnRole;
   left: number;
   right: number;
@@ -41,7 +41,7 @@ export interface TableRegion {
 
 /** Words between or behind the numbers of a line. */
 const UNIT_WORD =
-  /^(?:tokens?|units?|requests?|calls?|seats?|users?|images?|pages?|hours?|hrs?|h|minutes?|mins?|seconds?|gb|mb|gb-?hours?|gb-mo(?:nth)?s?|months?|mo|days?|pcs|stk\.?|x|×|@|per|\/|each|ea\.?|pro|par|cr|dr|credits?|million|mio\.?|thousand|m|k|mtok|ktok|1m|1k|10k|100k|1000|1,000|1,000,000|1000000|\/\s?(?:1m|1k|m|k|mtok|unit|tokens?|seat|user|hour|month|mo|1,000|1,000,000|million|request)(?:tokens)?|[a-z]{0,3}\$|€|£|usd|eur|gbp|chf|[-–—=*]|\[\d\]|\(\d\)|[¹²³*†]+)$/i;
+  /^(?:tokens?|units?|requests?|calls?|seats?|users?|images?|pages?|hours?|hrs?|h|minutes?|mins?|seconds?|gb|mb|gb-?hours?|gb-mo(?:nth)?s?|months?|mo|days?|pcs|stk\.?|x|×|@|per|\/|each|ea\.?|pro|par|cr|dr|credits?|million|mio\.?|thousand|m|k|mtok|ktok|1m|1k|10k|100k|1000|1,000|1,000,000|1000000|\/\s?(?:1m|1k|m|k|mtok|unit|tokens?|seat|user|hour|month|mo|1,000|1,000,000|million|request)(?:tokens)?|[a-z]{0,3}\$|€|£|usd|eur|gbp|chf|[-–—=*\0\u00ad]|\[\d\]|\(\d\)|[¹²³*†]+)$/i;
 
 export function numberRow(row: Row, { mark, order, year }: Notation): NumberedRow {
   const dates = datesIn(row, order, year);
@@ -83,9 +83,10 @@ function datesIn(row: Row, order: DateOrder, year: number | undefined): Numbered
 /** The columns of a header row; undefined for other rows. */
 export function columnsOf(row: Row): readonly Column[] | undefined {
   if (row.text.length > HEADER_CHARS_MAX) return undefined;
+  const text = textOf(row.tokens, CELL_GAP);
   const taken: { role: ColumnRole; start: number; end: number }[] = [];
   for (const [role, pattern] of COLUMN_LABELS)
-    for (const match of row.text.matchAll(pattern)) {
+    for (const match of text.matchAll(pattern)) {
       const start = match.index;
       const end = start + match[0].length;
       if (taken.some((one) => start < one.end && end > one.start)) continue;
@@ -100,15 +101,15 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
   if (!isMoney || roles.size < (roles.has('description') || roles.has('unitPrice') ? 2 : 3)) return undefined;
   const named = taken.reduce((sum, one) => sum + one.end - one.start, 0);
   // A header has few words that name no column; a sentence has many.
-  if (named < row.text.replace(/\s/g, '').length * HEADER_SHARE) return undefined;
+  if (named < text.replace(/\s/g, '').length * HEADER_SHARE) return undefined;
   // The only numbers in a header are units of prices.
-  if (/\d/.test(row.text.replace(/\(.*?\)|(?:\/|per) ?[\d.,]+\w*|\b1[km]\b/gi, ''))) return undefined;
+  if (/\d/.test(text.replace(/\(.*?\)|(?:\/|per) ?[\d.,]+\w*|\b1[km]\b/gi, ''))) return undefined;
   const columns = taken
     .map(({ role, start, end }) => {
-      const named = tokensAt(row.tokens, start, end);
+      const named = tokensAt(row.tokens, start, end, CELL_GAP);
       const others = taken
         .filter((one) => one.start !== start)
-        .flatMap((one) => tokensAt(row.tokens, one.start, one.end));
+        .flatMap((one) => tokensAt(row.tokens, one.start, one.end, CELL_GAP));
       return { role, ...reachOf(named, row, others) };
     })
     .sort((a, b) => a.left - b.left);
@@ -218,7 +219,8 @@ const PARTS_MAX = 8;
 
 /**
  * Marks rows that break down the amount of the row above them, as on Amazon's invoices: their charges are the line, their
- * tax belongs to the document. Rows that break down the document's own total are its sums.
+ * tax belongs to the document. Rows that break down the document's own total, or an amount directly above it while other
+ * breakdowns follow, are its sums.
  */
 function withGroups(rows: readonly NumberedRow[]): NumberedRow[] {
   const marked = [...rows];
@@ -227,6 +229,7 @@ function withGroups(rows: readonly NumberedRow[]): NumberedRow[] {
     rows.filter((one) => roleOf(one) === 'total' || roleOf(one) === 'due').map(amountOf),
   );
   const dropped = new Set<number>();
+  const wholes: { at: number; parts: number[] }[] = [];
   for (const [at, parent] of rows.entries()) {
     const printed = parent.trailing.findLast((span) => !span.isPercent);
     const amount = printed?.value;
@@ -249,11 +252,15 @@ function withGroups(rows: readonly NumberedRow[]): NumberedRow[] {
       sum += value;
       if (isWithin(sum - amount, halfUnit(printed.decimals))) whole = [...parts];
     }
-    if (whole.length === 0) continue;
+    if (whole.length > 0) wholes.push({ at, parts: whole });
+  }
+  for (const { at, parts } of wholes) {
+    const parent = rows[at] as NumberedRow;
     dropped.add(at);
-    const isDocument = totals.has(amount) && whole.length > 1;
-    if (isDocument) continue;
-    for (const part of whole) {
+    const below = rows[(parts.at(-1) as number) + 1];
+    const isAboveTotal = below !== undefined && roleOf(below) === 'total' && wholes.at(-1)?.at !== at;
+    if (isAboveTotal || (parts.length > 1 && totals.has(amountOf(parent)))) continue;
+    for (const part of parts) {
       const one = rows[part] as NumberedRow;
       if (TAX_PART.test(one.label)) dropped.add(part);
       else marked[part] = { ...one, group: parent };

@@ -22,6 +22,8 @@ export interface Row {
 
 /** Words belong to one row when their middles are closer than this share of the smaller word's height. */
 const ROW_SHARE = 0.62;
+/** Words that differ more in height share no row: a stamp across the page, a vertical rule. */
+const ROW_HEIGHTS_RATIO = 3;
 /** A wider gap, in heights of the row, ends a cell. */
 export const CELL_GAP = 0.85;
 /** A gap of at least this many heights separates numbers; `textOf` prints it as two spaces. */
@@ -29,7 +31,9 @@ const WORD_GAP = 0.6;
 
 /** All rows of a document from top to bottom, without running titles and page numbers. */
 export function rowsOf(pages: readonly PageWords[]): Row[] {
-  const byPage = pages.toSorted((a, b) => a.page - b.page).map((page) => ({ page, rows: pageRows(page) }));
+  const byPage = restoreDashes(pages)
+    .toSorted((a, b) => a.page - b.page)
+    .map((page) => ({ page, rows: pageRows(page) }));
   const repeated = repeatedMargins(byPage);
   const first = byPage[0]?.page.page;
   return byPage.flatMap(({ page, rows }) =>
@@ -43,6 +47,24 @@ export function rowsOf(pages: readonly PageWords[]): Row[] {
   );
 }
 
+const NUL_IN_WORD = /[\p{L}\d]\0[\p{L}\d]/u;
+const NUL_BEFORE_NUMBER = /^\P{L}?\0\P{L}?\d/u;
+
+/**
+ * A font without a map has NUL for a glyph. Inside words only a dash is likely, so NUL then is a dash everywhere, unless
+ * most numbers have one in front: it may also be a currency sign.
+ */
+function restoreDashes(pages: readonly PageWords[]): readonly PageWords[] {
+  const texts = pages.flatMap((page) => page.words.map((word) => word.text));
+  const amounts = texts.filter((text) => /\d[.,]\d\d$/.test(text));
+  const marked = amounts.filter((text) => NUL_BEFORE_NUMBER.test(text));
+  if (!texts.some((text) => NUL_IN_WORD.test(text)) || 2 * marked.length > amounts.length) return pages;
+  return pages.map((page) => ({
+    ...page,
+    words: page.words.map((word) => ({ ...word, text: word.text.replaceAll('\0', '-') })),
+  }));
+}
+
 const PAGE_NUMBER =
   /^(?:[\w #.-]{0,60}?[\s·|–-]+)?(?:page|seite|página|pagina|pag\.?)\s*\d{1,3}(?:\s*(?:of|\/|von|sur|de|di|van)\s*\d{1,3})?$|^\d{1,3}\s*(?:\/|of|von|sur)\s*\d{1,3}$/i;
 
@@ -53,8 +75,10 @@ function pageRows(page: PageWords): Row[] {
   const rows: { middle: number; tokens: Token[] }[] = [];
   for (const token of straighten(page).sort((a, b) => a.middle - b.middle)) {
     const row = rows.findLast((one) => {
-      const height = Math.min(token.height, ...one.tokens.map((other) => other.height));
-      return Math.abs(one.middle - token.middle) <= height * ROW_SHARE;
+      const heights = [token.height, ...one.tokens.map((other) => other.height)];
+      const least = Math.min(...heights);
+      if (Math.max(...heights) > least * ROW_HEIGHTS_RATIO) return false;
+      return Math.abs(one.middle - token.middle) <= least * ROW_SHARE;
     });
     if (row) {
       row.tokens.push(token);
@@ -85,23 +109,23 @@ export function cellFrom(tokens: readonly Token[]): Cell {
   return { tokens, text: textOf(tokens), left, right: tokens.at(-1)?.right ?? left };
 }
 
-/** Words with single spaces; two spaces where the gap is wider than inside a number. */
-export function textOf(tokens: readonly Token[]): string {
+/** Words with single spaces; two spaces for a gap of more than `wordGap` heights. */
+export function textOf(tokens: readonly Token[], wordGap = WORD_GAP): string {
   let text = '';
   tokens.forEach((token, at) => {
     const before = tokens[at - 1];
-    if (before) text += token.left - before.right > token.height * WORD_GAP ? '  ' : ' ';
+    if (before) text += token.left - before.right > token.height * wordGap ? '  ' : ' ';
     text += token.text;
   });
   return text;
 }
 
 /** The tokens of the characters `start` to `end` of `textOf(tokens)`. */
-export function tokensAt(tokens: readonly Token[], start: number, end: number): Token[] {
+export function tokensAt(tokens: readonly Token[], start: number, end: number, wordGap = WORD_GAP): Token[] {
   let at = 0;
   return tokens.filter((token, index) => {
     const before = tokens[index - 1];
-    if (before) at += token.left - before.right > token.height * WORD_GAP ? 2 : 1;
+    if (before) at += token.left - before.right > token.height * wordGap ? 2 : 1;
     const from = at;
     at += token.text.length;
     return from < end && at > start;

@@ -103,6 +103,20 @@ describe('checkInvoice', () => {
     ['a total that misses the subtotal', { total: amount('$12.00') }, ['total', 'total_evidence']],
     ['a tax that misses its rate', { taxes: [vat('$2.60', '25%')], total: amount('$12.60') }, ['tax']],
     [
+      'a tax beside another that misses its rate',
+      { taxes: [vat('$0.50', '5%', null, 'GST'), vat('$1.20', '10%', null, 'QST')], total: amount('$11.70') },
+      ['tax'],
+    ],
+    [
+      'a product within the rounding of its price on a single line',
+      {
+        lines: [lineOf({ quantity: '1,000', unitPrice: '$0.0100', amount: '$10.03' })],
+        subtotal: amount('$10.03'),
+        total: amount('$10.03'),
+      },
+      ['quantity_times_unit_price'],
+    ],
+    [
       'a due amount that ignores a credit',
       { credits: [amount('-$4.00')], amountDue: amount('$7.00') },
       ['amount_due'],
@@ -152,6 +166,23 @@ describe('checkInvoice', () => {
     ],
     ['a tax on its printed base', { taxes: [vat('$2.50', '25%', '$10.00')], total: amount('$12.50') }],
     ['a tax that the prices contain', { taxes: [vat('$2.00', '25%', null, 'VAT included')] }],
+    [
+      'two taxes on the same sum',
+      { taxes: [vat('$0.50', '5%', null, 'GST'), vat('$1.00', '10%', null, 'QST')], total: amount('$11.50') },
+    ],
+    [
+      'two taxes on parts of the sum',
+      { taxes: [vat('$0.50', '10%'), vat('$0.35', '7%')], total: amount('$10.85') },
+    ],
+    [
+      'prices that are rounded on several lines',
+      {
+        lines: ['$4.99', '$5.01'].map((text, at) => ({
+          ...lineOf({ quantity: '1,000', unitPrice: '$0.0050', amount: text }),
+          line: at + 1,
+        })),
+      },
+    ],
     ['reverse charge', { taxes: [{ ...vat('$0.00', '19%'), isReverseCharge: true }] }],
     [
       'a discount before tax',
