@@ -6,14 +6,14 @@ import {
 } from '@temporalio/client';
 import { DomainError } from '../domain/errors.js';
 
-/** Longest wait for an answer of the engine. */
+/** Longest wait for an answer of Temporal, milliseconds. */
 const RPC_DEADLINE_MS = 5_000;
-/** After so many calls without an answer the engine is left alone for a moment. */
+/** Consecutive calls without an answer after which calls pause. */
 const BREAKER_FAILURES = 3;
 const BREAKER_OPEN_MS = 5_000;
 const RETRY_AFTER_SECONDS = 5;
 
-/** gRPC codes of an engine that is away, too slow or overloaded; everything else would fail again. */
+/** gRPC codes of a server that is unreachable, too slow or overloaded; all others would fail again. */
 const TRANSIENT_GRPC: ReadonlySet<number> = new Set([1, 4, 8, 10, 13, 14]);
 
 export function deadlineIn(milliseconds: number): Date {
@@ -21,8 +21,8 @@ export function deadlineIn(milliseconds: number): Date {
 }
 
 /**
- * The calls of a process to the engine: each has a deadline, and after repeated silence the engine is answered for over a
- * few seconds, so that nothing piles up behind it.
+ * Calls of a process to Temporal: each has a deadline, and after repeated timeouts calls fail immediately for a few
+ * seconds, so that requests do not queue up.
  */
 export class EngineCalls {
   readonly #connection: Connection;
@@ -35,12 +35,12 @@ export class EngineCalls {
     this.#nowMs = nowMs;
   }
 
-  /** Whether the engine was silent so often that nothing is asked of it for now. */
+  /** Whether calls pause after repeated timeouts. */
   get isPaused(): boolean {
     return this.#nowMs() < this.#openUntilMs;
   }
 
-  /** Error workflow_engine_unavailable, and whatever else `work` throws. */
+  /** Error: workflow_engine_unavailable, and the errors of `work`. */
   async call<T>(work: () => Promise<T>): Promise<T> {
     if (this.isPaused) throw unavailable();
     try {
@@ -70,7 +70,7 @@ function unavailable(cause?: unknown): DomainError {
   );
 }
 
-/** The client wraps what gRPC says; a connection that was never made says it itself. */
+/** The client wraps gRPC errors, except those of a connection that was never established. */
 function isTransient(error: unknown): boolean {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return true;
   const cause = error instanceof ServiceError ? error.cause : error;

@@ -45,11 +45,11 @@ import { deadlineIn, EngineCalls } from './engineCalls.js';
 interface OrchestratorOptions {
   address: string;
   namespace: string;
-  /** Where workflows are started; another than the product's own only in tests. */
+  /** Task queue of the workflows; differs from the product's only in tests. */
   taskQueue?: string;
-  /** How long no outcome has come before they are learned from; the product's own where absent. */
+  /** Milliseconds without a new outcome before weights are computed; absent: the product's default. */
   weightsQuietMs?: number;
-  /** Milliseconds of a clock that never goes back; drives the circuit breaker. */
+  /** Monotonic clock, milliseconds; drives the circuit breaker. */
   nowMs(): number;
 }
 
@@ -58,50 +58,55 @@ const RPC_ATTEMPTS = 3;
 
 export type WorkflowState = 'running' | 'closed' | 'unknown';
 
-/** What the rest of the product asks of the workflow engine. */
+/** The product's interface to Temporal. */
 export interface Orchestrator {
-  /** Starts a run's workflow; a second start is the same start. Error workflow_engine_unavailable. */
+  /** Starts a run's workflow; a repeated start has no effect. Error: workflow_engine_unavailable. */
   startRun(kind: RunKind, run: RunName): Promise<void>;
-  /** Asks a run's workflow to stop; one that is over or unknown needs nothing. Error workflow_engine_unavailable. */
+  /**
+   * Asks a run's workflow to stop; does nothing for one that is over or unknown. Error: workflow_engine_unavailable.
+   */
   cancelRun(kind: RunKind, run: RunName): Promise<void>;
   /**
-   * Signals the workflow of a webhook endpoint that something may be due, and starts it where there is none. Error
+   * Signals a webhook endpoint's workflow that a message may be due, and starts the workflow if necessary. Error:
    * workflow_engine_unavailable.
    */
   wakeWebhookDelivery(input: WebhookDeliveryInput): Promise<void>;
-  /** Has the workflow of a claim carry a move out; starts it where there is none. Throws nothing. */
+  /** Makes a claim's workflow carry out a move; starts the workflow if necessary. Does not throw. */
   moveClaim(input: ClaimInput, command: ClaimCommand): Promise<MoveAnswer>;
   /**
-   * Signals the workflow of a claim that its row has changed, and starts it where there is none. Error
+   * Signals a claim's workflow that its row has changed, and starts the workflow if necessary. Error:
    * workflow_engine_unavailable.
    */
   wakeClaim(input: ClaimInput): Promise<void>;
-  /** The ids of the workflows of claims that run; one that has just begun may be missing. Error workflow_engine_unavailable. */
+  /**
+   * The ids of the running workflows of claims; one that has just started may be missing. Error:
+   * workflow_engine_unavailable.
+   */
   listClaimWorkflows(): Promise<Set<string>>;
   /**
-   * Signals another outcome to the workflow that learns from an organization's claims, and starts it where there is
-   * none. Error workflow_engine_unavailable.
+   * Signals a new outcome to the workflow that computes an organization's weights, and starts the workflow if
+   * necessary. Error: workflow_engine_unavailable.
    */
   pokeWeightRecompute(input: WeightRecomputeInput): Promise<void>;
-  /** Makes the schedule of a connection, or changes it to this. Error workflow_engine_unavailable. */
+  /** Creates or updates the schedule of a connection. Error: workflow_engine_unavailable. */
   putSyncSchedule(schedule: SyncSchedule): Promise<void>;
-  /** Removes the schedule with this id; one that is unknown needs nothing. Error workflow_engine_unavailable. */
+  /** Deletes the schedule with this id; does nothing for an unknown one. Error: workflow_engine_unavailable. */
   deleteSchedule(scheduleId: string): Promise<void>;
-  /** Makes the schedule of the retention, or changes it to what this version has. Error workflow_engine_unavailable. */
+  /** Creates the schedule of the retention, or updates it to this version's. Error: workflow_engine_unavailable. */
   putRetentionSchedule(): Promise<void>;
-  /** Whether there is one. Error workflow_engine_unavailable. */
+  /** Whether the schedule exists. Error: workflow_engine_unavailable. */
   hasRetentionSchedule(): Promise<boolean>;
-  /** Every schedule of connections that there is, by id. Error workflow_engine_unavailable. */
+  /** All schedules of connections, by id. Error: workflow_engine_unavailable. */
   listSyncSchedules(): Promise<Map<string, { paused: boolean }>>;
-  /** Whether a workflow is at work. Error workflow_engine_unavailable. */
+  /** Whether a workflow is running. Error: workflow_engine_unavailable. */
   describe(workflowId: string): Promise<WorkflowState>;
   status(): Promise<'up' | 'degraded'>;
   close(): Promise<void>;
 }
 
 /**
- * The only Temporal client. It connects when first used, gives every call a deadline, and after repeated silence
- * answers for the engine itself for a few seconds, so that nothing piles up behind it.
+ * The only Temporal client. It connects at the first use, gives every call a deadline, and after repeated timeouts
+ * fails calls immediately for a few seconds, so that requests do not queue up.
  */
 export class TemporalOrchestrator implements Orchestrator {
   readonly #connection: Connection;
@@ -152,7 +157,7 @@ export class TemporalOrchestrator implements Orchestrator {
     await this.#put(syncScheduleOptions(schedule, this.#taskQueue));
   }
 
-  /** Makes a schedule, or changes it to this; what an operator paused stays so where the options say nothing of it. */
+  /** Creates or updates a schedule; an operator's pause stays unless the options set it. */
   async #put(options: ScheduleOptions): Promise<void> {
     const { scheduleId, spec, policies, action, state } = options;
     await this.#call(async () => {
@@ -185,7 +190,7 @@ export class TemporalOrchestrator implements Orchestrator {
     return this.#call(async () => {
       const found = new Map<string, { paused: boolean }>();
       for await (const { scheduleId, memo, state } of this.#client.schedule.list()) {
-        // Anyone who shares the server, with a task queue of his own, keeps his schedules.
+        // Other installations on the same server have other task queues; their schedules stay.
         if (!scheduleId.startsWith(SYNC_SCHEDULE_PREFIX) || memo?.taskQueue !== this.#taskQueue) continue;
         found.set(scheduleId, { paused: state.paused });
       }
@@ -211,7 +216,7 @@ export class TemporalOrchestrator implements Orchestrator {
 
   async wakeWebhookDelivery(input: WebhookDeliveryInput): Promise<void> {
     await this.#call(async () => {
-      // No time limit: it lives for as long as something is pending.
+      // No time limit: it runs while a delivery is pending.
       await this.#client.workflow.signalWithStart(WORKFLOW_NAMES.webhookDelivery, {
         workflowId: webhookDeliveryWorkflowId(input),
         taskQueue: this.#taskQueue,
@@ -251,7 +256,7 @@ export class TemporalOrchestrator implements Orchestrator {
   async pokeWeightRecompute({ orgId }: WeightRecomputeInput): Promise<void> {
     const input = { orgId, ...(this.#weightsQuietMs === undefined ? {} : { quietMs: this.#weightsQuietMs }) };
     await this.#call(async () => {
-      // No time limit: it lives until what was learned is stored.
+      // No time limit: it runs until the weights are stored.
       await this.#client.workflow.signalWithStart(WORKFLOW_NAMES.weightRecompute, {
         workflowId: weightRecomputeWorkflowId(input),
         taskQueue: this.#taskQueue,
@@ -295,8 +300,8 @@ export class TemporalOrchestrator implements Orchestrator {
 }
 
 /**
- * What came of a move of a claim. `refused`: a rule has refused it, and the row is as it was. `unsent`: the engine is left
- * alone for now, so nothing was asked of it. `unknown`: it did not say; the row alone knows.
+ * Result of a move of a claim. `refused`: a rule refused it, and the row is unchanged. `unsent`: calls to Temporal
+ * pause, so it was not sent. `unknown`: Temporal did not answer; only the row shows the result.
  */
 export type MoveAnswer =
   | { kind: 'moved'; state: ClaimState }
@@ -310,7 +315,7 @@ interface MoveRequest {
   taskQueue: string;
 }
 
-/** Has the workflow of a claim carry a move out; starts it where there is none. Throws nothing. */
+/** Makes a claim's workflow carry out a move; starts the workflow if necessary. Does not throw. */
 async function askForMove(
   calls: EngineCalls,
   client: WorkflowClient,
@@ -338,8 +343,8 @@ async function update(
         workflowIdConflictPolicy: 'USE_EXISTING',
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       }),
-      // Of this attempt: a later one of the same command has a time of its own, and must not be answered with what
-      // became of this one, which may have come too late.
+      // Includes this attempt's deadline: a later attempt of the same command must not get the result of this one,
+      // which may have come too late.
       updateId: `${command.commandId}:${command.notAfterMicros}`,
       args: [command],
     });
@@ -351,7 +356,7 @@ async function update(
   }
 }
 
-/** What rules refuse a move with; of every other failure the row alone knows what became of it. */
+/** Errors by which rules refuse a move; after any other failure only the row shows the result. */
 const REFUSALS: readonly ErrorCode[] = [
   'not_found',
   'illegal_transition',
@@ -366,19 +371,19 @@ function findRefusal(cause: unknown): DomainError | undefined {
   return code && new DomainError(code, cause.message);
 }
 
-/** When the bill of a connection is asked for. */
+/** When the bill of a connection is fetched. */
 export interface SyncSchedule extends ScheduledSyncInput {
   everySeconds: number;
   paused: boolean;
 }
 
-/** Syncs of many connections are not to begin in the same second. */
+/** Spreads the syncs of many connections. */
 const SYNC_JITTER = '10 minutes';
-/** A sync that was missed for longer is left to the next one, which asks for the same days. */
+/** A sync that was missed for longer is left to the next one, which fetches the same days. */
 const SYNC_CATCHUP = '1 hour';
 const SYNC_TIMEOUT = '1 hour';
 
-/** The schedule of a connection. Its memo says whose it is: installations may share a server. */
+/** The schedule of a connection. Its memo names the task queue, because installations may share a server. */
 export function syncScheduleOptions(schedule: SyncSchedule, taskQueue: string) {
   const { orgId, connectionId, everySeconds, paused } = schedule;
   const scheduleId = syncScheduleId({ orgId, connectionId });
@@ -399,7 +404,7 @@ export function syncScheduleOptions(schedule: SyncSchedule, taskQueue: string) {
   } satisfies ScheduleOptions;
 }
 
-/** At 03:00 UTC of each day; one that was missed within a day is caught up. */
+/** At 03:00 UTC of each day; a missed run is caught up within a day. */
 export function retentionScheduleOptions(taskQueue: string) {
   const scheduleId = retentionScheduleId(taskQueue);
   return {

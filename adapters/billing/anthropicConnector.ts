@@ -26,7 +26,7 @@ const WORDS: ProviderTerms = {
 interface AnthropicReport extends ReportFacts {
   path: string;
   groupBy: readonly string[];
-  /** The report can be narrowed to workspaces; the cost report cannot. */
+  /** The usage report can be filtered by workspace; the cost report cannot. */
   canFilterWorkspaces: boolean;
 }
 
@@ -35,7 +35,7 @@ const REPORTS: readonly AnthropicReport[] = [
     report: 'cost_report',
     feed: 'cost',
     path: '/v1/organizations/cost_report',
-    // Only grouped by description do results name model, token type, tier, context window and place.
+    // Results name model, token type, tier, context window and place only when grouped by description.
     groupBy: ['workspace_id', 'description'],
     canFilterWorkspaces: false,
     bucketsMax: { '1d': 31 },
@@ -44,7 +44,7 @@ const REPORTS: readonly AnthropicReport[] = [
     report: 'messages',
     feed: 'usage',
     path: '/v1/organizations/usage_report/messages',
-    // Any subset may be asked for. `speed` needs a beta header, so it is left out.
+    // Any subset is permitted. `speed` needs a beta header, so it is omitted.
     groupBy: ['api_key_id', 'workspace_id', 'model', 'service_tier', 'context_window', 'inference_geo'],
     canFilterWorkspaces: true,
     bucketsMax: { '1d': 31, '1h': 168 },
@@ -52,8 +52,8 @@ const REPORTS: readonly AnthropicReport[] = [
 ];
 
 /**
- * Anthropic states one request a minute for sustained polling and allows more in short bursts, such as fetching pages:
- * a sync is such a burst, of ten requests for ninety days, and the schedule keeps bursts an hour apart.
+ * Anthropic documents one request a minute for sustained polling and permits more in short bursts, such as fetching
+ * pages. A sync is such a burst, of ten requests for ninety days, and the schedule keeps bursts an hour apart.
  */
 export const ANTHROPIC_REQUEST_GAP_MS = 1_000;
 const VERSION = '2023-06-01';
@@ -137,7 +137,7 @@ export class AnthropicConnector implements BillingConnector {
   #ask(access: ProviderAccess, chunk: ReportChunk, cursor: string | null, limit: number) {
     const { path, groupBy, report, canFilterWorkspaces } = reportOf(chunk);
     const workspaces = access.settings.scope?.workspaces ?? [];
-    // The default workspace has no id, so a scope that names it is narrowed when the rows are read.
+    // The default workspace has no id, so a scope that includes it is filtered when the rows are read.
     const isFiltered =
       canFilterWorkspaces && workspaces.length > 0 && !includesDefaultWorkspace(access.settings);
     return this.#client.ask(access, {

@@ -19,7 +19,7 @@ import {
 import { readEnvelope } from './pageRows.js';
 import { type ProviderAnswer, ProviderClient, type ProviderTerms, runChecks } from './providerClient.js';
 
-/** Errors of the service, which all come with status 400, as the statuses that say the same. */
+/** The service's errors, which all have status 400, by the HTTP status of the same meaning. */
 const STATUS_OF_ERROR: Readonly<Record<string, number | 'page'>> = {
   AccessDeniedException: 403,
   NotAuthorizedException: 403,
@@ -50,37 +50,37 @@ const WORDS: ProviderTerms = {
   statusOf: (_status, text) => STATUS_OF_ERROR[/"__type"\s*:\s*"(?:[^"#]*#)?(\w+)/.exec(text)?.[1] ?? ''],
 };
 
-/** Every page of an answer costs a cent, so a chunk is as long as a backfill. */
+/** Every page of an answer costs one cent, so a chunk is as long as a backfill. */
 const DAYS_MAX = 93;
 const REPORTS: readonly ReportFacts[] = [
   { report: 'cost_and_usage', feed: 'cost', bucketsMax: { '1d': DAYS_MAX } },
 ];
-/** Cost Explorer answers for the current month and the thirteen before it; days are counted so that none is too old. */
+/** Cost Explorer covers the current month and the thirteen before it; this number of days never exceeds that. */
 const HISTORY_DAYS = 395n;
 export const AWS_REQUEST_GAP_MS = 500;
 
 const FACTS: ConnectorFacts = {
   credentialNames: ['access_key_id', 'secret_access_key'],
   optionalCredentialNames: ['session_token'],
-  // A month's bill is final some days after its end; answers say so themselves (`Estimated`).
+  // A month's bill is final some days after its end; answers mark this themselves (`Estimated`).
   provisionalDays: 36,
   revisableDays: 36,
-  // AWS makes the figures again up to three times a day.
+  // AWS recalculates the figures up to three times a day.
   pollIntervalSeconds: 8 * 3_600,
   requestGapMs: AWS_REQUEST_GAP_MS,
 };
 
-/** Services that are asked for even where the account has not used them lately. */
+/** Services that are requested even if the account has not used them recently. */
 const OWN_SERVICES = ['Amazon Bedrock', 'Amazon Bedrock Service'];
-/** How long a list of services is worth: a model of a new seller appears with the next. */
+/** Time for which a list of services is cached, microseconds: a new seller's model appears with the next list. */
 const SERVICES_MICROS = 12n * 3_600_000_000n;
 const SERVICES_KEPT_MAX = 200;
 const SEARCHED_DAYS = 92n;
 
 /**
- * What is asked for a chunk, one query after the other, since an answer does not say of which record type it is and two
- * groups are all that it may have: usage of Bedrock by usage type and account, of sellers' models by product and usage
- * type, then each other category.
+ * Queries of a chunk, one after the other, since an answer does not show its record type and may have at most two
+ * groups: usage of Bedrock by usage type and account, usage of sellers' models by product and usage type, then each
+ * other category.
  */
 const STEPS = ['usage', 'editions', ...CHARGE_CATEGORIES.filter((category) => category !== 'usage')] as const;
 type Step = (typeof STEPS)[number];
@@ -124,7 +124,7 @@ export class AwsBedrockConnector implements BillingConnector {
     return fromDay < window.toDay ? planChunks(REPORTS, { ...window, fromDay }, nowMicros) : [];
   }
 
-  /** The only account whose costs the key shows; a management account with members shows several. */
+  /** The account, if the key shows only one account's costs; a management account with members shows several. */
   async identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }> {
     const accounts = await this.#dimension(access, 'LINKED_ACCOUNT');
     const [only, more] = accounts;
@@ -173,9 +173,9 @@ export class AwsBedrockConnector implements BillingConnector {
         'provider_paging_changed',
         'AWS named the page that was asked for as the next one; the chunk is fetched from its beginning',
       );
-    // A day whose groups continue on the next page is in both; every other query repeats the same days.
-    const told = cursor.toldDay === '' ? -1n : microsOfDay(cursor.toldDay);
-    const fresh = cursor.step === 'usage' ? buckets.filter((bucket) => bucket.startMicros > told) : [];
+    // A day whose groups continue on the next page is in both pages; every other query repeats the same days.
+    const lastMicros = cursor.toldDay === '' ? -1n : microsOfDay(cursor.toldDay);
+    const fresh = cursor.step === 'usage' ? buckets.filter((bucket) => bucket.startMicros > lastMicros) : [];
     const last = buckets.at(-1)?.startMicros ?? told;
     return {
       requestPath: `${answer.requestPath} GetCostAndUsage ${cursor.step}`,
@@ -188,7 +188,7 @@ export class AwsBedrockConnector implements BillingConnector {
     };
   }
 
-  /** The names of Bedrock's services on this account's bills, the sellers' among them. */
+  /** The names of Bedrock's services on this account's bills, including the sellers' services. */
   async #servicesOf(access: ProviderAccess): Promise<readonly string[]> {
     const key = createHash('sha256')
       .update(JSON.stringify([access.credentials.access_key_id, access.settings.scope?.accounts ?? []]))
@@ -230,7 +230,7 @@ export class AwsBedrockConnector implements BillingConnector {
   }
 }
 
-/** Cost Explorer has one address, whose region every signature names; a custom address may replace another one. */
+/** Cost Explorer has one address, whose region every signature names; a configured address may replace it. */
 function regionOf(url: URL, { settings }: ProviderAccess): string {
   const ofHost = /^ce\.([a-z]{2}(?:-[a-z]+)+-\d)\./.exec(url.hostname)?.[1];
   return ofHost ?? settings.region ?? 'us-east-1';
@@ -246,7 +246,7 @@ function cursorOf(text: string | null): Cursor {
   return { step, toldDay, token: token === '' ? null : token };
 }
 
-/** The next page of the query, else the first of the next one; null behind the last. */
+/** The query's next page, else the first page of the next query; null after the last. */
 function nextCursorOf(
   { step }: Cursor,
   token: string | null,
@@ -294,7 +294,7 @@ function among(Key: string, Values: readonly string[]): object {
   return { Dimensions: { Key, Values } };
 }
 
-/** Adjustments are whatever is of no other category, so that a record type that AWS adds is not left out. */
+/** Adjustments are all record types of no other category, so that a new record type of AWS is not left out. */
 function ofCategory(category: ChargeCategory): object {
   if (category !== 'adjustment') return among('RECORD_TYPE', AWS_RECORD_TYPES[category]);
   const others = CHARGE_CATEGORIES.filter((other) => other !== category);
@@ -310,7 +310,7 @@ function periodOf(startMicros: bigint, endMicros: bigint): { Start: string; End:
   return { Start: dayOf(startMicros), End: dayOf(endMicros) };
 }
 
-/** Error credentials_refused where a part is missing or holds what no key has. */
+/** Throws credentials_refused where a part is missing or has characters that no key has. */
 function credentialsOf({ credentials }: ProviderAccess): AwsCredentials {
   const { access_key_id: id = '', secret_access_key: secret = '', session_token: token } = credentials;
   const parts: [string, string, RegExp][] = [
@@ -358,7 +358,7 @@ export function readDimensionValues(body: Buffer): string[] {
   return readEnvelope(dimensions, body, 'AWS').DimensionValues.map(({ Value }) => Value);
 }
 
-/** What signs a request: AWS's long-term keys, or temporary ones with their token. */
+/** Keys that sign a request: AWS's long-term keys, or temporary ones with their token. */
 export interface AwsCredentials {
   accessKeyId: string;
   secretAccessKey: string;
@@ -368,14 +368,14 @@ export interface AwsCredentials {
 export interface RequestToSign {
   method: string;
   url: URL;
-  /** Lower-case names; all of them are signed, beside `host` and the time. */
+  /** Lower-case names; all of them are signed, with `host` and the time. */
   headers: Readonly<Record<string, string>>;
   body: string;
 }
 
 /**
- * The headers that prove who asks, by AWS Signature Version 4: `authorization`, `x-amz-date` and, with temporary
- * credentials, `x-amz-security-token`.
+ * The authentication headers of AWS Signature Version 4: `authorization`, `x-amz-date` and, with temporary credentials,
+ * `x-amz-security-token`.
  */
 export async function signAws(
   { method, url, headers, body }: RequestToSign,
@@ -383,7 +383,7 @@ export async function signAws(
   of: { region: string; service: string },
   nowMicros: bigint,
 ): Promise<Record<string, string>> {
-  // Loaded by those who fetch from AWS alone.
+  // Loaded on demand, only by processes that fetch from AWS.
   const { SignatureV4 } = await import('@smithy/signature-v4');
   const signer = new SignatureV4({ ...of, credentials, sha256: Sha256, applyChecksum: false });
   const signed = await signer.sign(
@@ -398,7 +398,7 @@ export async function signAws(
     },
     {
       signingDate: new Date(Number(nowMicros / 1_000n)),
-      // The signer leaves some out otherwise, such as user-agent.
+      // The signer otherwise omits some headers, such as user-agent.
       signableHeaders: new Set(Object.keys(headers)),
     },
   );
@@ -407,7 +407,7 @@ export async function signAws(
 
 const PROOF_HEADERS = new Set(['authorization', 'x-amz-date', 'x-amz-security-token']);
 
-/** SHA-256, or its HMAC where there is a secret, as the signer wants it. */
+/** SHA-256, or HMAC-SHA-256 with a secret, in the signer's interface. */
 class Sha256 {
   readonly #hash: Hash | Hmac;
 

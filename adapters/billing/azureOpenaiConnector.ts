@@ -40,17 +40,17 @@ const REPORTS: readonly ReportFacts[] = [{ report: 'query', feed: 'cost', bucket
 const API_VERSION = '2025-03-01';
 
 /**
- * A tenant has 12 query units for ten seconds and 60 for a minute, and a scope has been seen to be held at four calls a
- * minute: ten a minute leave room for others, and a 429 is obeyed.
+ * A tenant has 12 query units for ten seconds and 60 for a minute, and a scope was observed to be limited at four calls
+ * a minute. Ten requests a minute leave room for others, and a 429 is obeyed.
  */
 export const AZURE_REQUEST_GAP_MS = 6_000;
 
 const FACTS: ConnectorFacts = {
   credentialNames: ['tenant_id', 'client_id', 'client_secret'],
-  // A month is closed up to five days after its end; a day of it may change until then.
+  // A month is closed up to five days after its end; its days may change until then.
   provisionalDays: 36,
   revisableDays: 36,
-  // Costs are made again every four hours; Microsoft asks to query once a day.
+  // Costs are recalculated every four hours; Microsoft recommends one query a day.
   pollIntervalSeconds: 86_400,
   requestGapMs: AZURE_REQUEST_GAP_MS,
 };
@@ -107,7 +107,7 @@ export class AzureOpenaiConnector implements BillingConnector {
     return parseAzureScope(scope?.resource ?? '')?.account ?? null;
   }
 
-  /** The scope says whose bill it is; that the application may read it is asked of one day. */
+  /** The scope names the account; a query of one day verifies the application's permission. */
   async identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }> {
     await this.fetchPage(access, this.#yesterday(), null);
     return { accountId: scopeOf(access).account, name: null };
@@ -157,7 +157,7 @@ export class AzureOpenaiConnector implements BillingConnector {
   }
 }
 
-/** Two groups and two sums are all that a query may have. */
+/** A query may have at most two groups and two sums. */
 function queryBody(scope: AzureScope, chunk: ReportChunk): object {
   const dimension = (name: string) => ({ type: 'Dimension', name });
   return {
@@ -181,12 +181,12 @@ function queryBody(scope: AzureScope, chunk: ReportChunk): object {
   };
 }
 
-/** The link's own parameters, each once. */
+/** The link's parameters, each once. */
 function queryOf(cursor: string): Record<string, string> {
   return Object.fromEntries(new URLSearchParams(cursor));
 }
 
-/** Error credentials_refused: the settings name no scope of Azure's. */
+/** Throws credentials_refused where the settings name no Azure scope. */
 function scopeOf({ settings }: ProviderAccess): AzureScope {
   const scope = parseAzureScope(settings.scope?.resource ?? '');
   if (scope) return scope;
@@ -205,10 +205,10 @@ const page = z.object({
 });
 
 /**
- * Of `{properties: {columns, rows, nextLink}}`: what a page has to do with paging. Columns are found by their names.
- * A whole answer covers its window, with rows for the days that bill something, so the last page is marked as
- * covering all of it. `cursor` is the query of the link that led here. Error provider_answer_unreadable, also where a
- * row names a day that was not requested; provider_paging_changed where the link leads to where it came from.
+ * Parses the paging of `{properties: {columns, rows, nextLink}}`. Columns are found by name. A complete answer covers
+ * its window and has rows only for days with charges, so the last page is marked as covering the whole window. `cursor`
+ * is the query of the link of this page. Errors: provider_answer_unreadable, also where a row names a day that was not
+ * requested; provider_paging_changed where the link leads back to this page.
  */
 export function readAzureEnvelope(
   body: Buffer,
@@ -239,7 +239,7 @@ function checkDays(rows: readonly (string | number | null)[][], at: number, wind
   }
 }
 
-/** The query of the link: where it leads is ours to say, since a link could lead anywhere. */
+/** The query of the link; its address is ignored, since a link could lead anywhere. */
 function nextCursorOf(link: string | null, cursor: string | null): string | null {
   if (link === null || link === '') return null;
   const query = URL.canParse(link) ? new URL(link).search.slice(1) : '';

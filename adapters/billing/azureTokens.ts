@@ -5,16 +5,16 @@ import type { ProviderAccess } from './connector.js';
 import { rateLimited, retryAfterOf } from './pacer.js';
 import { OUTAGE_SECONDS } from './providerClient.js';
 
-/** A token is used so long before it ends that no request of a page outlives it. */
+/** A token is replaced this long before it expires, so that it outlives every request of a page. */
 const SPARE_MICROS = 300_000_000n;
-/** Credentials whose tokens are remembered. */
+/** Credentials whose tokens are cached. */
 const TOKENS_MAX = 1_000;
 const ANSWER_BYTES_MAX = 65_536;
 const DEADLINE_MS = 20_000;
-/** What may stand in an address and in a form: a directory's id or one of its domain names. */
+/** A directory's id or one of its domain names: characters that are safe in an address and a form. */
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/;
 
-/** Where Azure's resource managers are, of the public cloud and of the sovereign ones, which have logins of their own. */
+/** Addresses of Azure Resource Manager in the public and the sovereign clouds, which have separate logins. */
 const MANAGERS: ReadonlySet<string> = new Set([
   'management.azure.com',
   'management.usgovcloudapi.net',
@@ -27,7 +27,7 @@ const answerSchema = z.object({
 });
 
 /**
- * What Microsoft Entra's error codes mean to anyone who connects (Microsoft documentation, "Microsoft Entra
+ * Explanations of Microsoft Entra's error codes for people who connect (Microsoft documentation, "Microsoft Entra
  * authentication and authorization error codes").
  */
 const REASONS: Readonly<Record<number, string>> = {
@@ -50,13 +50,13 @@ export interface AzureTokenOptions {
 interface Token {
   value: string;
   endsMicros: bigint;
-  /** Some request has gone with it already. */
+  /** Whether a request has used it already. */
   isUsed: boolean;
 }
 
 /**
  * Access tokens of applications by OAuth 2.0 client credentials (Microsoft identity platform). Errors as
- * `BillingConnector`: credentials_refused says what is wrong with which credential; nothing of an answer is quoted.
+ * `BillingConnector`: credentials_refused names the faulty credential; no text of an answer is quoted.
  */
 export class AzureTokens {
   readonly #options: AzureTokenOptions;
@@ -66,7 +66,7 @@ export class AzureTokens {
     this.#options = options;
   }
 
-  /** A token that holds for some minutes at least. */
+  /** A token that is valid for some minutes at least. */
   async tokenOf(access: ProviderAccess): Promise<string> {
     const key = keyOf(access);
     const known = this.#tokens.get(key);
@@ -81,7 +81,7 @@ export class AzureTokens {
     return token.value;
   }
 
-  /** The token was refused: the next request asks for another. False where it was a new one. */
+  /** Drops a refused token, so that the next request fetches another. false: the token was new. */
   forget(access: ProviderAccess): boolean {
     const key = keyOf(access);
     const wasUsed = this.#tokens.get(key)?.isUsed ?? false;
@@ -123,7 +123,7 @@ export class AzureTokens {
     return this.#read(text);
   }
 
-  /** The manager of another cloud is asked for its own token; a loopback address or a proxy replaces the public one. */
+  /** The token scope: another cloud's manager has a separate one; a loopback address or a proxy uses the public one. */
   #scope(): string {
     const { host } = new URL(this.#options.managementBaseUrl);
     return `https://${MANAGERS.has(host) ? host : 'management.azure.com'}/.default`;

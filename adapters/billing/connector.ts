@@ -1,7 +1,7 @@
 /**
- * How a provider's bill is fetched: one interface, a connector for each provider. A connector asks and hands on the
- * answer as it came; rows are read from the stored bytes by the reader of saved files, so that a page that was
- * fetched and one that was saved by hand are read by the same code.
+ * How a provider's bill is fetched: one interface, with a connector for each provider. A connector sends requests and
+ * returns the answers unchanged. The reader of saved files reads rows from the stored bytes, so that fetched pages and
+ * pages saved by hand are read by the same code.
  */
 
 import type { ChargeCategory, Feed } from '../../domain/billing/billedRow.js';
@@ -14,23 +14,23 @@ export type { ConnectionSettings } from '../../domain/billing/connections.js';
 export const CONNECTED_PROVIDERS = ['openai', 'anthropic', 'azure_openai', 'aws_bedrock'] as const;
 export type ConnectedProvider = (typeof CONNECTED_PROVIDERS)[number];
 
-/** What is known of a provider's reports as data: when they settle and how often to ask. */
+/** Facts about a provider's reports: when they settle and how often to fetch them. */
 export interface ConnectorFacts {
-  /** The names that `credentials` must have, e.g. `admin_key`. */
+  /** Required names in `credentials`, e.g. `admin_key`. */
   credentialNames: readonly string[];
-  /** Names that `credentials` may have besides, e.g. `session_token`. */
+  /** Optional names in `credentials`, e.g. `session_token`. */
   optionalCredentialNames?: readonly string[];
-  /** A day fetched within so many days of its beginning is provisional. */
+  /** A day fetched within this many days after its beginning is provisional. */
   provisionalDays: number;
-  /** Days back that the provider may still restate: asked for again once a day. */
+  /** Days back that the provider may still restate: fetched again once a day. */
   revisableDays: number;
-  /** Between two scheduled syncs. */
+  /** Seconds between two scheduled syncs. */
   pollIntervalSeconds: number;
-  /** Between two requests of one connection while a backfill runs. */
+  /** Milliseconds between two requests of one connection during a backfill. */
   requestGapMs: number;
 }
 
-/** One request series: a report over a half-open span that one page of the provider can hold. */
+/** One series of requests: a report over a half-open span that fits on one page of the provider. */
 export interface ReportChunk {
   /** The last part of the report's path: `costs`, `completions`, `cost_report`, `messages`, … */
   report: string;
@@ -52,27 +52,27 @@ export interface BucketTimes {
   endMicros: bigint;
 }
 
-/** One answer of the provider. `body` is verbatim: amounts are read from these bytes and from nothing else. */
+/** One answer of the provider. `body` is verbatim: amounts are read only from these bytes. */
 export interface FetchedPage {
-  /** Path and query as asked, without any secret. */
+  /** Path and query of the request, without secrets. */
   requestPath: string;
   status: number;
   body: Buffer;
   fetchedAtMicros: bigint;
   providerRequestId: string | null;
-  /** Null on the last page of a chunk. */
+  /** null on the last page of a chunk. */
   nextCursor: string | null;
   buckets: BucketTimes[];
 }
 
-/** One thing that a connection needs, and what to do where it is missing. */
+/** A requirement of a connection, and the remedy where it is missing. */
 export interface ConnectorCheck {
   name: string;
   ok: boolean;
   detail: string;
 }
 
-/** A setting that is missing or cannot be. */
+/** A missing or impossible setting. */
 export interface SettingsFault {
   /** E.g. `scope`. */
   field: string;
@@ -80,62 +80,65 @@ export interface SettingsFault {
 }
 
 /**
- * Failures are DomainErrors. Passing: provider_unavailable (outage, network, time over; also a report that answers
- * 404) and provider_rate_limited (both may say retryAfterSeconds). Lasting until somebody acts: credentials_refused,
- * whose sentence names the permission and where to grant it, and provider_answer_unreadable. provider_paging_changed
- * means that the chunk has to be fetched from its first page again.
+ * Failures are DomainErrors. Temporary: provider_unavailable (outage, network, timeout; also a report that answers 404)
+ * and provider_rate_limited (both may have retryAfterSeconds). Lasting until somebody acts: credentials_refused, whose
+ * message names the permission and where to grant it, and provider_answer_unreadable. After provider_paging_changed the
+ * chunk has to be fetched from its first page again.
  */
 export interface BillingConnector {
   readonly provider: ConnectedProvider;
   readonly facts: ConnectorFacts;
   /**
-   * What to ask for a half-open window of UTC days (`YYYY-MM-DD`): every report, cut into chunks of at most one page
-   * of the provider, costs first and the latest days first. Usage is asked by the hour where it is recent.
+   * The requests for a half-open window of UTC days (`YYYY-MM-DD`): every report, cut into chunks of at most one page
+   * of the provider, costs first and the latest days first. Recent usage is requested by the hour.
    */
   plan(window: { fromDay: string; toDay: string }, nowMicros: bigint): ReportChunk[];
-  /** What is wrong with settings, where the provider needs some; the field is named from `settings` on. */
+  /** The fault of the settings, if the provider needs any; the field is named from `settings` on. */
   settingsFault?(settings: ConnectionSettings): SettingsFault | undefined;
-  /** The account, where the settings say it and the credentials do not. */
+  /** The account, where the settings name it and the credentials do not. */
   accountOfSettings?(settings: ConnectionSettings): string | null;
-  /** The account that the credentials belong to; `accountId` null where the provider does not name it. */
+  /** The account of the credentials; `accountId` null: the provider does not name it. */
   identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }>;
-  /** One check for each thing that is needed. Throws only what is passing, so that "not now" is not read as "no". */
+  /**
+   * One check for each requirement. Throws only temporary failures, so that an outage is not reported as a missing
+   * permission.
+   */
   test(access: ProviderAccess): Promise<ConnectorCheck[]>;
-  /** What the page that `cursor` asks for is of, where its answer does not say it. */
+  /** The charge category of the page that `cursor` requests, where its answer does not contain it. */
   askedFor?(cursor: string | null): ChargeCategory;
-  /** One page of a chunk; `cursor` null asks for the first. */
+  /** One page of a chunk; `cursor` null: the first page. */
   fetchPage(access: ProviderAccess, chunk: ReportChunk, cursor: string | null): Promise<FetchedPage>;
 }
 
-/** What a connector needs of the process. */
+/** Dependencies of a connector. */
 export interface ConnectorOptions {
-  /** Where the provider is asked, from the configuration. */
+  /** The provider's address, from the configuration. */
   baseUrl: string;
-  /** The time now, microseconds since 1970. */
+  /** The present time, microseconds since 1970. */
   nowMicros(): bigint;
-  /** Milliseconds of a clock that never goes back; keeps the gap between requests. */
+  /** Monotonic clock, milliseconds; keeps the gap between requests. */
   nowMs(): number;
-  /** Another gap than the provider's own; shorter in tests. */
+  /** Replaces the provider's gap; shorter in tests. */
   requestGapMs?: number;
   deadlineMs?: number;
   pageBytesMax?: number;
 }
 
-/** One report of a provider: its width and how many buckets one page holds at most. */
+/** One report of a provider: its width and the most buckets of one page. */
 export interface ReportFacts {
   report: string;
   feed: Feed;
-  /** Buckets of one page by width; a report without `1h` has days only. */
+  /** Most buckets of one page by width; a report without `1h` has days only. */
   bucketsMax: { '1d': number; '1h'?: number };
 }
 
 const MICROS_PER_HOUR = MICROS_PER_DAY / 24n;
-/** Usage of the days that began so many days before today is asked by the hour, of older ones by the day. */
+/** Days before today whose usage is requested by the hour; older usage is requested by the day. */
 export const HOURLY_DAYS = 31n;
 
 /**
- * Chunks of every report for the half-open window of UTC days, each at most one page: reports in the order given, in
- * each the latest days first, so that what is looked at first is there first.
+ * Chunks of every report for the half-open window of UTC days, each at most one page: reports in the given order,
+ * latest days first within each, so that the days that people look at first arrive first.
  */
 export function planChunks(
   reports: readonly ReportFacts[],

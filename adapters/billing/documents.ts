@@ -9,14 +9,14 @@ import { type BillingFileOptions, type BillingFileSummary, Notes, type TaggedRow
 import { faultAt, JsonEvents, type JsonHandler, type JsonScalar } from './jsonEvents.js';
 import { firstRecord } from './tables/jsonLinesTable.js';
 
-/** Whether a file of this format, or one that begins so where no format is named, holds documents. */
+/** Whether a file of this format holds documents; without a format, whether its beginning looks like one. */
 export function holdsDocuments(head: string, format: BillingFormat | undefined): boolean {
   return DOCUMENT_FORMATS.some((known) =>
     format === undefined ? known.looksLike.test(head) : known.format === format,
   );
 }
 
-/** Bills that are JSON documents, one after the other; as `readBillingFile`. */
+/** Reads bills that are JSON documents, one after the other; see `readBillingFile`. */
 export async function* readDocuments(
   chunks: AsyncIterable<Buffer>,
   options: BillingFileOptions,
@@ -46,7 +46,9 @@ export async function* readDocuments(
   return notes.summary(format, new Set(), leftOut);
 }
 
-/** Error invalid_billing_file: none of the formats, another than the first document's, or another provider's. */
+/**
+ * Throws invalid_billing_file for an unknown format, another format than the first document's, or another provider's.
+ */
 function formatOf(
   { value }: JsonDocument,
   options: BillingFileOptions,
@@ -70,7 +72,7 @@ function formatOf(
   );
 }
 
-/** Adds where the document begins to a fault that a format reports. */
+/** Adds the document's position to a fault that a format reports. */
 function placed<T>({ place }: JsonDocument, read: () => T): T {
   try {
     return read();
@@ -93,18 +95,18 @@ function addLeftOut(sums: LeftOut[], more: readonly LeftOut[]): void {
   }
 }
 
-/** Entries of one document: a page of the largest answer has some hundred thousand. */
+/** Most entries of one document: a page of the largest answer has some hundred thousand. */
 const ENTRIES_MAX = 3_000_000;
 
-/** A whole JSON document with its numbers as they were written, and where it begins. */
+/** A complete JSON document with its numbers as written, and its position. */
 export interface JsonDocument {
   value: PageValue;
   place: { line: number; column: number };
 }
 
 /**
- * JSON documents that stand one after the other, or in one array, each held in memory as a whole: for bills whose parts only make sense
- * together. Error invalid_billing_file with line and column.
+ * JSON documents, one after the other or in one array, each held in memory as a whole: for bills whose parts depend on
+ * each other. Error: invalid_billing_file with line and column.
  */
 export async function* readJsonDocuments(chunks: AsyncIterable<Buffer>): AsyncGenerator<JsonDocument> {
   const builder = new DocumentBuilder(() => events.position);
@@ -166,7 +168,7 @@ class DocumentBuilder implements JsonHandler {
 
   endDocument(): void {}
 
-  /** A document is over where nothing is open. */
+  /** Ends the document when no container is open. */
   #finish(): void {
     if (this.#stack.length > 0 || !this.#root) return;
     this.#ready.push(this.#root);
@@ -203,20 +205,20 @@ class DocumentBuilder implements JsonHandler {
   }
 }
 
-/** How a file is laid out; the reader of the layout finds out which bill it is. */
+/** The layout of a file; the layout's reader determines the format of the bill. */
 export type FileShape = 'csv' | 'jsonLines' | 'parquet' | 'pages' | 'documents';
 
-/** What a Parquet file begins, and ends, with. */
+/** First and last bytes of a Parquet file. */
 const PARQUET = Buffer.from('PAR1');
 
-/** Of a file so much is looked at: the beginning of its first record. */
+/** Bytes of a file that are examined: enough for its first record. */
 export const HEAD_BYTES = 262_144;
 
-/** Whose reports come as pages. */
+/** Providers whose reports have pages. */
 const PAGE_PROVIDERS: ReadonlySet<Provider> = new Set(['openai', 'anthropic']);
 const PAGE = /"data"\s*:\s*\[/;
 
-/** What a file is, from its first bytes, its provider and, where it was named, its format. */
+/** The layout of a file, from its first bytes, its provider and, if named, its format. */
 export function shapeOf(head: Buffer, format: BillingFormat | undefined, provider: Provider): FileShape {
   if (head.subarray(0, 4).equals(PARQUET)) return 'parquet';
   const text = head
@@ -229,7 +231,7 @@ export function shapeOf(head: Buffer, format: BillingFormat | undefined, provide
   if (text[0] !== '{' && text[0] !== '[') return shape === undefined || shape === 'table' ? 'csv' : 'pages';
   if (shape === 'table' || (shape === undefined && isRecordOfTable(text))) return 'jsonLines';
   if (holdsDocuments(text, format)) return 'documents';
-  // A file that is none of these gets an error that names the missing columns, except for providers whose reports are
+  // A file of an unknown layout gets an error that names the missing columns, except for providers whose reports have
   // pages.
   return shape === 'pages' || PAGE_PROVIDERS.has(provider) || PAGE.test(text) ? 'pages' : 'jsonLines';
 }

@@ -20,11 +20,11 @@ export type { BillingFileOptions, BillingFileSummary, CoveredDay, TaggedRow } fr
 export type BillingFileReader = typeof readBillingFile;
 
 /**
- * Reads a provider's bill from its bytes, batch by batch, in memory that does not grow with the rows. The beginning
- * of the file shows its kind; one that is packed with gzip is unpacked on the way. Yields rows as they come and
- * returns the summary. Where `summary.superseded` is not empty the file restates buckets: the rows of those copies do
- * not count, and a second reading with `skip` leaves them out. Error invalid_billing_file with the place; whatever
- * was yielded before it must then not be kept.
+ * Reads a provider's bill from its bytes, batch by batch, in memory that does not grow with the rows. The beginning of
+ * the file determines its format; gzip is unpacked on the way. Yields rows and returns the summary. If
+ * `summary.superseded` is not empty the file restates buckets: the rows of those copies do not count, and a second
+ * reading with `skip` omits them. Error: invalid_billing_file with the place; rows that were yielded before it must not
+ * be kept.
  */
 export async function* readBillingFile(
   chunks: AsyncIterable<Buffer>,
@@ -57,7 +57,7 @@ export async function* readBillingFile(
   }
 }
 
-/** The beginning of the file, however its chunks are cut; undefined where it has none. */
+/** The beginning of the file, independent of its chunks; undefined: it is empty. */
 async function readHead(chunks: AsyncIterator<Buffer>): Promise<Buffer | undefined> {
   const held: Buffer[] = [];
   let heldBytes = 0;
@@ -79,11 +79,11 @@ async function* resume(first: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerat
   }
 }
 
-/** Most bytes that a packed file may unpack to: twenty times the largest upload. */
+/** Most bytes that a gzip file may unpack to: twenty times the largest upload. */
 const UNPACKED_BYTES_MAX = 32 * 1_073_741_824;
 const GZIP = [0x1f, 0x8b] as const;
 
-/** The bytes of a file, unpacked where it begins like gzip. Error invalid_billing_file where the packing is broken. */
+/** The bytes of a file, unpacked if it begins like gzip. Error: invalid_billing_file for damaged gzip. */
 export async function unpacked(
   chunks: AsyncIterable<Buffer>,
 ): Promise<{ bytes: AsyncGenerator<Buffer>; isPacked: boolean }> {

@@ -12,7 +12,7 @@ export interface TaggedRow {
   copy: number;
 }
 
-/** A day that the file speaks about, with or without charges. */
+/** A day that the file covers, with or without charges. */
 export interface CoveredDay {
   day: string;
   feed: Feed;
@@ -22,35 +22,35 @@ export interface CoveredDay {
 
 export interface BillingFileOptions {
   provider: Provider;
-  /** Found out from the content where absent. */
+  /** Absent: determined from the content. */
   format: BillingFormat | undefined;
   fxRate: FxRate;
-  /** In its place where a rate was given for each month; asked by the day (`YYYY-MM-DD`). */
+  /** Exchange rate by day (`YYYY-MM-DD`), instead of one rate, where monthly rates were set. */
   fxRateOn?(day: string): FxRate;
   /**
-   * The report that every page is of, where that is known because it was asked for (`pageKindOf`): a page without any
-   * result then says that its days bill nothing, and a result of another report is an error.
+   * The report of every page, where it is known from the request (`pageKindOf`): a page without results then means that
+   * its days have no charges, and a result of another report is an error.
    */
   expected?: PageKind;
-  /** BucketCopies that an earlier reading of the same file found to be replaced: their rows are left out. */
+  /** BucketCopies that an earlier reading found to be replaced: their rows are omitted. */
   skip: ReadonlySet<number>;
-  /** A report without a single result is in order: it was asked for, and `format` says whose it is. */
+  /** Permits a report without results: it was requested, and `format` names its provider. */
   mayBeEmpty?: boolean;
-  /** What the pages were asked for, where they do not say it themselves (`BillingConnector.askedFor`). */
+  /** The charge category of the request, where the pages do not contain it (`BillingConnector.askedFor`). */
   asked?: ChargeCategory;
-  /** The same bytes in any order, for formats that begin at the end (Parquet). */
+  /** Random access to the same bytes, for formats that begin at the end (Parquet). */
   random?: RandomAccess;
 }
 
-/** What is known once the whole file has been read. */
+/** Facts that are known once the whole file has been read. */
 export interface BillingFileSummary {
   format: BillingFormat;
   covered: CoveredDay[];
   superseded: ReadonlySet<number>;
   unparsed: UnparsedLabel[];
-  /** Charges of services that are no model provider's. */
+  /** Charges of services that are not model providers'. */
   leftOut: readonly LeftOut[];
-  /** Charges that are kept and that nobody can convert: in no sum of dollars. By currency. */
+  /** Charges in currencies without an exchange rate: they are kept and in no sum of dollars. By currency. */
   unconverted: readonly Unconverted[];
 }
 
@@ -64,7 +64,7 @@ export interface Unconverted {
 /** Labels that an import lists one by one; the rest are in the rows. */
 const UNPARSED_LISTED_MAX = 200;
 
-/** Collects the summary of a file while its rows stream by. */
+/** Collects the summary of a file while its rows are read. */
 export class Notes {
   readonly #covered = new Map<string, CoveredDay>();
   readonly #unparsed = new Map<string, UnparsedLabel>();
@@ -109,7 +109,7 @@ export class Notes {
   }
 }
 
-/** Signatures of files that are no supported bill, and the remedy. */
+/** Signatures of files that are not supported bills, and the remedy. */
 const SIGNATURES: readonly (readonly [bytes: readonly number[], told: string])[] = [
   [
     [0x50, 0x4b, 0x03, 0x04],
@@ -128,12 +128,12 @@ const SIGNATURES: readonly (readonly [bytes: readonly number[], told: string])[]
   [[0xfe, 0xff], 'the text is UTF-16; save it as UTF-8 (in Excel: CSV UTF-8)'],
 ];
 
-/** Where a tar archive names itself. */
+/** Position of the signature in a tar archive. */
 const TAR_AT = 257;
-/** So many bytes are looked at for zero bytes, which no text has. */
+/** Bytes that are searched for zero bytes, which text does not contain. */
 const TEXT_BYTES = 4_096;
 
-/** What a text is that is a JSON value on its own and neither an object nor a list; undefined for any other text. */
+/** The kind of a text that is a single JSON value and neither an object nor a list; undefined for other texts. */
 function jsonScalarOf(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -145,8 +145,8 @@ function jsonScalarOf(text: string): string | undefined {
 }
 
 /**
- * What the unpacked head of a file is, in a sentence with the remedy, where it is nothing that can be read: an archive, a
- * packing other than gzip, a workbook, a web page, another encoding. Undefined where it may be a bill.
+ * A sentence with the remedy for an unpacked head of an unreadable file: an archive, a compression other than gzip, a
+ * workbook, a web page, another encoding. undefined: it may be a bill.
  */
 export function foreignContent(head: Buffer, wasPacked: boolean): string | undefined {
   const known = SIGNATURES.find(([bytes]) => bytes.every((byte, at) => head[at] === byte));
@@ -164,7 +164,7 @@ export function foreignContent(head: Buffer, wasPacked: boolean): string | undef
   if (scalar !== undefined)
     return `this is a JSON ${scalar}, which holds no charges; give the whole answer or export`;
   if (!text.includes(0)) return undefined;
-  // Letters of the Latin alphabet have a zero for every other byte.
+  // UTF-16 text in Latin letters has a zero in every other byte.
   const isWide =
     text.length > 3 && (text[0] === 0) !== (text[1] === 0) && (text[2] === 0) !== (text[3] === 0);
   return isWide

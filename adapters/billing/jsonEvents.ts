@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 /** A scalar with numbers kept as their text. */
 export type JsonScalar = null | boolean | string | ExactNumber;
 
-/** Events of the reader while bytes arrive. A key comes before its value. */
+/** Receives parse events while bytes arrive. A key precedes its value. */
 export interface JsonHandler {
   startObject(): void;
   endObject(): void;
@@ -12,7 +12,7 @@ export interface JsonHandler {
   endArray(): void;
   key(name: string): void;
   scalar(value: JsonScalar): void;
-  /** One whole document has ended; another may follow with nothing or white space between. */
+  /** A complete document has ended; another may follow after optional white space. */
   endDocument(): void;
 }
 
@@ -31,20 +31,20 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 type Expect = 'value' | 'valueOrEnd' | 'keyOrEnd' | 'key' | 'colon' | 'commaOrEnd';
 
 /**
- * Reads JSON from chunks of bytes in memory that does not grow with the file, and names line and column of what it
- * cannot read. JSON.parse does neither, and it turns a number into a double.
+ * Parses JSON from chunks of bytes in memory that does not grow with the file, and reports line and column of faults.
+ * JSON.parse does neither, and it converts numbers to doubles.
  */
 export class JsonEvents {
   readonly #handler: JsonHandler;
   #rest: Buffer = Buffer.alloc(0);
   #line = 1;
-  /** Bytes of the file before the current line, and before the buffer in hand. */
+  /** Bytes of the file before the current line, and before the current buffer. */
   #lineStart = 0;
   #base = 0;
   #stack: ('{' | '[')[] = [];
   #expect: Expect = 'value';
   #first = true;
-  /** Where the token in hand began, for faults that the handler finds. */
+  /** Position of the current token, for faults that the handler finds. */
   #tokenLine = 1;
   #tokenColumn = 1;
 
@@ -75,13 +75,13 @@ export class JsonEvents {
     if (this.#rest.length > TOKEN_BYTES_MAX) this.#fail(0, `a value is longer than ${TOKEN_BYTES_MAX} bytes`);
   }
 
-  /** The bytes have ended. Error invalid_billing_file when they end in the middle of a document. */
+  /** Ends the input. Error: invalid_billing_file in the middle of a document. */
   end(): void {
     if (this.#rest.length > 0) this.#token(this.#rest, 0, true);
     if (this.#stack.length > 0) this.#fail(this.#rest.length, 'the file ends in the middle of a page');
   }
 
-  /** Takes one token at `at` and returns where the next begins; -1 when it may go on in the next chunk. */
+  /** Parses one token at `at` and returns the position after it; -1 when it may continue in the next chunk. */
   #token(buffer: Buffer, at: number, isLast: boolean): number {
     const byte = buffer[at] as number;
     if (byte === NEWLINE) {
@@ -227,7 +227,7 @@ function findStringEnd(buffer: Buffer, from: number): number {
   }
 }
 
-/** Letters, digits, sign, point: what literals and numbers are made of. */
+/** Letters, digits, sign and point, of which literals and numbers consist. */
 function isBareByte(byte: number): boolean {
   return (
     (byte >= 0x30 && byte <= 0x39) ||

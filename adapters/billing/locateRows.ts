@@ -1,4 +1,4 @@
-/** Where on its pages a bill says what was read from it: record by record, for anyone who has to show it again. */
+/** Locates rows on the pages of a bill, record by record, so that evidence can show them. */
 import type { BilledRow, ChargeCategory } from '../../domain/billing/billedRow.js';
 import { DOCUMENT_FORMATS, formatOfHeader } from '../../domain/billing/formats/index.js';
 import type { TableRecord } from '../../domain/billing/formats/tableFormat.js';
@@ -23,38 +23,38 @@ import { openJsonLines } from './tables/jsonLinesTable.js';
 import { openParquetTable } from './tables/parquetTable.js';
 import type { TableSource } from './tables/readTable.js';
 
-/** Where on its pages a bill says what was read from it: record by record, for whoever has to show it again. */
+/** Locates rows on the pages of a bill, record by record, so that evidence can show them. */
 
-/** A page as it was received, and how it was read then. */
+/** A page as it was received, and the settings that it was read with. */
 export interface LocatedPage {
   bytes: Buffer;
   provider: Provider;
   format: BillingFormat;
   /** US dollars for one unit of the bill's currency, by day. */
   fxRateOn(day: string): FxRate;
-  /** What a connection had asked for, where the page does not say it. */
+  /** The charge category of the connection's request, where the page does not contain it. */
   asked?: ChargeCategory | undefined;
 }
 
-/** What a record of a page says. */
+/** A record of a page. */
 export interface LocatedRecord {
-  /** Of the JSON documents of the file, from 0; 0 of a table. */
+  /** Index of the JSON document in the file, from 0; 0 for a table. */
   document: number;
   /** JSON pointer of the record, or `#17`: the 17th record of a table, from 0. */
   at: string;
   /** Numbers of the record by JSON pointers inside it, or by column. */
   numbers: Map<string, string>;
   cells: TableRecord | null;
-  /** Rows that the product's own reader makes of it; empty where which record makes which rows is not known. */
+  /** Rows that the product's reader makes of the record; empty: the record of each row is unknown. */
   rows: readonly BilledRow[];
 }
 
-/** The type of `locateRecords`, as the freezing of evidence takes it. */
+/** The type of `locateRecords`, as evidence uses it. */
 export type RecordLocator = typeof locateRecords;
 
 /**
- * The records of a page with the rows that each says, in their order. Records of which no row is made have none. Of bills
- * that only make sense as a whole (`unplacedRows`) the rows come with the first record, and any record may say them.
+ * The records of a page with their rows, in order; records without rows have none. For bills that are only readable as
+ * a whole (`unplacedRows`) all rows come with the first record, and any record may contain them.
  */
 export async function* locateRecords(page: LocatedPage): AsyncGenerator<LocatedRecord> {
   const packed = await unpacked(once(page.bytes));
@@ -108,7 +108,7 @@ async function* recordsOfTable(table: TableSource, page: LocatedPage): AsyncGene
 
 const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\s*$/;
 
-/** Pages of OpenAI's and Anthropic's reports: a record is a result of a bucket. */
+/** Records of OpenAI's and Anthropic's pages: each is a result of a bucket. */
 async function* recordsOfPages(bytes: Buffer, page: LocatedPage): AsyncGenerator<LocatedRecord> {
   let document = 0;
   for await (const { value } of readJsonDocuments(once(bytes))) {
@@ -147,7 +147,7 @@ function elementsOf(value: PageValue, name: string, pointer: string): [string, P
   );
 }
 
-/** Documents that only make sense as a whole: any list element that has numbers may be the record of a row. */
+/** Records of documents that are only readable as a whole: any list element with numbers may be the record of a row. */
 async function* recordsOfDocuments(bytes: Buffer, page: LocatedPage): AsyncGenerator<LocatedRecord> {
   const context = {
     fxRate: page.fxRateOn(''),
@@ -168,7 +168,7 @@ async function* recordsOfDocuments(bytes: Buffer, page: LocatedPage): AsyncGener
   }
 }
 
-/** Every element of a list that holds numbers, outer ones first. */
+/** Every element of a list that contains numbers, outer ones first. */
 function* listElements(value: PageValue, pointer: string): Generator<[string, Map<string, string>]> {
   const entries = childrenOf(value);
   for (const [name, child] of entries) {
@@ -181,7 +181,7 @@ function* listElements(value: PageValue, pointer: string): Generator<[string, Ma
   }
 }
 
-/** Numbers of a value by their pointers, numeric texts among them: several reports write amounts so. */
+/** Numbers of a value by their pointers, including numeric texts, since several reports write amounts as texts. */
 function numbersOf(value: PageValue): Map<string, string> {
   const numbers = new Map<string, string>();
   const walk = (one: PageValue, pointer: string) => {
@@ -201,7 +201,7 @@ function childrenOf(value: PageValue): [string, PageValue][] {
 /** A name inside a JSON pointer (RFC 6901). */
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** What the freezing of evidence needs of the readers of bills; connectors know which request led to each page. */
+/** The parts of the readers of bills that evidence needs; connectors know which request led to each page. */
 export function createPageReaders(
   connectors: Readonly<Partial<Record<string, Pick<BillingConnector, 'askedFor'>>>>,
 ) {

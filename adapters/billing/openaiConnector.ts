@@ -23,7 +23,7 @@ const WORDS: ProviderTerms = {
 
 interface OpenaiReport extends ReportFacts {
   path: string;
-  /** What the report can be grouped by and is (OpenAI API reference, "Usage"); users and sizes are left out. */
+  /** The supported groupings of the report (OpenAI API reference, "Usage"), without users and sizes. */
   groupBy: readonly string[];
 }
 
@@ -56,9 +56,9 @@ const REPORTS: readonly OpenaiReport[] = [
   usage('code_interpreter_sessions', ['project_id']),
 ];
 
-/** OpenAI names no rate for its reports: two requests a second at most, far below any limit seen. */
+/** OpenAI documents no rate for its reports: at most two requests a second, far below any observed limit. */
 export const OPENAI_REQUEST_GAP_MS = 500;
-/** How far back the costs are looked through for the organization's id. */
+/** Days of costs that are searched for the organization's id. */
 const IDENTIFY_DAYS = 90n;
 
 const FACTS: ConnectorFacts = {
@@ -92,8 +92,8 @@ export class OpenaiConnector implements BillingConnector {
   }
 
   /**
-   * No request asks OpenAI whose key it is. Cost results of some organizations name it in `organization_id`, and every
-   * answer names the organization's short name in a header, which is no id.
+   * OpenAI has no request for a key's organization. Cost results of some organizations name it in `organization_id`.
+   * Every answer has the organization's short name in a header, which is not an id.
    */
   async identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }> {
     const endMicros = startOfDay(this.#nowMicros()) + MICROS_PER_DAY;

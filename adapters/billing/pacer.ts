@@ -2,33 +2,33 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../../domain/errors.js';
 import { MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 
-/** A longer wait that the provider asked for is reported to the caller, who can do other work meanwhile. */
+/** A longer wait that the provider requires is reported to the caller, who can do other work meanwhile. */
 const WAIT_MS_MAX = 5_000;
-/** Connections whose last request is remembered; the one that has waited longest is forgotten first. */
+/** Connections whose pace is cached; the least recently used is evicted first. */
 const KEYS_MAX = 1_000;
 
 interface Pace {
-  /** When the next request may leave, milliseconds of the pacer's clock. */
+  /** Time at which the next request may be sent, milliseconds of the pacer's clock. */
   nextMs: number;
-  /** Until when the provider wants to hear nothing. */
+  /** Time until which the provider refuses requests. */
   blockedUntilMs: number;
 }
 
-/** Keeps a gap between the requests of one connection and remembers how long its provider asked to be left alone. */
+/** Keeps a gap between the requests of one connection and remembers how long its provider refuses requests. */
 export class Pacer {
   readonly #gapMs: number;
   readonly #nowMs: () => number;
   readonly #paces = new Map<string, Pace>();
 
-  /** `nowMs` is a clock that never goes back. */
+  /** `nowMs` is a monotonic clock. */
   constructor(gapMs: number, nowMs: () => number) {
     this.#gapMs = gapMs;
     this.#nowMs = nowMs;
   }
 
   /**
-   * Waits until the connection `key` may ask again. Error provider_rate_limited, at once, where the provider asked for
-   * more than a few seconds; the signal's reason when it is aborted.
+   * Waits until the connection `key` may send a request. Error: provider_rate_limited immediately where the provider
+   * requires more than a few seconds; the signal's reason when it is aborted.
    */
   async turn(key: string, signal: AbortSignal): Promise<void> {
     const pace = this.#paceOf(key);
@@ -49,7 +49,7 @@ export class Pacer {
     signal.throwIfAborted();
   }
 
-  /** The provider wants no request of this connection for so long. */
+  /** Blocks the connection for as long as the provider requires. */
   block(key: string, seconds: number): void {
     const pace = this.#paceOf(key);
     pace.blockedUntilMs = Math.max(pace.blockedUntilMs, this.#nowMs() + seconds * 1_000);
@@ -57,7 +57,7 @@ export class Pacer {
 
   #paceOf(key: string): Pace {
     const pace = this.#paces.get(key) ?? { nextMs: 0, blockedUntilMs: 0 };
-    // Taken out and put back, the map is in the order of use.
+    // Removed and inserted again, so that the map is in the order of use.
     this.#paces.delete(key);
     this.#paces.set(key, pace);
     if (this.#paces.size > KEYS_MAX) this.#paces.delete(this.#paces.keys().next().value as string);
@@ -65,7 +65,7 @@ export class Pacer {
   }
 }
 
-/** A request that has to wait, with the seconds that it has to. */
+/** The error of a request that has to wait, with the seconds. */
 export function rateLimited(sentence: string, retryAfterSeconds: number): DomainError {
   return new DomainError(
     'provider_rate_limited',
@@ -76,18 +76,18 @@ export function rateLimited(sentence: string, retryAfterSeconds: number): Domain
   );
 }
 
-/** What is waited where a provider limits requests and does not say how long. */
+/** Wait after a rate limit without a stated time, seconds. */
 export const RETRY_AFTER_SECONDS_DEFAULT = 60;
-/** A provider that asks for more is asked again after this time all the same. */
+/** Longest wait, seconds, even if the provider requires more. */
 export const RETRY_AFTER_SECONDS_MAX = 3_600;
 
 const SECONDS = /^\d{1,9}(?:\.\d+)?$/;
 const DURATION = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$/;
 
 /**
- * Seconds that an answer asks to wait, whole and at least one: `retry-after-ms`, `retry-after` (seconds or an HTTP
- * date) or the longest of Azure's own headers, else when the window of requests begins again (Anthropic names the
- * time, OpenAI a duration such as `1m6s`).
+ * Seconds that an answer requires to wait, whole and at least one: `retry-after-ms`, `retry-after` (seconds or an HTTP
+ * date) or the longest of Azure's headers, else the time until the request window resets (Anthropic states the time,
+ * OpenAI a duration such as `1m6s`).
  */
 export function retryAfterOf(headers: Headers, nowMicros: bigint): number {
   const named = fromRetryAfter(headers, nowMicros);
@@ -98,7 +98,7 @@ export function retryAfterOf(headers: Headers, nowMicros: bigint): number {
   return Math.min(Math.max(1, Math.ceil(seconds ?? RETRY_AFTER_SECONDS_DEFAULT)), RETRY_AFTER_SECONDS_MAX);
 }
 
-/** Seconds until the window begins again, where an answer says that no request is left in it; else undefined. */
+/** Seconds until the window resets, where an answer reports no remaining requests; else undefined. */
 export function spentWindowOf(headers: Headers, nowMicros: bigint): number | undefined {
   const remaining =
     headers.get('anthropic-ratelimit-requests-remaining') ?? headers.get('x-ratelimit-remaining-requests');
@@ -107,15 +107,15 @@ export function spentWindowOf(headers: Headers, nowMicros: bigint): number | und
   return seconds === undefined ? undefined : Math.min(Math.max(0, seconds), RETRY_AFTER_SECONDS_MAX);
 }
 
-/** Azure names the wait for each of its limits apart (`…costmanagement-qpu-retry-after`, `-entity-`, `-tenant-`). */
+/** Azure reports the wait of each limit separately (`…costmanagement-qpu-retry-after`, `-entity-`, `-tenant-`). */
 const AZURE_RETRY_AFTER = /^x-ms-ratelimit-microsoft\.(?:costmanagement|consumption)[\w.-]*-retry-after$/;
 
-/** Whether an answer says itself how long to wait. */
+/** Whether an answer states how long to wait. */
 export function hasRetryAfter(headers: Headers): boolean {
   return headers.has('retry-after') || longestOfAzure(headers) !== undefined;
 }
 
-/** The longest of the waits that Azure names, in seconds. */
+/** The longest of the waits in Azure's headers, seconds. */
 function longestOfAzure(headers: Headers): number | undefined {
   let longest: number | undefined;
   for (const [name, value] of headers) {
@@ -134,7 +134,7 @@ function fromRetryAfter(headers: Headers, nowMicros: bigint): number | undefined
   if (SECONDS.test(text)) return Number(text);
   const until = Date.parse(text);
   if (Number.isNaN(until)) return undefined;
-  // Measured on the provider's own clock where it shows it: ours may differ.
+  // Measured by the provider's clock if it is sent, since ours may differ.
   const date = Date.parse(headers.get('date') ?? '');
   return (until - (Number.isNaN(date) ? Number(nowMicros / 1_000n) : date)) / 1_000;
 }

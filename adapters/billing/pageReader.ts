@@ -10,18 +10,20 @@ import { DomainError } from '../../domain/errors.js';
 import { MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 import { faultAt, type JsonHandler, type JsonScalar } from './jsonEvents.js';
 
-/** Results of one bucket that may come before its times, which then have to wait in memory. */
+/** Most results of one bucket that precede its times and have to wait in memory. */
 const WAITING_RESULTS_MAX = 10_000;
-/** Longest bucket: reports have buckets of a minute, an hour or a day, and a bucket covers every day that it touches. */
+/**
+ * Longest bucket: reports have buckets of a minute, an hour or a day, and a bucket covers every day that it touches.
+ */
 const BUCKET_MICROS_MAX = 31n * MICROS_PER_DAY;
-/** Entries of one result object. */
+/** Most entries of one result object. */
 const RESULT_ENTRIES_MAX = 200;
 
-/** What a page is made of, in the order of the file. */
+/** Receives the parts of a page, in the order of the file. */
 export interface PageSink {
   startPage(): void;
   startBucket(): void;
-  /** One result of the bucket in hand, whose times are known by now. */
+  /** One result of the current bucket, whose times are known. */
   result(kind: PageKind, bucket: PageBucket, result: PageObject): void;
   /** The bucket has ended; it may have had no result. */
   endBucket(bucket: PageBucket): void;
@@ -248,13 +250,13 @@ export function timeOf(value: PageValue | undefined): bigint | undefined {
 }
 
 const OPENAI_USAGE = /^organization\.usage\.([a-z_]+)\.result$/;
-/** Results that are named otherwise than the report they come from. */
+/** Results whose name differs from their report's. */
 const OPENAI_REPORTS: Record<string, string> = {
   file_searches: 'file_search_calls',
   web_searches: 'web_search_calls',
 };
 
-/** The report that a result belongs to: OpenAI says so in `object`, Anthropic's two differ in their fields. */
+/** The report of a result: OpenAI names it in `object`, Anthropic's two reports have different fields. */
 export function kindOf(result: PageObject): PageKind | undefined {
   const object = findText(result.object);
   if (object === 'organization.costs.result') return { format: 'openai_pages', feed: 'cost', report: '' };

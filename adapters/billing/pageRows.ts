@@ -12,7 +12,7 @@ import { type BillingFileOptions, type BillingFileSummary, Notes, type TaggedRow
 import { JsonEvents } from './jsonEvents.js';
 import { PageReader, type PageSink } from './pageReader.js';
 
-/** Buckets of a page whose report is not known until a result shows it. */
+/** Buckets of a page whose report is unknown until a result shows it. */
 interface PendingBucket {
   bucket: PageBucket;
   number: number;
@@ -75,7 +75,7 @@ class PageRows implements PageSink {
   }
 
   endPage(): void {
-    // A page without any result does not say which report it is of; it says nothing.
+    // The report of a page without results is unknown, so the page contributes nothing.
     const kind = this.#kind;
     if (!kind) return;
     const report = `${kind.feed}|${kind.report}|${this.#account ?? ''}`;
@@ -103,7 +103,7 @@ class PageRows implements PageSink {
   }
 }
 
-/** The rows that one result of a report says. Error invalid_billing_file. */
+/** The rows of one result of a report. Error: invalid_billing_file. */
 export function rowsOf(kind: PageKind, bucket: PageBucket, result: PageObject, fxRate: FxRate): BilledRow[] {
   if (kind.format === 'openai_pages') {
     return kind.feed === 'cost'
@@ -115,7 +115,7 @@ export function rowsOf(kind: PageKind, bucket: PageBucket, result: PageObject, f
     : anthropicUsageRows(kind, bucket, result);
 }
 
-/** Saved pages of OpenAI's and Anthropic's reports, as `readBillingFile`. */
+/** Reads saved pages of OpenAI's and Anthropic's reports; see `readBillingFile`. */
 export async function* readPages(
   chunks: AsyncIterable<Buffer>,
   options: BillingFileOptions,
@@ -141,13 +141,13 @@ export async function* readPages(
   return notes.summary(rows.format, rows.superseded);
 }
 
-/** What is read of a page here: its buckets' times and its paging. Amounts are read from the bytes, exactly. */
+/** The times of a page's buckets and its paging. Amounts are read separately from the bytes, exactly. */
 export interface PageEnvelope {
   buckets: BucketTimes[];
   nextCursor: string | null;
 }
 
-/** Buckets of one page: the largest that a provider documents are the minutes of a day. */
+/** Most buckets of one page: the largest documented page has the minutes of a day. */
 const BUCKETS_MAX = 1_440;
 
 const seconds = z.number().int().min(0).max(253_402_300_800);
@@ -167,7 +167,9 @@ const anthropicPage = z.object({
   ...paging,
 });
 
-/** Of `{"object":"page","data":[{start_time, end_time, results}], has_more, next_page}`; errors as `readEnvelope`. */
+/**
+ * Parses `{"object":"page","data":[{start_time, end_time, results}], has_more, next_page}`; errors as `readEnvelope`.
+ */
 export function readOpenaiEnvelope(body: Buffer, cursor: string | null): PageEnvelope {
   const page = readEnvelope(openaiPage, body, 'OpenAI');
   const buckets = page.data.map((bucket) => ({
@@ -177,7 +179,7 @@ export function readOpenaiEnvelope(body: Buffer, cursor: string | null): PageEnv
   return { buckets, nextCursor: nextCursorOf(page, cursor, 'OpenAI') };
 }
 
-/** Of `{data:[{starting_at, ending_at, results}], has_more, next_page}`; errors as `readEnvelope`. */
+/** Parses `{data:[{starting_at, ending_at, results}], has_more, next_page}`; errors as `readEnvelope`. */
 export function readAnthropicEnvelope(body: Buffer, cursor: string | null): PageEnvelope {
   const page = readEnvelope(anthropicPage, body, 'Anthropic');
   const buckets = page.data.map((bucket) => ({
@@ -187,7 +189,7 @@ export function readAnthropicEnvelope(body: Buffer, cursor: string | null): Page
   return { buckets, nextCursor: nextCursorOf(page, cursor, 'Anthropic') };
 }
 
-/** Error provider_answer_unreadable naming the place where the answer is not the documented shape. */
+/** Parses an answer by its schema. Error: provider_answer_unreadable with the place of the first difference. */
 export function readEnvelope<S extends z.ZodType>(schema: S, body: Buffer, name: string): z.output<S> {
   let json: unknown;
   try {
@@ -227,16 +229,16 @@ function unreadable(name: string, reason: string): DomainError {
   return new DomainError('provider_answer_unreadable', `the answer of ${name} cannot be read: ${reason}`);
 }
 
-/** A page that is larger than one may be; fewer buckets may fit. */
+/** A page exceeds the size limit; fewer buckets may fit. */
 export class PageTooLarge extends DomainError {
   constructor(name: string, bytesMax: number) {
     super('provider_answer_unreadable', `${name} answered with more than ${bytesMax} bytes for one page`);
   }
 }
 
-/** Of two tries the second asks for so many times fewer buckets. */
+/** The second attempt requests this many times fewer buckets. */
 const SHRINK = 6;
-/** A page token of ours: the number of buckets that fitted, and the provider's own token. */
+/** Our page token: the number of buckets that fitted, and the provider's token. */
 const SMALLER = /^<(\d{1,4})>(.*)$/s;
 
 interface Page {
@@ -244,9 +246,9 @@ interface Page {
 }
 
 /**
- * Asks for a page of `bucketsMax` buckets, and for fewer where so many are too large for one answer: an account with
- * thousands of keys. The number that fitted goes along in the cursor, so the pages behind ask for as many at once.
- * Error PageTooLarge where a single bucket does not fit.
+ * Requests a page of `bucketsMax` buckets, and fewer when these exceed the size limit, as for an account with thousands
+ * of keys. The cursor includes the number that fitted, so that the following pages request as many at once. Error:
+ * PageTooLarge where a single bucket does not fit.
  */
 export async function askInPages<T extends Page>(
   bucketsMax: number,

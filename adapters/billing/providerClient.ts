@@ -4,37 +4,36 @@ import type { ConnectorCheck, ProviderAccess } from './connector.js';
 import { hasRetryAfter, Pacer, rateLimited, retryAfterOf, spentWindowOf } from './pacer.js';
 import { PageTooLarge } from './pageRows.js';
 
-/** Longest wait for one whole answer. */
+/** Longest wait for one complete answer, milliseconds. */
 export const REQUEST_DEADLINE_MS = 60_000;
-/** Largest page; a day of a large account has a few megabytes. */
+/** Largest page, bytes; a day of a large account has a few megabytes. */
 export const PAGE_BYTES_MAX = 32 * 1_048_576;
-/** Of an answer that refuses only the beginning is read. */
+/** Bytes that are read of a refusal. */
 const REFUSAL_BYTES_MAX = 65_536;
-/** What a key may be made of: anything else cannot stand in a header. */
+/** Characters of a key: others are not permitted in a header. */
 const KEY = /^[\x21-\x7e]{1,512}$/;
 const USER_AGENT = 'Trueup-billing/1 (read-only cost and usage reports)';
 
 export interface ProviderClientOptions {
-  /** Scheme, host and perhaps a path before the provider's own; from the configuration, never from a tenant. */
+  /** Scheme, host and perhaps a path before the provider's; from the configuration, never from a tenant. */
   baseUrl: string;
   words: ProviderTerms;
   /**
-   * Headers that prove who asks, made for the one request. Error credentials_refused where the credentials cannot be
-   * what the provider takes.
+   * Authentication headers for one request. Error: credentials_refused where the credentials have an impossible form.
    */
   authorize(
     access: ProviderAccess,
     outgoing: OutgoingRequest,
   ): AuthorizingHeaders | Promise<AuthorizingHeaders>;
   /**
-   * The provider answered 401: what `authorize` remembers of these credentials is worth nothing. True where it had been
-   * remembered, so that the same request may do better with another proof.
+   * Called when the provider answered 401: drops what `authorize` cached for these credentials. true: something was
+   * cached, so a retry may succeed.
    */
   onUnauthorized?(access: ProviderAccess): boolean;
   requestGapMs: number;
-  /** The time now, microseconds since 1970. */
+  /** The present time, microseconds since 1970. */
   nowMicros(): bigint;
-  /** Milliseconds of a clock that never goes back. */
+  /** Monotonic clock, milliseconds. */
   nowMs(): number;
   deadlineMs?: number;
   pageBytesMax?: number;
@@ -42,19 +41,19 @@ export interface ProviderClientOptions {
 
 export type AuthorizingHeaders = Readonly<Record<string, string>>;
 
-/** A request as it will leave, for providers that sign it. */
+/** A request before it is sent, for providers that sign it. */
 export interface OutgoingRequest {
   method: 'GET' | 'POST';
   url: URL;
   /** '' for GET. */
   body: string;
-  /** Lower-case names; to be signed and sent as they are. */
+  /** Lower-case names; to be signed and sent unchanged. */
   headers: Readonly<Record<string, string>>;
 }
 
-/** An answer with status 200, or 204 where there is no data (the body is then empty). */
+/** An answer with status 200, or 204 without data (the body is then empty). */
 export interface ProviderAnswer {
-  /** Path and query as asked. */
+  /** Path and query of the request. */
   requestPath: string;
   status: number;
   headers: Headers;
@@ -62,24 +61,23 @@ export interface ProviderAnswer {
   fetchedAtMicros: bigint;
 }
 
-/** What is asked: names with several values are repeated as `name[]`. */
+/** Query parameters: names with several values are repeated as `name[]`. */
 export interface ProviderRequest {
   path: string;
   query: Readonly<Record<string, string | readonly string[]>>;
-  /** The report that the path belongs to, for what is said when it fails. */
+  /** The report of the path, for error messages. */
   report: string;
   /** JSON; the request is then a POST. */
   body?: string;
-  /** Beside those that every request has, in lower case. */
+  /** Headers besides the common ones, in lower case. */
   headers?: Readonly<Record<string, string>>;
-  /** The request is for the page after one that the provider named. */
+  /** Whether the request is for a page after one that the provider named. */
   hasCursor?: boolean;
 }
 
 /**
  * Requests to one provider: paced, with a deadline and a limit of bytes, without redirects. Every failure is a
- * DomainError (adapters/billing/connector.ts) whose sentence is made of our own words: what a provider writes may
- * quote the key.
+ * DomainError (adapters/billing/connector.ts) with our message, because the provider's text may quote the key.
  */
 export class ProviderClient {
   readonly #options: ProviderClientOptions;
@@ -178,7 +176,7 @@ function paceKeyOf({ credentials }: ProviderAccess): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-/** The one key of a provider that takes no more. Error credentials_refused where it is missing or cannot be one. */
+/** The only key of a provider that takes one. Error: credentials_refused where it is missing or malformed. */
 export function adminKeyOf(access: ProviderAccess, words: ProviderTerms): string {
   const adminKey = access.credentials.admin_key ?? '';
   if (KEY.test(adminKey)) return adminKey;
@@ -186,7 +184,7 @@ export function adminKeyOf(access: ProviderAccess, words: ProviderTerms): string
   throw new DomainError('credentials_refused', `the credential admin_key ${fault}; ${words.remedy}`);
 }
 
-/** The whole body. Error PageTooLarge when it is larger than a page can be. */
+/** The whole body. Error: PageTooLarge when it exceeds the size of a page. */
 async function readBody(response: Response, bytesMax: number, name: string): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -201,7 +199,7 @@ async function readBody(response: Response, bytesMax: number, name: string): Pro
   return Buffer.concat(chunks);
 }
 
-/** The beginning of an answer that refuses; '' when it breaks off. */
+/** The beginning of a refusal; '' when it breaks off. */
 async function readStart(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -212,12 +210,12 @@ async function readStart(response: Response): Promise<string> {
       if (bytes >= REFUSAL_BYTES_MAX) break;
     }
   } catch {
-    // The status says enough.
+    // The status is sufficient.
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** A failure below HTTP. Its own text is left out, only the code of the system's error is kept. */
+/** The error of a failed connection. It contains only the system's error code, not its text. */
 function unreachable(error: unknown, isLate: boolean, name: string): DomainError {
   const cause = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined;
   const code = typeof cause?.code === 'string' && /^[A-Z_]{1,40}$/.test(cause.code) ? ` (${cause.code})` : '';
@@ -229,19 +227,19 @@ function unreachable(error: unknown, isLate: boolean, name: string): DomainError
 }
 
 export interface ProviderTerms {
-  /** As people write it. */
+  /** The provider's name in messages. */
   name: string;
-  /** What the key has to be and where it is made; ends a sentence. */
+  /** The required kind of key and where to create it; ends a sentence. */
   remedy: string;
-  /** How every admin key begins; undefined where there is no such key. */
+  /** Prefix of every admin key; undefined: there is none. */
   adminKeyPrefix?: string;
-  /** What asks, e.g. `the application`; `the key` where absent. */
+  /** The subject of messages, e.g. `the application`; absent: `the key`. */
   subject?: string;
   /**
-   * The status that an answer means where the provider sends another one; `page`: the page asked for is no longer known.
+   * The status that an answer means where the provider sends another one; `page`: the requested page no longer exists.
    */
   statusOf?(status: number, text: string): number | 'page' | undefined;
-  /** What a 404 means where it is no outage: ends a sentence. */
+  /** The meaning of a 404 that is not an outage; ends a sentence. */
   notFoundMeans?: string;
   /** The setting that holds the base address. */
   baseUrlSetting: string;
@@ -249,25 +247,25 @@ export interface ProviderTerms {
 
 export interface Refusal {
   status: number;
-  /** The beginning of the answer's body; never quoted, it may hold a part of the key. */
+  /** The beginning of the answer's body; never quoted, because it may contain a part of the key. */
   text: string;
   report: string;
-  /** The request named a page. */
+  /** Whether the request named a page. */
   hasCursor: boolean;
-  /** Undefined where the credentials are no single key. */
+  /** undefined: the credentials are not a single key. */
   adminKey: string | undefined;
   retryAfterSeconds: number;
   hasRetryAfter: boolean;
   words: ProviderTerms;
 }
 
-/** After an outage that does not say how long it lasts. */
+/** Retry-After of an outage without a stated duration, seconds. */
 export const OUTAGE_SECONDS = 30;
 
 const MISSING_SCOPES = /missing scopes?:\s*([a-z]\w*(?:\.\w+)*(?:,\s*[a-z]\w*(?:\.\w+)*)*)/i;
 const PARAMETER = /^[a-z_]{1,40}(?:\[\d{0,4}\])?$/;
 
-/** An answer with another status than 200 as the failure that it means (adapters/billing/connector.ts). */
+/** The failure that an answer with another status than 200 means (adapters/billing/connector.ts). */
 export function refusalOf(given: Refusal): DomainError {
   const meant = given.words.statusOf?.(given.status, given.text) ?? given.status;
   const isPage = meant === 'page';
@@ -289,7 +287,7 @@ export function refusalOf(given: Refusal): DomainError {
       `${words.name} no longer knows the page of ${report} that it named itself; the chunk is fetched from its beginning`,
     );
   }
-  // A report that is documented and gone has been an outage before (2025-11-08), not an end.
+  // A documented report that answered 404 was an outage before (2025-11-08), not its end.
   if (status >= 500 || status === 404 || status === 408 || status === 409 || status === 425) {
     return new DomainError('provider_unavailable', `${words.name} answered ${status} for ${report}`, {
       retryAfterSeconds: refusal.hasRetryAfter ? refusal.retryAfterSeconds : OUTAGE_SECONDS,
@@ -326,7 +324,10 @@ function credentialsRefused({ status, text, report, adminKey, words }: Refusal):
   );
 }
 
-/** Both providers name the parameter, OpenAI in `error.param`, Anthropic at the beginning of `error.message`. */
+/**
+ * Whether a refusal is about the page parameter: OpenAI names it in `error.param`, Anthropic at the beginning of
+ * `error.message`.
+ */
 function isAboutPage(text: string): boolean {
   const error = errorOf(text);
   return error.param === 'page' || /\bpage\b|\bcursor\b|\bnext_page\b/i.test(String(error.message ?? ''));
@@ -347,15 +348,15 @@ function errorOf(text: string): { param?: unknown; message?: unknown } {
   }
 }
 
-/** A check by its name, what it asks, and what is said when the answer is as it should be. */
+/** A check with its name, its request, and the message of its success. */
 export interface PlannedCheck {
   name: string;
   run(): Promise<string>;
 }
 
 /**
- * Runs the checks one after the other. A refusal and an answer that cannot be read fail the check with their sentence;
- * what is passing (an outage, a limit) is thrown, since it says nothing about the connection.
+ * Runs the checks one after the other. A refusal and an unreadable answer fail the check with their message; temporary
+ * failures (an outage, a limit) are thrown, since they do not show a fault of the connection.
  */
 export async function runChecks(checks: readonly PlannedCheck[]): Promise<ConnectorCheck[]> {
   const done: ConnectorCheck[] = [];

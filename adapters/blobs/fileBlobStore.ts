@@ -6,12 +6,12 @@ import { type BlobStore, isBlobKey, refuseUnsafeFolder, refuseUnsafeKey } from '
 import { rethrowAsStorageError, writeDraft } from './draft.js';
 
 const FOLDER_MODE = 0o700;
-/** Not a key, so neither listed nor backed up. */
+/** Not a valid key, so its files are neither listed nor backed up. */
 const DRAFTS = '.drafts';
-/** No upload takes as long: its process was killed. */
+/** Longer than any upload, milliseconds: the process of an older draft was killed. */
 const ABANDONED_MS = 86_400_000;
 
-/** Keeps each file at its key below `root`, readable by this user alone. */
+/** Stores each file at its key below `root`, readable by this user alone. */
 export function fileBlobStore(root: string): BlobStore {
   const drafts = join(root, DRAFTS);
   let prepared: Promise<void> | undefined;
@@ -78,7 +78,7 @@ export function fileBlobStore(root: string): BlobStore {
 
     async check() {
       const found = await stat(root).catch(() => undefined);
-      // The first file makes it.
+      // The first stored file creates the folder.
       if (found === undefined) return;
       await access(root, constants.R_OK | constants.W_OK | constants.X_OK).catch((error) => {
         throw new Error(`${root} cannot be written: give it to the user of the service`, { cause: error });
@@ -88,7 +88,7 @@ export function fileBlobStore(root: string): BlobStore {
   };
 }
 
-/** Makes the folder of drafts and removes what killed processes left in it. */
+/** Creates the folder of drafts and deletes drafts of killed processes. */
 async function prepareDrafts(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   for (const name of await readdir(folder)) {
@@ -98,14 +98,14 @@ async function prepareDrafts(folder: string): Promise<void> {
   }
 }
 
-/** Brings the names in a folder to disk, and those in the folders above it up to `last`. */
+/** Syncs a folder to disk, and its parents up to `last`. */
 async function syncFolders(folder: string, last: string): Promise<void> {
   const handle = await open(folder);
   await handle.sync().finally(() => handle.close());
   if (folder !== last) await syncFolders(dirname(folder), last);
 }
 
-/** By key: a folder sorts as its name with a slash, as it does in the keys of its files. */
+/** By key: a folder sorts as its name with a slash, as in the keys of its files. */
 async function* listBelow(root: string, folder: string): AsyncGenerator<{ key: string; sizeBytes: number }> {
   const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error) => {
     if (isMissing(error)) return [];

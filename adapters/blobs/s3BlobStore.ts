@@ -14,7 +14,7 @@ import { writeDraft } from './draft.js';
 const ATTEMPTS_MAX = 4;
 const RETRY_DELAY_MS = 200;
 const CONNECTION_TIMEOUT_MS = 5_000;
-/** Longest silence of a connection. */
+/** Longest silence of a connection, milliseconds. */
 const SOCKET_TIMEOUT_MS = 30_000;
 const UNAVAILABLE_RETRY_SECONDS = 10;
 const CHECK_TEXT = 'Trueup can store files.\n';
@@ -26,7 +26,10 @@ interface S3Failure extends Error {
   $metadata?: { httpStatusCode?: number };
 }
 
-/** Keeps each file as an object of a bucket, at its key. The library is loaded with the first call: it takes 0.2 s. */
+/**
+ * Stores each file as an object of a bucket, at its key. The library is loaded at the first call, because loading takes
+ * 0.2 s.
+ */
 export function s3BlobStore(settings: S3Settings): BlobStore {
   const { bucket, endpoint } = settings;
   const place = endpoint === undefined ? `s3://${bucket}` : `s3://${bucket} at ${endpoint}`;
@@ -41,7 +44,7 @@ export function s3BlobStore(settings: S3Settings): BlobStore {
     kind: 's3',
     place,
 
-    // An object needs its size before its bytes: they are gathered in a temporary file without a name.
+    // S3 needs the size before the bytes, so they are collected in an unnamed temporary file.
     async put(key, bytes, { bytesMax }) {
       refuseUnsafeKey(key);
       const path = join(tmpdir(), `trueup-upload-${randomUUID()}`);
@@ -55,7 +58,7 @@ export function s3BlobStore(settings: S3Settings): BlobStore {
             Key: key,
             Body: file.createReadStream({ start: 0, autoClose: false }),
             ContentLength: sizeBytes,
-            // Servers compare it with what arrived.
+            // The server compares it with the received bytes.
             ChecksumSHA256: Buffer.from(sha256, 'hex').toString('base64'),
           });
           signBytes(command, sha256);
@@ -129,9 +132,9 @@ async function openClient({ endpoint, region, accessKeyId, secretAccessKey }: S3
   const client = new s3.S3Client({
     region,
     credentials: { accessKeyId, secretAccessKey },
-    // Servers other than AWS's seldom have a host name for each bucket.
+    // Servers other than AWS's rarely have a host name for each bucket.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
-    // Newer kinds of checksums are unknown to many servers.
+    // Many servers do not support newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: ATTEMPTS_MAX,
@@ -141,7 +144,7 @@ async function openClient({ endpoint, region, accessKeyId, secretAccessKey }: S3
   return { s3, client };
 }
 
-/** Has the signature cover the bytes: of a stream the library would sign the head alone. */
+/** Makes the signature cover the bytes: for a stream the library would sign only the head. */
 function signBytes(
   command: InstanceType<typeof import('@aws-sdk/client-s3').PutObjectCommand>,
   sha256: string,
@@ -155,7 +158,7 @@ function signBytes(
   );
 }
 
-/** The library repeats requests itself, but not those with a stream. */
+/** Retries requests with a stream, which the library does not retry. */
 async function repeatUnavailable<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -171,7 +174,10 @@ function isTransient({ $metadata: { httpStatusCode: status } = {} }: S3Failure):
   return status === undefined || status === 429 || status >= 500;
 }
 
-/** The object is missing; any other 404, such as of a missing bucket, is a wrong setting. HEAD has no code: NotFound. */
+/**
+ * Whether the object is missing. Any other 404, such as of a missing bucket, is a wrong setting. HEAD has no code:
+ * NotFound.
+ */
 function isMissing({ name }: S3Failure): boolean {
   return name === 'NoSuchKey' || name === 'NotFound';
 }

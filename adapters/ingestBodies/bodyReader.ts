@@ -7,25 +7,25 @@ import { type BodyKind, decodeBody } from './decodeBody.js';
 import { unpackCall } from './packedCalls.js';
 import { type FromThread, ThreadHandle } from './threadHandle.js';
 
-/** Larger bodies are read by a thread: what one of this size may hold at worst takes a few tens of milliseconds. */
+/** Larger bodies are read by a thread: reading this size takes a few tens of milliseconds at worst. */
 export const READ_IN_PLACE_BYTES_MAX = 524_288;
-/** Larger ones are read in place one after the other, and others have their turn between two. */
+/** Larger ones are read in place one at a time, with pauses for other requests between two. */
 const READ_AT_ONCE_BYTES_MAX = 16_384;
-/** Bodies that are read by threads at once at most; others wait. One core is left to the API. */
+/** Most bodies that threads read at once; others wait. One core is left to the API. */
 export const THREADS_MAX = 4;
 const THREADS = Math.max(1, Math.min(THREADS_MAX, availableParallelism() - 1));
-/** A thread that has nothing to do for so long ends, and its memory with it. */
+/** Milliseconds without work after which a thread ends and releases its memory. */
 const IDLE_MS_MAX = 30_000;
-/** Models whose provider is looked for between two pauses. */
+/** Models whose provider is looked up between two pauses. */
 const MODELS_A_TURN = 32;
 
 export interface BodyToRead {
   kind: BodyKind;
-  /** Not to be used afterwards: it may have been given to a thread. */
+  /** Must not be used afterwards: the buffer may have moved to a thread. */
   bytes: Buffer;
   orgId: string;
   context: MapContext;
-  /** UsageReport how many items there are before any is judged; what it throws ends the reading. */
+  /** Receives the number of items before any is judged; an error of it stops the reading. */
   chargeItems(items: number): Promise<void>;
 }
 
@@ -35,8 +35,8 @@ export interface BodyReaderLimits {
 }
 
 /**
- * Reads bodies of calls: small ones in place, others by a thread, so that whatever a body holds, other requests go on.
- * Organizations take turns at the threads.
+ * Reads bodies of calls: small ones in place, others by a thread, so that no body blocks other requests. Organizations
+ * take turns at the threads.
  */
 export class BodyReader {
   readonly #threads: number;
@@ -68,7 +68,7 @@ export class BodyReader {
     }
   }
 
-  /** Resolves in a turn of the event loop that no other body of such a size has. */
+  /** Resolves in a turn of the event loop without another body of such a size. */
   #takeTurn(): Promise<void> {
     this.#lastTurn = this.#lastTurn.then(() => letOthersRun());
     return this.#lastTurn;
@@ -85,7 +85,7 @@ export class BodyReader {
       const [thread, timer] = idle;
       clearTimeout(timer);
       this.#idle.delete(thread);
-      // One that ended while it had nothing to do.
+      // The thread may have ended while it was idle.
       return Promise.resolve(thread.isDead ? this.#replace(thread) : thread);
     }
     if (this.#all.size < this.#threads) return Promise.resolve(this.#start());
@@ -108,7 +108,7 @@ export class BodyReader {
   }
 
   #giveBack(thread: ThreadHandle): void {
-    // The reader gave up: the state of the thread is unknown.
+    // The reader gave up, so the thread's state is unknown.
     if (thread.isReading) void thread.end();
     const next = this.#nextInLine();
     if (next) {
@@ -128,14 +128,14 @@ export class BodyReader {
     this.#idle.set(thread, timer);
   }
 
-  /** The longest waiting request of the organization whose turn it is. */
+  /** The longest waiting request of the next organization. */
   #nextInLine(): ((thread: ThreadHandle) => void) | undefined {
     const first = this.#waiting.entries().next();
     if (first.done) return undefined;
     const [orgId, waiting] = first.value;
     const next = waiting.shift();
     this.#waiting.delete(orgId);
-    // The others of the organization go to the end of the line.
+    // The organization's other requests go to the end of the line.
     if (waiting.length > 0) this.#waiting.set(orgId, waiting);
     return next;
   }
@@ -163,7 +163,7 @@ async function readBy(thread: ThreadHandle, body: BodyToRead): Promise<MappedBat
     for (const call of answer.part.calls) batch.calls.push(unpackCall(call));
     batch.links.push(...answer.part.links);
     batch.rejections.push(...answer.part.rejections);
-    // Others have their turn between two parts, however many wait.
+    // Other requests run between two parts, however many wait.
     await letOthersRun();
     answer = await thread.ask({ type: 'next' });
   }
@@ -172,7 +172,7 @@ async function readBy(thread: ThreadHandle, body: BodyToRead): Promise<MappedBat
   return batch;
 }
 
-/** The bytes with a buffer of their own, which can be given away. */
+/** The bytes in a separate buffer, which can be transferred. */
 function ownBytes(bytes: Buffer): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = bytes;
   if (buffer instanceof ArrayBuffer && byteOffset === 0 && buffer.byteLength === byteLength)

@@ -1,6 +1,6 @@
 /**
- * A thread that reads bodies of calls which would hold up the API. It loads what decodes and maps, and nothing that
- * talks to a server: native modules of others do not work in a thread.
+ * A thread that reads bodies which would block the API. It loads only the code that decodes and maps, and no database
+ * or network client, because other native modules do not work in a thread.
  */
 import { once } from 'node:events';
 import { type MessagePort, parentPort } from 'node:worker_threads';
@@ -24,7 +24,7 @@ function ask(message: FromThread): Promise<ToThread> {
   return receive();
 }
 
-/** The last message about a body. */
+/** Reads a body; returns the last message about it. */
 async function read(job: Extract<ToThread, { type: 'read' }>): Promise<FromThread> {
   const { bytes, kind, nowMicros, oldestMicros } = job;
   const body = decodeBody(kind, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
@@ -38,7 +38,7 @@ async function read(job: Extract<ToThread, { type: 'read' }>): Promise<FromThrea
   return { type: 'done', ignored: batch.ignored };
 }
 
-/** Maps, and once more where models are to be asked for: prices are known to the API alone. */
+/** Maps the calls, and maps them again with the API's answer about unknown models: only the API has prices. */
 async function mapBody(
   map: (context: MapContext) => MappedBatch,
   window: Pick<MapContext, 'nowMicros' | 'oldestMicros'>,

@@ -7,13 +7,13 @@ import { mapSdkEvents } from '../../domain/events/sdkEvents.js';
 import { parseJson } from '../../domain/parseJson.js';
 import { decodeTraceRequest } from '../otlp/protobuf.js';
 
-/** The forms in which calls are sent. */
+/** The forms of sent calls. */
 export type BodyKind = 'otlp_json' | 'otlp_protobuf' | 'observation' | 'events_json' | 'events_lines';
 
 /** A body whose items are counted and not yet judged. */
 export interface DecodedBody {
   items: number;
-  /** Errors: invalid_body, unknown_observation_type for what is not mapped at all. */
+  /** Errors: invalid_body, and unknown_observation_type for types that are not mapped. */
   map(context: MapContext): MappedBatch;
 }
 

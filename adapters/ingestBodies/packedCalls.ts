@@ -2,15 +2,15 @@ import type { CallRecord, SpanLink, TokenUsage, UsageOrigin } from '../../domain
 import { PROMPT_SCAN_CHARS, PROMPTS_SCANNED_MAX } from '../../domain/policies/policy.js';
 
 /**
- * A call on its way from a thread: its values in a row, without the names of its fields. With the names beside every
- * value, writing and reading a call costs more than mapping it.
+ * A call in transit from a thread: its values in a row, without field names. With names, transferring a call costs more
+ * than mapping it.
  */
 export type PackedCall = ReturnType<typeof packCall>;
 
-/** No prompt can hold it: texts are stripped of it before. */
+/** No prompt contains it: it is stripped from texts before. */
 const SEPARATOR = '\u001f';
 
-/** Of the prompts, which cannot be sent as the function that they are, as much is packed as is searched. */
+/** Packs a call. Prompts are a function, which cannot be sent, so the text that policies search is packed. */
 export function packCall(call: CallRecord) {
   const { usage, origin, trace } = call;
   return [
@@ -42,13 +42,13 @@ function packOrigin({ usageSource, inputSemantics, usageMissing, usageRaw, usage
   return [usageSource, inputSemantics, usageMissing, usageRaw, usageFlags] as const;
 }
 
-/** The prompts of a call as far as they are searched, as one text. */
+/** The searched text of a call's prompts, joined. */
 function searchedText(call: CallRecord): string {
   const texts = call.prompts().slice(0, PROMPTS_SCANNED_MAX);
   return texts.map((prompt) => prompt.slice(0, PROMPT_SCAN_CHARS)).join(SEPARATOR);
 }
 
-/** The literal names every field: the compiler sees to it that none is forgotten, and all calls have one form. */
+/** The literal lists every field, so that the compiler finds a missing one and all calls have one hidden class. */
 export function unpackCall([
   [kind, provider, billedBy, billerFromHost, billerSpan],
   [model, responseModel, requestId, responseId, sessionId],

@@ -7,22 +7,22 @@ import type { Provider } from '../../domain/providers.js';
 import type { BodyKind } from './decodeBody.js';
 import { type PackedCall, packCall } from './packedCalls.js';
 
-/** Where nothing is built the sources themselves run, as everything does that runs from them. */
+/** Without a build the sources run. */
 const IS_BUILT = !import.meta.url.endsWith('.ts');
 const PROGRAM = new URL(`./bodyThread.${IS_BUILT ? 'js' : 'ts'}`, import.meta.url);
-/** A thread does not take over the loader of its process. */
+/** A thread does not inherit the loader of its process. */
 const LOAD_SOURCES = `import('tsx/esm/api').then(({ register }) => {
   register();
   return import(require('node:worker_threads').workerData);
 });`;
 
-/** What a thread may hold: the largest body and what becomes of it. */
+/** Heap limit of a thread, MiB: the largest body and its results. */
 const HEAP_MEBIBYTES_MAX = 1_024;
-/** A body of which nothing is heard for so long is given up, and its thread with it. */
+/** Milliseconds of silence after which a body and its thread are given up. */
 export const ANSWER_MS_MAX = 120_000;
 const RETRY_AFTER_SECONDS = 10;
 
-/** After these it waits for another body. */
+/** After these messages the thread waits for another body. */
 const LAST_ANSWERS = new Set<FromThread['type']>(['done', 'stopped', 'failed']);
 
 interface Pending {
@@ -44,18 +44,18 @@ export class ThreadHandle {
       eval: !IS_BUILT,
       workerData: PROGRAM.href,
       execArgv: [],
-      // Nothing in it needs a setting, and none of the secrets.
+      // The thread needs no settings and gets no secrets.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MEBIBYTES_MAX },
     });
-    // A process that has nothing else to do ends.
+    // The thread does not keep the process alive.
     this.#worker.unref();
     this.#worker.on('message', (message: FromThread) => this.#settle((pending) => pending.resolve(message)));
     this.#worker.on('error', (error) => this.#fail(causeOf(error)));
     this.#worker.on('exit', () => this.#fail(new Error('the thread that read the body ended')));
   }
 
-  /** Whether it takes no more bodies. */
+  /** Whether it accepts no more bodies. */
   get isDead(): boolean {
     return this.#isDead;
   }
@@ -65,7 +65,10 @@ export class ThreadHandle {
     return this.#isReading;
   }
 
-  /** The thread's answer. Errors: those of reading a body, payload_too_large and service_unavailable. */
+  /**
+   * Sends a body; returns the thread's answer. Errors: those of reading a body, payload_too_large and
+   * service_unavailable.
+   */
   async ask(
     message: ToThread,
     transfer: ArrayBuffer[] = [],
@@ -131,13 +134,13 @@ function tooSlow(): DomainError {
   });
 }
 
-/** What the API and a thread that reads bodies say to each other: each message is answered by one. */
+/** Messages between the API and a thread that reads bodies; each is answered by one. */
 
 export type ToThread =
   | { type: 'read'; kind: BodyKind; bytes: Uint8Array; nowMicros: bigint; oldestMicros: bigint }
   | { type: 'providers'; providers: readonly (Provider | undefined)[] }
   | { type: 'next' }
-  /** The body is not wanted any more. */
+  /** The body is no longer wanted. */
   | { type: 'stop' };
 
 export type FromThread =
@@ -150,20 +153,20 @@ export type FromThread =
   | { type: 'failed'; failure: Failure };
 
 export interface Failure {
-  /** undefined: a fault of ours. */
+  /** undefined: an internal error. */
   code: ErrorCode | undefined;
   message: string;
   issues: readonly FieldIssue[];
 }
 
-/** Some of a mapped batch, so little that it is taken up without a pause that anybody notices. */
+/** A part of a mapped batch, small enough to be processed without a noticeable pause. */
 export interface BatchPart extends Pick<MappedBatch, 'links' | 'rejections'> {
   calls: readonly PackedCall[];
 }
 
 const CALLS_A_PART = 256;
 const LINKS_A_PART = 2_048;
-/** Of what calls carry, as JSON. */
+/** Characters of call JSON in one part. */
 const CHARS_A_PART = 1_048_576;
 
 export function* partsOf({ calls, links, rejections }: MappedBatch): Generator<BatchPart> {

@@ -69,8 +69,8 @@ interface KeyValue {
 }
 
 /**
- * Reads a key-value. Nine of ten messages of a request are these two, so they are read by hand and not through a
- * table.
+ * Reads a key-value pair. Nine of ten messages of a request are pairs and values, so they are read by hand and not
+ * through a table.
  */
 function readPair(reader: WireReader, end: number, depth: number): KeyValue {
   reader.enter();
@@ -87,7 +87,7 @@ function readPair(reader: WireReader, end: number, depth: number): KeyValue {
   return pair;
 }
 
-/** Reads an AnyValue: of the fields of its oneof the last one written holds, and lists written in parts grow. */
+/** Reads an AnyValue: the last written field of its oneof wins, and lists written in parts are concatenated. */
 function readValue(reader: WireReader, before: AnyValue, end: number, depth: number): AnyValue {
   reader.enter();
   let value = before;
@@ -288,21 +288,21 @@ const REQUEST: Fields<{ resourceSpans: ResourceSpans[] }> = fields<{ resourceSpa
 });
 
 /**
- * Decodes an ExportTraceServiceRequest. Ids are lower-case hex, times bigints, an int64 a number while exact.
- * @throws DomainError invalid_protobuf for bytes that are no such message.
+ * Decodes an ExportTraceServiceRequest. Ids are lower-case hex, times bigints, an int64 is a number while exact.
+ * @throws DomainError invalid_protobuf for malformed bytes.
  */
 export function decodeTraceRequest(bytes: Uint8Array): OtlpRequest {
   const reader = new WireReader(bytes);
   return readMessage(reader, REQUEST, { resourceSpans: [] }, reader.length);
 }
 
-/** What an answer says of refused spans; `rejectedSpans` is an int64, as OTLP/JSON writes it a decimal text. */
+/** The rejected spans in an answer; `rejectedSpans` is an int64, in OTLP/JSON a decimal text. */
 export interface PartialSuccess {
   rejectedSpans: string | number | bigint;
   errorMessage: string;
 }
 
-/** Encodes an ExportTraceServiceResponse: empty when everything was taken. */
+/** Encodes an ExportTraceServiceResponse: empty when all spans were accepted. */
 export function encodeTraceResponse(partial: PartialSuccess | undefined): Buffer {
   if (partial === undefined) return Buffer.alloc(0);
   const parts: number[] = [];

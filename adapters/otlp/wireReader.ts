@@ -1,27 +1,27 @@
 /**
- * The protobuf wire format, as far as reading needs it: tags, varints, fixed numbers, lengths, and skipping what is
- * not known (protobuf.dev, "Encoding").
+ * The protobuf wire format, as far as reading needs it: tags, varints, fixed numbers, lengths, and skipping unknown
+ * fields (protobuf.dev, "Encoding").
  */
 import { DomainError } from '../../domain/errors.js';
 
-/** Wire types; 3 and 4 (groups) are not written by proto3 and refused. */
+/** Wire types; proto3 does not write 3 and 4 (groups), which are refused. */
 export const VARINT = 0;
 export const FIXED64 = 1;
 export const LENGTH = 2;
 export const FIXED32 = 5;
 
 const VARINT_BYTES_MAX = 10;
-/** Keys up to this many bytes are looked up among those seen before. */
+/** Longest key in the cache, bytes. */
 const KEY_BYTES_MAX = 64;
 const KEY_SLOTS = 4_096;
 
 /**
- * Keys seen before, by a hash of their bytes; a newcomer takes the slot. The same few names come with every span, and
- * a string that exists already is neither made nor hashed again.
+ * Cache of keys by a hash of their bytes; a new key replaces the slot's. The same few names come with every span, and a
+ * cached string is neither created nor hashed again.
  */
 const keys: (string | undefined)[] = new Array(KEY_SLOTS).fill(undefined);
 
-/** Messages in one body at most: two bytes can be one, and each costs memory many times its size. */
+/** Most messages in one body: one can take two bytes, and costs memory many times its size. */
 const MESSAGES_MAX = 2_000_000;
 
 export class WireReader {
@@ -39,7 +39,7 @@ export class WireReader {
     return this.#bytes.length;
   }
 
-  /** Counts a message that is about to be read. @throws DomainError too_many_items beyond two million. */
+  /** Counts a message before it is read. @throws DomainError too_many_items beyond two million. */
   enter(): void {
     this.#messages += 1;
     if (this.#messages > MESSAGES_MAX) {
@@ -50,7 +50,7 @@ export class WireReader {
     }
   }
 
-  /** A varint of at most 32 bits: tags, lengths, enums, booleans. Higher bits are cut, as protobuf says. */
+  /** A varint of at most 32 bits: tags, lengths, enums, booleans. Higher bits are cut, as protobuf specifies. */
   uint32(): number {
     const bytes = this.#bytes;
     let value = 0;
@@ -63,7 +63,7 @@ export class WireReader {
     throw malformed('a varint does not end');
   }
 
-  /** A signed 64-bit varint: a number while that is exact, else a bigint. */
+  /** A signed 64-bit varint: a number while exact, else a bigint. */
   int64(): number | bigint {
     const bytes = this.#bytes;
     let low = 0;
@@ -97,7 +97,7 @@ export class WireReader {
     return value;
   }
 
-  /** The end of the length-delimited field that starts here; the position is then at its first byte. */
+  /** The end of the length-delimited field that starts here; moves the position to its first byte. */
   end(limit: number): number {
     const length = this.uint32();
     const end = this.at + length;
@@ -105,14 +105,14 @@ export class WireReader {
     return end;
   }
 
-  /** UTF-8 text up to `end`; wrong bytes become replacement characters, which are stripped later. */
+  /** UTF-8 text up to `end`; invalid bytes become replacement characters, which are stripped later. */
   text(end: number): string {
     const text = this.#bytes.toString('utf8', this.at, end);
     this.at = end;
     return text;
   }
 
-  /** As `text`, for names that come again and again. */
+  /** `text` with a cache, for frequent names. */
   key(end: number): string {
     const start = this.at;
     if (end - start > KEY_BYTES_MAX) return this.text(end);
@@ -131,7 +131,7 @@ export class WireReader {
     return text;
   }
 
-  /** Whether the bytes are this text; text outside ASCII never is, and is decoded each time. */
+  /** Whether the bytes equal this text; false for text outside ASCII, which is decoded each time. */
   #equals(text: string, start: number, end: number): boolean {
     if (text.length !== end - start) return false;
     for (let index = 0; index < text.length; index += 1) {
@@ -153,7 +153,7 @@ export class WireReader {
     return text;
   }
 
-  /** Passes over a field whose number nobody knows here. */
+  /** Skips a field with an unknown number. */
   skip(wireType: number, limit: number): void {
     if (wireType === VARINT) this.int64();
     else if (wireType === FIXED64) this.at += 8;

@@ -13,25 +13,28 @@ export interface WebhookToDeliver {
   /** As receivers see it: `msg_…`. */
   messageId: string;
   body: string;
-  /** Those that sign now (`signingSecrets`). */
+  /** The present signing secrets (`signingSecrets`). */
   secrets: readonly string[];
   signal?: AbortSignal;
 }
 
 /**
- * One attempt. Whatever the receiver does is its outcome; it throws only for a mistake of ours. One that is cut short by
- * its signal is a failed one: what the receiver has seen of it is not known.
+ * Makes one attempt. Any behaviour of the receiver is an outcome; it throws only for internal errors. An attempt that
+ * its signal interrupts has failed: whether the receiver got the message is unknown.
  */
 export type DeliverWebhook = (message: WebhookToDeliver) => Promise<AttemptOutcome>;
 
 export interface DeliveryClock {
-  /** The time now, microseconds since 1970. */
+  /** The present time, microseconds since 1970. */
   nowMicros(): bigint;
-  /** Milliseconds of a clock that never goes back. */
+  /** Monotonic clock, milliseconds. */
   nowMs(): number;
 }
 
-/** Attempts by the only way to addresses that users set: public ones, 15 seconds, 64 KB of the answer, no redirects. */
+/**
+ * Sends attempts through the only client for addresses that users set: public ones, 15 seconds, 64 KB of the answer, no
+ * redirects.
+ */
 export function deliverWebhookBy(outbound: SafeFetch, clock: DeliveryClock): DeliverWebhook {
   return async ({ url, messageId, body, secrets, signal }) => {
     const nowMicros = clock.nowMicros();
@@ -91,7 +94,7 @@ function failureOf(status: number): string {
   return `the receiver answered ${status}`;
 }
 
-/** Readable text of it, as far as it is kept; bytes that are no text stay visible as such. */
+/** The stored beginning of the answer as readable text; bytes that are not text stay visible. */
 function beginningOf(body: Buffer): string | null {
   // A character has at most four bytes.
   const text = body.subarray(0, ANSWER_CHARS_MAX * 4).toString('utf8');
@@ -103,7 +106,7 @@ function beginningOf(body: Buffer): string | null {
 export interface SignedMessage {
   /** As receivers see it: `msg_…`. */
   id: string;
-  /** When this attempt begins, seconds since 1970: receivers refuse what is old. */
+  /** Time of this attempt, seconds since 1970: receivers refuse old messages. */
   timestampSeconds: number;
   body: string;
   /** `whsec_…`, the current one first. */
@@ -111,9 +114,9 @@ export interface SignedMessage {
 }
 
 /**
- * The headers of a signed message (Standard Webhooks, "Signature scheme"): HMAC-SHA256 over id, timestamp and body with
- * points between, in base64 behind `v1,`. One signature for each secret, so that a receiver that has only the old or only
- * the new one accepts it.
+ * The headers of a signed message (Standard Webhooks, "Signature scheme"): HMAC-SHA256 over id, timestamp and body
+ * joined by dots, in base64 after `v1,`. One signature for each secret, so that a receiver that has only the old or the
+ * new one accepts it.
  */
 export function signMessage({ id, timestampSeconds, body, secrets }: SignedMessage): Record<string, string> {
   const signed = `${id}.${timestampSeconds}.${body}`;

@@ -10,14 +10,14 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net';
 import { DomainError } from '../../domain/errors.js';
 
-/** Longest wait for a connection, and for everything. */
+/** Longest wait for a connection, and for the complete answer. */
 const CONNECT_MS = 5_000;
 export const TOTAL_MS = 15_000;
-/** Of an answer no more than this is read; the rest is cut off with its connection. */
+/** Bytes that are read of an answer; then the connection is closed. */
 export const ANSWER_BYTES_MAX = 65_536;
 const ANSWER_HEADER_BYTES_MAX = 16_384;
 const USER_AGENT = 'Trueup/1';
-/** What our own code may not set: framing, the connection and where the request goes are decided here. */
+/** Headers that callers may not set: framing, the connection and the target are decided here. */
 const OWN_HEADERS = new Set([
   'accept-encoding',
   'connection',
@@ -28,11 +28,11 @@ const OWN_HEADERS = new Set([
 ]);
 
 export interface SafeFetchOptions {
-  /** OUTBOUND_ALLOWED_HOSTS: hosts of the operator's own network. */
+  /** OUTBOUND_ALLOWED_HOSTS: hosts of the operator's network. */
   allowedHosts?: AllowedHosts;
-  /** Every address of a name; the system's resolver when absent. */
+  /** Resolves all addresses of a name; absent: the system's resolver. */
   resolve?: (host: string) => Promise<readonly LookupAddress[]>;
-  /** The authority to believe instead of the usual ones, in PEM. */
+  /** A certificate authority that replaces the usual ones, in PEM. */
   ca?: string;
   connectMs?: number;
   totalMs?: number;
@@ -51,20 +51,20 @@ interface JudgedRequest extends SafeRequest {
   signal: AbortSignal;
 }
 
-/** An answer of any status: a redirect is an answer like others and is not followed. */
+/** An answer of any status: redirects are not followed. */
 export interface SafeAnswer {
   status: number;
   headers: IncomingMessage['headers'];
-  /** As it came, not inflated. */
+  /** As received, not inflated. */
   body: Buffer;
-  /** There was more than 64 KB. */
+  /** Whether the answer exceeded 64 KB. */
   isCut: boolean;
 }
 
-/** Why there is no answer: `refused` stays so until the address changes, the others may pass. */
+/** Why there is no answer: `refused` lasts until the address changes, the others may be temporary. */
 export type SafeFetchFault = 'refused' | 'timed_out' | 'unreachable' | 'broken_answer' | 'cancelled';
 
-/** Its message names no address that a name leads to: it is shown to the person who set the name. */
+/** Its message contains no resolved address, because the person who set the name sees it. */
 export class SafeFetchError extends Error {
   readonly fault: SafeFetchFault;
 
@@ -76,10 +76,10 @@ export class SafeFetchError extends Error {
 }
 
 /**
- * The only way to an address that a user set (OWASP API7, ASVS 5 1.3.6). Only http and https, only to public addresses
- * and to hosts that the operator allows; the address that was judged is the one that is connected to, so a name that
- * leads elsewhere the second time gains nothing. No redirects, no proxy of the environment, no kept connections, no
- * inflating, at most 64 KB of the answer, at most 15 seconds.
+ * The only client for addresses that users set (OWASP API7, ASVS 5 1.3.6). Only http and https, only to public
+ * addresses and to hosts that the operator permits. It connects to the address that was checked, so that a name which
+ * resolves differently the second time gains nothing. No redirects, no proxy of the environment, no kept connections,
+ * no inflating, at most 64 KB of the answer, at most 15 seconds.
  */
 export class SafeFetch {
   readonly #allowedHosts: AllowedHosts;
@@ -97,8 +97,8 @@ export class SafeFetch {
   }
 
   /**
-   * For the moment at which a user enters an address; `field` is its place in the body. What a name leads to may change,
-   * so `send` judges again. Returns the address as it is to be stored.
+   * Validates an address when a user enters it; `field` is its place in the body. Its resolution may change, so `send`
+   * checks again. Returns the address to store.
    * @throws DomainError invalid_body
    */
   async assertPublicAddress(text: string, field: string): Promise<string> {
@@ -123,7 +123,7 @@ export class SafeFetch {
     }
   }
 
-  /** Where a name leads, judged: one address inside spoils them all, since any of them may be connected to. */
+  /** The checked addresses of a name: one private address refuses them all, since any of them may be connected to. */
   async #addressesOf(target: Target): Promise<readonly LookupAddress[]> {
     const addresses = await this.#resolveInTime(target);
     if (addresses.length === 0)
@@ -148,7 +148,7 @@ export class SafeFetch {
     }
   }
 
-  /** @throws SafeFetchError where there is no answer; TypeError for headers that are not the caller's to set. */
+  /** @throws SafeFetchError where there is no answer; TypeError for headers that callers may not set. */
   async send(request: SafeRequest): Promise<SafeAnswer> {
     const target = readTarget(request.url, this.#allowedHosts);
     if (typeof target === 'string') throw new SafeFetchError('refused', `the address ${target}`);
@@ -167,7 +167,7 @@ export class SafeFetch {
 
   #exchange(target: Target, request: JudgedRequest): Promise<SafeAnswer> {
     const isTls = target.url.protocol === 'https:';
-    // An agent of its own: no connection is shared or kept, and none goes through a proxy of the environment.
+    // A separate agent: no connection is shared or kept, and none goes through a proxy of the environment.
     const agent = isTls ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false });
     return new Promise((resolve, reject) => {
       const outgoing = (isTls ? httpsRequest : httpRequest)(target.url, {
@@ -191,7 +191,7 @@ export class SafeFetch {
       outgoing.on('close', () => {
         clearTimeout(connecting);
         agent.destroy();
-        // After a 101, which nobody asked for, there is neither an answer nor an error.
+        // After an unrequested 101 there is neither an answer nor an error.
         if (!isAnswered)
           reject(new SafeFetchError('broken_answer', `${target.host} ended without an answer`));
       });
@@ -204,7 +204,7 @@ export class SafeFetch {
     });
   }
 
-  /** Node asks it for every name that it connects to, and connects to what it is given: what was judged. */
+  /** Node calls it for every name and connects to its result: the checked address. */
   #lookup(target: Target): LookupFunction {
     return (_host, options, done) => {
       this.#addressesOf(target).then(
@@ -228,7 +228,7 @@ function headersOf({ headers = {}, body }: SafeRequest): Record<string, string> 
     validateHeaderValue(name, value);
     sent[name.toLowerCase()] = value;
   }
-  // Nothing is inflated here, so nothing small can become large.
+  // Nothing is inflated here, so a small answer cannot become large.
   sent['accept-encoding'] = 'identity';
   sent.connection = 'close';
   if (body !== undefined) sent['content-length'] = String(Buffer.byteLength(body));
@@ -238,7 +238,7 @@ function headersOf({ headers = {}, body }: SafeRequest): Record<string, string> 
 async function readAnswer(response: IncomingMessage): Promise<SafeAnswer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Leaving the loop destroys the response, and its connection with it.
+  // Leaving the loop destroys the response and its connection.
   for await (const chunk of response as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.length;
@@ -256,18 +256,18 @@ function tooLate({ host }: Target, ms: number): SafeFetchError {
   return new SafeFetchError('timed_out', `${host} did not answer within ${ms / 1_000} s`);
 }
 
-/** A failure below or inside HTTP, by the system's code alone: its text may name an address. */
+/** The error of a failed connection or HTTP exchange, by the system's code alone: its text may contain an address. */
 function faultOfConnection(error: unknown, { host }: Target): SafeFetchError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^HPE_|^ERR_HTTP|^ERR_STREAM|^Z_/.test(code))
     return new SafeFetchError('broken_answer', `${host} did not answer in HTTP (${code})`);
-  const told = /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? ` (${code})` : '';
-  return new SafeFetchError('unreachable', `the connection to ${host} failed${told}`);
+  const suffix = /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? ` (${code})` : '';
+  return new SafeFetchError('unreachable', `the connection to ${host} failed${suffix}`);
 }
 
 /**
- * IPv4 that is not the public internet: IANA's special-purpose registry (RFC 6890 and its updates) without the rows that
- * are reachable from everywhere, multicast and what is reserved above it.
+ * IPv4 outside of the public internet: IANA's special-purpose registry (RFC 6890 and its updates) without the globally
+ * reachable rows, multicast and the reserved range above it.
  */
 const CLOSED_IPV4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
@@ -288,8 +288,8 @@ const CLOSED_IPV4: readonly (readonly [string, number])[] = [
 ];
 
 /**
- * Of IPv6 only global unicast, 2000::/3, is public, so that loopback, unique local, link-local, multicast, IPv4-mapped,
- * NAT64 (64:ff9b::/96, 64:ff9b:1::/48) and whatever is assigned later are out. Inside it these are closed: protocol
+ * Only global unicast, 2000::/3, is public IPv6, which excludes loopback, unique local, link-local, multicast,
+ * IPv4-mapped, NAT64 (64:ff9b::/96, 64:ff9b:1::/48) and all later assignments. Inside it these are closed: protocol
  * assignments with Teredo, documentation, 6to4 and documentation again; Teredo and 6to4 lead to any IPv4 address.
  */
 const GLOBAL_IPV6: readonly [string, number] = ['2000::', 3];
@@ -307,36 +307,36 @@ global6.addSubnet(...GLOBAL_IPV6, 'ipv6');
 const closed6 = new BlockList();
 for (const [address, bits] of CLOSED_IPV6) closed6.addSubnet(address, bits, 'ipv6');
 
-/** Whether an IP address, as Node writes it, lies in the public internet. False for what is no IP address. */
+/** Whether an IP address, as Node writes it, is in the public internet. false for other texts. */
 export function isPublicAddress(address: string): boolean {
-  // A zone (fe80::1%eth0) belongs to addresses of this machine's links alone.
+  // A zone (fe80::1%eth0) belongs only to addresses of this machine's links.
   if (isIP(address) === 0 || address.includes('%')) return false;
   if (isIPv4(address)) return !closed4.check(address, 'ipv4');
   return global6.check(address, 'ipv6') && !closed6.check(address, 'ipv6');
 }
 
-/** Ports of http and https; any other needs an entry of its own in OUTBOUND_ALLOWED_HOSTS. */
+/** Ports of http and https; any other requires an entry in OUTBOUND_ALLOWED_HOSTS. */
 const OPEN_PORTS = new Set(['80', '443']);
 const URL_CHARS_MAX = 2_048;
-/** Names that mean this machine or its own network wherever they are asked (RFC 6761, RFC 6762, RFC 8375, RFC 9476). */
+/** Names that mean this machine or its network everywhere (RFC 6761, RFC 6762, RFC 8375, RFC 9476). */
 const LOCAL_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa|alt|onion)$/;
 
-/** An address that a request may go to, as far as its text shows; where its name leads is looked at when it connects. */
+/** An address whose text permits a request; its resolution is checked at the connection. */
 export interface Target {
   url: URL;
   /** Name or IP address, without brackets and without a final dot. */
   host: string;
-  /** Named by the operator: its address may lie inside, and its port is free where the entry names it. */
+  /** Named by the operator: its address may be private, and its port is free where the entry names it. */
   isAllowed: boolean;
 }
 
-/** Hosts that the operator names, as a URL writes them: `host` opens the usual ports, `host:port` that port. */
+/** Hosts that the operator names, as a URL writes them: `host` permits the usual ports, `host:port` that port. */
 export type AllowedHosts = ReadonlySet<string>;
 
 /**
- * Reads an address that a user set. A text is returned instead where no request may go there: a sentence without a
- * subject that says why. Decimal, octal and hexadecimal forms of an IP address, full-width letters and the like are
- * read as the URL standard reads them, so they are judged as the address that would be connected to.
+ * Parses an address that a user set. Returns a text where no request may go there: the reason, as a sentence without a
+ * subject. Decimal, octal and hexadecimal forms of an IP address, full-width letters and the like are parsed by the URL
+ * standard, so that the address of the connection is checked.
  */
 export function readTarget(text: string, allowedHosts: AllowedHosts): Target | string {
   if (text.length > URL_CHARS_MAX) return `must have at most ${URL_CHARS_MAX} characters`;
@@ -345,7 +345,7 @@ export function readTarget(text: string, allowedHosts: AllowedHosts): Target | s
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
   if (url.username !== '' || url.password !== '') return 'must not hold a user or a password';
   url.hash = '';
-  // As it is stored and asked, it may be longer: what is no ASCII is escaped.
+  // The stored form may be longer, because characters outside ASCII are escaped.
   if (url.href.length > URL_CHARS_MAX) return `must have at most ${URL_CHARS_MAX} characters, escaped`;
   const name = url.hostname.replace(/\.$/, '');
   const host = name.replace(/^\[|\]$/g, '');
@@ -355,13 +355,13 @@ export function readTarget(text: string, allowedHosts: AllowedHosts): Target | s
     return { url, host, isAllowed: true };
   if (!isOpenPort) return BAD_PORT;
   if (isIP(host) !== 0) return isPublicAddress(host) ? { url, host, isAllowed: false } : NOT_PUBLIC;
-  // A name of one part is completed by this machine's search domains: it is a name of the inside.
+  // A single-label name is completed by this machine's search domains, so it is private.
   if (!host.includes('.') || LOCAL_NAMES.test(host)) return NOT_PUBLIC;
   return { url, host, isAllowed: false };
 }
 
 export const BAD_PORT = 'must use port 80 or 443';
 export const NOT_PUBLIC = 'must lead to the public internet, not to this machine or its network';
-/** What else can be done about an address of the operator's own network, for anyone who enters one. */
+/** The remedy for an address of the operator's network, for people who enter one. */
 export const ALLOW_REMEDY =
   'the operator can allow a host and port of its own network (OUTBOUND_ALLOWED_HOSTS)';

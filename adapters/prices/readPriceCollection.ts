@@ -8,8 +8,8 @@ import {
 import { JsonEvents, type JsonHandler, type JsonScalar } from '../billing/jsonEvents.js';
 
 /**
- * Reads a public price collection from its bytes: the content shows which one. Numbers are taken as they are
- * written, so that no rate passes through a double. Throws RangeError saying what is wrong and where.
+ * Reads a public price collection from its bytes; the content determines which one. Numbers are read as written, so
+ * that no rate passes through a double. Throws RangeError with the fault and its place.
  */
 export function readPriceCollection(bytes: Buffer): ListedCollection {
   const file = readExactJson(bytes);
@@ -44,7 +44,7 @@ class TreeBuilder implements JsonHandler {
   readonly #keys: string[] = [];
 
   startObject(): void {
-    // Without a prototype a model called __proto__ is a key like any other.
+    // Without a prototype, a model called __proto__ is an ordinary key.
     this.#enter(Object.create(null) as PageObject);
   }
 

@@ -5,8 +5,7 @@ import { CLAIM_TEMPLATE, dayChart } from './claimTemplate.js';
 import type { Renderer } from './renderer.js';
 
 /**
- * The document of a claim from its frozen evidence; the same evidence results in the same bytes. Error
- * document_failed.
+ * Renders a claim's document from its frozen evidence; equal evidence results in equal bytes. Error: document_failed.
  */
 export async function renderClaimPdf(
   renderer: Pick<Renderer, 'render'>,

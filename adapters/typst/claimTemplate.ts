@@ -2,8 +2,8 @@ import { scaleBand, scaleLinear } from 'd3-scale';
 import { DOCUMENT_STYLE } from './documentStyle.js';
 
 /**
- * The document of a claim, in Typst. All of its text comes as data (`domain/claims/evidence/claimDocument.ts`), so that no
- * name in it is ever markup.
+ * Typst template of a claim's document. All its text comes as data (`domain/claims/evidence/claimDocument.ts`), so that
+ * names are never markup.
  */
 export const CLAIM_TEMPLATE = `${DOCUMENT_STYLE}
 #set document(title: d.title + ", " + d.period, author: d.organization, date: datetime(
@@ -170,9 +170,9 @@ export const CLAIM_TEMPLATE = `${DOCUMENT_STYLE}
   ..d.versions.map(one => (small(one.name), text(size: 7.8pt, if one.isCode { code(one.value) } else { one.value }))).flatten())
 `;
 
-/** A day's dollars, for drawing alone. */
+/** A day's dollars, for the chart only. */
 export interface ChartDay {
-  /** Below its bars, e.g. `9 Oct`. */
+  /** Label below its bars, e.g. `9 Oct`. */
   label: string;
   billed: number;
   expected: number;
@@ -188,7 +188,7 @@ const GRID = '#e2e8f0';
 const BILLED = '#c2410c';
 const EXPECTED = '#0f766e';
 
-/** Billed against expected by day, as an SVG of fixed size; the same days result in the same text. */
+/** Billed against expected by day, as an SVG of fixed size; equal days result in equal text. */
 export function dayChart(days: readonly ChartDay[]): string {
   const most = Math.max(...days.flatMap(({ billed, expected }) => [billed, expected]), 0.01);
   const y = scaleLinear([0, most], [HEIGHT - MARGIN.bottom, MARGIN.top]).nice(4);

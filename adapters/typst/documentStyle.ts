@@ -1,4 +1,4 @@
-/** Colours, fonts, line breaks and tables of documents, in Typst; a template begins with it. Its data is `d`. */
+/** Typst colours, fonts, line breaks and tables of documents; templates begin with it. Its data is `d`. */
 export const DOCUMENT_STYLE = String.raw`
 #let d = json(bytes(sys.inputs.data))
 #let loose = sys.inputs.loose == "yes"

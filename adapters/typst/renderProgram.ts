@@ -1,18 +1,18 @@
 /**
- * A process of its own that sets one document and ends. The typesetter is native code: a fault in it ends this
- * process and no other. It receives everything in one message and has neither settings nor secrets.
+ * A process that renders one document and ends. The typesetter is native code: a fault in it ends only this process. It
+ * receives its input in one message and has neither settings nor secrets.
  */
 import { NodeCompiler } from '@myriaddreamin/typst-ts-node-compiler';
 
-/** What a document is set from. */
+/** Input of rendering a document. */
 export interface RenderJob {
   template: string;
   /** JSON; the template reads it as data, so nothing in it is markup. */
   data: string;
   fontPaths: string[];
-  /** An empty folder: whatever lies in it a template could read. */
+  /** An empty folder, because templates could read its files. */
   workspace: string;
-  /** Seconds since 1970 at which the document was made, by its own metadata: the same job results in the same bytes. */
+  /** Creation time in the document's metadata, seconds since 1970: equal jobs result in equal bytes. */
   createdSeconds: number;
 }
 
@@ -24,7 +24,10 @@ process.once('message', (job: RenderJob) => {
   process.send?.(render(job), () => process.exit(0));
 });
 
-/** As archivable, tagged PDF; where a glyph is in none of the fonts as plain tagged PDF with fonts of the machine. */
+/**
+ * Renders an archivable, tagged PDF; where a glyph is in none of the fonts, a plain tagged PDF with the machine's
+ * fonts.
+ */
 function render(job: RenderJob): RenderAnswer {
   try {
     return { pdf: compile(job, false), standard: STANDARD };

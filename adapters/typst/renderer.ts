@@ -8,7 +8,7 @@ import { DomainError } from '../../domain/errors.js';
 import { Places } from '../../domain/places.js';
 import type { RenderAnswer, RenderJob } from './renderProgram.js';
 
-/** What is set, and the time that it says of its making. */
+/** A document's data and its creation time. */
 export interface Document {
   template: string;
   data: object;
@@ -16,12 +16,12 @@ export interface Document {
 }
 
 export interface RendererLimits {
-  /** Of the data as JSON. */
+  /** Largest data, bytes of JSON. */
   dataBytesMax: number;
   pdfBytesMax: number;
-  /** A process that takes longer is ended. */
+  /** Time after which a rendering process is killed, milliseconds. */
   timeoutMs: number;
-  /** Documents that are set at once; others wait. */
+  /** Documents that are rendered at once; others wait. */
   atOnce: number;
 }
 
@@ -33,8 +33,8 @@ export const RENDERER_LIMITS: RendererLimits = {
 };
 
 /**
- * Sets documents as PDF, each in a process of its own: it neither holds up this one nor takes it along when the typesetter
- * fails. Error document_failed where the data is too large, the time is over, or the typesetter gives up.
+ * Renders documents as PDF, each in a separate process, which neither blocks this one nor crashes it when the
+ * typesetter fails. Error: document_failed where the data is too large, the time is over, or the typesetter fails.
  */
 export class Renderer {
   readonly #limits: RendererLimits;
@@ -69,7 +69,7 @@ export class Renderer {
 
 const failed = (why: string) => new DomainError('document_failed', `the document cannot be set: ${why}`);
 
-/** The weights that templates use, as files: the typesetter reads no web fonts. */
+/** Font files of the weights that templates use: the typesetter reads no web fonts. */
 function fontPaths(): string[] {
   const folder = dirname(createRequire(import.meta.url).resolve('@expo-google-fonts/inter/package.json'));
   return ['400Regular', '400Regular_Italic', '500Medium', '600SemiBold', '700Bold'].map((name) =>
@@ -77,7 +77,7 @@ function fontPaths(): string[] {
   );
 }
 
-/** Where nothing is built the sources themselves run, as everything does that runs from them. */
+/** Without a build the sources run. */
 const IS_BUILT = !import.meta.url.endsWith('.ts');
 const PROGRAM = fileURLToPath(new URL(`./renderProgram.${IS_BUILT ? 'js' : 'ts'}`, import.meta.url));
 

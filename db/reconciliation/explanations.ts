@@ -41,7 +41,7 @@ export async function recordSeriesExplanations(
   await countGapRunUnits(inside, runId);
 }
 
-/** The explanations of all series of an account: those of this run, and of the others what is published. By model. */
+/** The explanations of all series of an account, by model: this run's, else the published ones. */
 export async function listAccountExplanations(
   orgDb: OrgDb,
   runId: string,

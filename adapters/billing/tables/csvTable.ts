@@ -5,8 +5,8 @@ import { faultAt } from '../jsonEvents.js';
 import type { PlacedRecord, TableSource } from './readTable.js';
 
 /**
- * A CSV file as a table. Error invalid_billing_file where it has no header, one that is cut by something else than commas,
- * or one that names a column twice that is read: tags of a bill differ by case alone.
+ * A CSV file as a table. Error: invalid_billing_file for a missing header, a header with another separator than commas,
+ * or one that repeats a column that is read; tags of a bill may differ by case alone.
  */
 export async function openCsvTable(chunks: AsyncIterable<Buffer>): Promise<TableSource> {
   const batches = readLines(chunks)[Symbol.asyncIterator]();
@@ -32,7 +32,7 @@ export async function openCsvTable(chunks: AsyncIterable<Buffer>): Promise<Table
 
 const SEPARATORS = { ';': 'semicolons', '\t': 'tabs', '|': 'bars' } as const;
 
-/** What is wrong with a first line that commas do not cut; undefined where nothing shows it. */
+/** The fault of a first line that has another separator than commas; undefined: none is visible. */
 function faultOfHeader([first = '', more]: readonly string[]): string | undefined {
   if (/^sep=/i.test(first))
     return 'the first line names a separator; leave it out, and put commas between cells';
@@ -98,32 +98,32 @@ class CsvRecord implements PlacedRecord {
   }
 }
 
-/** Longest record of a file, so that a missing quote does not read the rest into memory. Characters. */
+/** Longest record of a file, characters, so that a missing quote does not read the rest into memory. */
 export const RECORD_CHARS_MAX = 1_048_576;
 
-/** A record's cells, as written, and the line on which it begins (from 1). */
+/** A record's cells as written, and its first line (from 1). */
 export interface CsvLine {
   cells: string[];
   line: number;
 }
 
 /**
- * Cuts CSV (RFC 4180) into records, batch by batch. A record without a quote, which is nearly every record of an
- * export, is cut by the engine's own `split`; that is what makes files of a gigabyte quick. Lines end with LF, CRLF or
- * CR. Empty lines are left out.
+ * Splits CSV (RFC 4180) into records, batch by batch. Records without a quote, which nearly all are, are split by the
+ * JavaScript engine's `split`, which makes files of a gigabyte fast. Lines end with LF, CRLF or CR. Empty lines are
+ * skipped.
  */
 export class CsvLines {
   readonly #decoder = new StringDecoder('utf8');
   #rest = '';
-  /** The last bytes of the chunk before. */
+  /** The undecoded last bytes of the previous chunk. */
   #tail: Buffer = Buffer.alloc(0);
   #line = 1;
   #isFirst = true;
-  /** The first quote at or behind the record in hand; the text's length where there is none. */
+  /** The first quote at or after the current record; the text's length where there is none. */
   #quote = -1;
   #ending: '\n' | '\r' | undefined;
 
-  /** The records that are whole with this chunk. Error invalid_billing_file with line and column. */
+  /** The records that this chunk completes. Error: invalid_billing_file with line and column. */
   write(chunk: Buffer): CsvLine[] {
     const text = this.#decoder.write(chunk);
     if (text.includes(UNREADABLE)) this.#refuseOther(chunk, text);
@@ -131,7 +131,10 @@ export class CsvLines {
     return this.#take(text, false);
   }
 
-  /** Bytes that are no UTF-8 would be other letters of a name: refused, unless the file itself has that sign. */
+  /**
+   * Refuses bytes that are not UTF-8, since replaced characters would change names; the replacement character itself is
+   * permitted.
+   */
   #refuseOther(chunk: Buffer, text: string): void {
     if (Buffer.concat([this.#tail, chunk]).includes(UNREADABLE)) return;
     const before = this.#rest + text.slice(0, text.indexOf(UNREADABLE));
@@ -141,7 +144,7 @@ export class CsvLines {
     );
   }
 
-  /** The record that ends with the file, if any. Error as `write`. */
+  /** The record that ends with the file, if any. Errors as `write`. */
   end(): CsvLine[] {
     return this.#take(this.#decoder.end(), true);
   }
@@ -170,7 +173,7 @@ export class CsvLines {
     return records;
   }
 
-  /** Takes one record at `at` and returns where the next begins; -1 when its end has not come yet. */
+  /** Parses one record at `at` and returns the position after it; -1 when its end has not arrived yet. */
   #record(text: string, at: number, isLast: boolean, records: CsvLine[]): number {
     const ending = this.#ending as string;
     let end = text.indexOf(ending, at);
@@ -186,7 +189,7 @@ export class CsvLines {
     return end + 1;
   }
 
-  /** As `#record`, for a record with quotes: cell by cell. */
+  /** `#record` for a record with quotes: cell by cell. */
   #quoted(text: string, start: number, isLast: boolean, records: CsvLine[]): number {
     const ending = this.#ending as string;
     const cells: string[] = [];
@@ -239,7 +242,7 @@ export class CsvLines {
 }
 
 const QUOTE = 0x22;
-/** What a decoder puts in the place of bytes that it cannot read. */
+/** The replacement character, which a decoder writes for undecodable bytes. */
 const UNREADABLE = '\ufffd';
 
 /** LF unless the first line of the file ends with a CR alone. */
@@ -262,7 +265,7 @@ function indexOrEnd(text: string, what: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-/** Position of the quote that closes a cell; -1 when it is not there yet, or may be the first of a doubled one. */
+/** Position of the quote that closes a cell; -1 when it has not arrived, or may be the first of a doubled one. */
 function closingQuote(text: string, from: number): number {
   let at = from;
   for (;;) {

@@ -4,10 +4,13 @@ import type { DomainError } from '../../../domain/errors.js';
 import { faultAt, JsonEvents, type JsonHandler, type JsonScalar } from '../jsonEvents.js';
 import type { PlacedRecord, TableSource } from './readTable.js';
 
-/** Fields of one record, those of nested objects and arrays included. */
+/** Most fields of one record, including those of nested objects and arrays. */
 const RECORD_ENTRIES_MAX = 5_000;
 
-/** JSON lines (one object after the other, or an array of them) as a table. Error invalid_billing_file with line and column. */
+/**
+ * JSON lines (one object after the other, or an array of them) as a table. Error: invalid_billing_file with line and
+ * column.
+ */
 export async function openJsonLines(chunks: AsyncIterable<Buffer>): Promise<TableSource> {
   const batches = readLines(chunks);
   const first = await batches.next();
@@ -46,14 +49,14 @@ async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<PlacedR
   if (last.length > 0) yield last;
 }
 
-/** The first record of a file's beginning, where it is whole there. */
+/** The first record of a file's beginning; undefined: it is incomplete. */
 export function firstRecord(head: Buffer): PlacedRecord | undefined {
   const builder = new RecordBuilder(() => events.position);
   const events = new JsonEvents(builder);
   try {
     events.write(head);
   } catch {
-    // The reader judges what follows the first record.
+    // The reader reports faults after the first record.
   }
   return builder.take()[0];
 }
@@ -171,7 +174,7 @@ class RecordBuilder implements JsonHandler {
   }
 }
 
-/** Cells by dotted lower-case path; null and empty texts are left out. */
+/** Cells by dotted lower-case path; null and empty texts are omitted. */
 function flatten(object: PageObject, prefix: string, cells: Map<string, string>): void {
   for (const [key, value] of Object.entries(object)) {
     const path = `${prefix}${key.toLowerCase()}`;
@@ -186,7 +189,7 @@ function flatten(object: PageObject, prefix: string, cells: Map<string, string>)
   }
 }
 
-/** JSON text with numbers as they were written. */
+/** JSON text with numbers as written. */
 export function exactJson(value: PageValue): string {
   if (value instanceof ExactNumber) return value.text;
   if (Array.isArray(value)) return `[${value.map(exactJson).join(',')}]`;

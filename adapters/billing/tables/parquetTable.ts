@@ -13,15 +13,15 @@ import { decimalFromScaled } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import type { PlacedRecord, RandomAccess, TableSource } from './readTable.js';
 
-/** Unpacked bytes of the wanted columns that are held at once; a larger row group is read in parts. */
+/** Unpacked bytes of the wanted columns in memory at once; a larger row group is read in parts. */
 const PART_BYTES = 67_108_864;
 const BATCH_ROWS = 1_000;
-/** Largest footer: it lists every column of every row group. */
+/** Largest footer, bytes: it lists every column of every row group. */
 const FOOTER_BYTES_MAX = 67_108_864;
 
 const decoder = new TextDecoder();
 
-/** Times and days become the texts that a CSV of the same export has. */
+/** Converts times and days to the texts of a CSV of the same export. */
 const PARSERS: Partial<ParquetParsers> = {
   timestampFromMilliseconds: (millis) => isoFromMicros(BigInt(millis) * 1_000n),
   timestampFromMicroseconds: (micros) => isoFromMicros(BigInt(micros)),
@@ -39,15 +39,15 @@ interface Column {
 
 interface Part {
   group: number;
-  /** The first row of its row group, in the file. */
+  /** The row group's first row, as an index in the file. */
   groupStart: number;
   rowStart: number;
   rowEnd: number;
 }
 
 /**
- * A Parquet file as a table. It begins at its end, so it is read in any order: the footer, then, row group by row group,
- * the columns that the format reads. Error invalid_billing_file where the file is cut or damaged.
+ * A Parquet file as a table. Its index is at its end, so it needs random access: the footer, then, row group by row
+ * group, the columns that the format reads. Error: invalid_billing_file where the file is truncated or damaged.
  */
 export async function openParquetTable(random: RandomAccess): Promise<TableSource> {
   const file = new FileOf(random);
@@ -61,7 +61,7 @@ export async function openParquetTable(random: RandomAccess): Promise<TableSourc
   };
 }
 
-/** hyparquet's view of the file. Errors of the storage are distinguished from errors in the bytes. */
+/** hyparquet's interface to the file. Errors of the storage are distinguished from errors in the bytes. */
 class FileOf {
   readonly byteLength: number;
   readonly #random: RandomAccess;
@@ -110,7 +110,7 @@ async function readMetadata(file: FileOf): Promise<FileMetaData> {
   return parquetMetadataAsync(file, { geoparquet: false, initialFetchSize: footerBytes + 8 });
 }
 
-/** The columns by lower-case name. Decimals are read as the integers that they are stored as. */
+/** The columns by lower-case name. Decimals are read as their stored integers. */
 function columnsOf(metadata: FileMetaData): Map<string, Column> {
   const columns = new Map<string, Column>();
   for (const { element, children } of parquetSchema(metadata).children) {
@@ -127,7 +127,7 @@ function cellTextOf(element: SchemaElement): (value: unknown) => string {
   const logical = element.logical_type;
   if (element.converted_type === 'DECIMAL' || logical?.type === 'DECIMAL') {
     const scale = logical?.type === 'DECIMAL' ? logical.scale : (element.scale ?? 0);
-    // The reader would make floating-point numbers of them.
+    // With the type, the reader would convert them to floating-point numbers.
     delete element.converted_type;
     delete element.logical_type;
     return (value) => decimalText(value, scale);
@@ -150,7 +150,7 @@ async function* readRecords(
   const originals = chosen.map(({ name }) => name);
   for (const part of partsOf(metadata, originals)) {
     const place = `row group ${part.group + 1}`;
-    // A scan keeps the columns that it read, so each part has its own.
+    // A scan caches the columns that it read, so each part has a separate scan.
     const scan = await parquetScan({
       file,
       metadata,
@@ -213,7 +213,7 @@ class ParquetRecord implements PlacedRecord {
   }
 }
 
-/** The row groups in their order, those that are large in parts of as many rows. */
+/** The row groups in order; large ones are split into parts of equal numbers of rows. */
 function partsOf(metadata: FileMetaData, columns: readonly string[]): Part[] {
   const wanted = new Set(columns);
   const parts: Part[] = [];

@@ -12,7 +12,7 @@ import { type BillingFormat, factsOfFormat } from '../../../domain/billing/sourc
 import { DomainError } from '../../../domain/errors.js';
 import { type BillingFileOptions, type BillingFileSummary, Notes, type TaggedRow } from '../fileSummary.js';
 
-/** What is known of a table once all of it has been read. */
+/** Facts about a table that are known once it has been read. */
 export interface TableSummary {
   format: BillingFormat;
   leftOut: LeftOut[];
@@ -23,8 +23,8 @@ export interface TableSummary {
 type Covered = NonNullable<PlainCharge['covers']>;
 
 /**
- * A table's rows, batch by batch. Its columns show the format. Error invalid_billing_file with the place;
- * whatever was yielded before it must then not be kept.
+ * A table's rows, batch by batch. Its columns determine the format. Error: invalid_billing_file with the place; rows
+ * that were yielded before it must not be kept.
  */
 export async function* readTable(
   source: TableSource,
@@ -38,11 +38,11 @@ export async function* readTable(
     const rows: BilledRow[] = [];
     for (const one of records) {
       isEmpty = false;
-      const told = rowsOf(format, one, options);
-      if (!told) leftOut.add(format, one);
+      const read = rowsOf(format, one, options);
+      if (!read) leftOut.add(format, one);
       else {
         repeated.look(one);
-        rows.push(...told);
+        rows.push(...read);
       }
     }
     if (rows.length > 0) yield rows;
@@ -86,10 +86,10 @@ function placed<T>(faultAt: (reason: string, column?: string) => DomainError, re
   }
 }
 
-/** Records of models whose identity is remembered, so that none counts twice. */
+/** Most records whose identity is remembered, so that none counts twice. */
 const REMEMBERED_MAX = 20_000;
 
-/** Looks for a record that is in the file twice, where the format has an identity for each. */
+/** Finds records that are in the file twice, where the format has an identity for each. */
 class RepeatedRecords {
   readonly #format: TableFormat;
   readonly #seen = new Set<string>();
@@ -107,16 +107,16 @@ class RepeatedRecords {
   }
 }
 
-/** Sums of what was left out, by category and currency. */
+/** Sums of omitted charges, by category and currency. */
 class LeftOutCharges {
   readonly #sums = new Map<string, LeftOut>();
   readonly #covered = new Map<string, Covered>();
 
   add(format: TableFormat, one: PlacedRecord): void {
     const charges = placed(one.faultAt.bind(one), () => {
-      const told = format.chargeOf?.(one.record);
-      for (const { covers } of [told ?? []].flat()) if (covers) assertPlausibleDay(covers.day);
-      return told;
+      const charge = format.chargeOf?.(one.record);
+      for (const { covers } of [charge ?? []].flat()) if (covers) assertPlausibleDay(covers.day);
+      return charge;
     });
     if (!charges) throw new Error(`${format.format} left a record out and does not say what it charges`);
     for (const charge of [charges].flat()) this.#add(charge);
@@ -144,7 +144,7 @@ class LeftOutCharges {
   }
 }
 
-/** A table's rows, as `readBillingFile`. */
+/** Reads a table's rows; see `readBillingFile`. */
 export async function* readTableRows(
   table: TableSource,
   options: BillingFileOptions,
@@ -168,7 +168,7 @@ export async function* readTableRows(
   }
 }
 
-/** One rate converts one currency: the amounts of another would be wrong without a word. */
+/** Refuses a second currency: one exchange rate converts one currency, and other amounts would silently be wrong. */
 function assertOneCurrency({ currency }: BilledRow, seen: Set<string>): void {
   if (currency === null || currency === 'USD') return;
   seen.add(currency);
@@ -179,28 +179,28 @@ function assertOneCurrency({ currency }: BilledRow, seen: Set<string>): void {
   );
 }
 
-/** A record and its fault, or that of one of its cells, with its place in the file. */
+/** A record, which creates errors about itself or one of its cells with their place in the file. */
 export interface PlacedRecord {
   record: TableRecord;
-  /** The fault `reason` at this record; `column` is the lower-case name of the cell at fault. */
+  /** The error `reason` at this record; `column` is the lower-case name of the faulty cell. */
   faultAt(reason: string, column?: string): DomainError;
 }
 
-/** A file that is a table: its columns first, then its records, batch by batch, in memory that does not grow. */
+/** A file that is a table: its columns first, then its records, batch by batch, in bounded memory. */
 export interface TableSource {
-  /** Lower-case names. JSON lines have no header: those of the first record. */
+  /** Lower-case names. For JSON lines, which have no header, those of the first record. */
   columns: ReadonlySet<string>;
   layout: TableHead['layout'];
-  /** The fault `reason` of the header; `column` is its lower-case name. */
+  /** The error `reason` of the header; `column` is its lower-case name. */
   headerFault(reason: string): DomainError;
   /**
-   * The records, with the cells of the `wanted` columns (all where undefined). Can be gone through once. Error
+   * The records, with the cells of the `wanted` columns (undefined: all). Can be iterated once. Error:
    * invalid_billing_file with the place.
    */
   records(wanted: ReadonlySet<string> | undefined): AsyncIterable<PlacedRecord[]>;
 }
 
-/** Bytes of a file that can be read in any order. */
+/** Random access to the bytes of a file. */
 export interface RandomAccess {
   sizeBytes: number;
   /** Bytes from `from` up to, not including, `to`. */
