@@ -13,9 +13,9 @@ interface ImportRef {
 
 export function createBillingImportActivities(deps: ActivityDeps) {
   return {
-    /** Reads a stored file into rows: all of it counts, or nothing. */
+    /** Reads a stored file into rows: either the whole file counts, or nothing of it. */
     readBillingImport: ({ orgId, importId }: ImportRef): Promise<void> =>
-      // A repeat stores the same rows again; the days by which they count commit with the import's end, once.
+      // A repeat stores the same rows again; the days that make them count commit once, with the import's end.
       withFailures(() =>
         withHeartbeat(async () => {
           await readImport(deps, orgDbOf(deps, orgId), importId, Context.current().cancellationSignal);

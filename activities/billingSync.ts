@@ -21,23 +21,23 @@ interface RunRef {
   runId: string;
 }
 
-/** The effects of a sync. Each may be repeated: see the first comment of each. */
+/** The activities of a sync. Each may be repeated; its first comment says why. */
 export function createBillingSyncActivities(deps: ActivityDeps) {
   return {
-    /** Begins a sync of a connection whose time has come, unless one is open. */
+    /** Starts the scheduled sync of a connection, unless one is open. */
     requestScheduledSync: ({ orgId, connectionId }: { orgId: string; connectionId: string }): Promise<void> =>
-      // While the run that it made is open a repeat finds that one.
+      // A repeat finds the open run that the first attempt created.
       withFailures(() => requestScheduledSync(deps, orgDbOf(deps, orgId), connectionId)),
 
-    /** Numbers what the sync asks for; null when it is over. */
+    /** Plans the sync's chunks; null: the sync is over. */
     planBillingSync: ({ orgId, runId }: RunRef): Promise<{ chunks: number } | null> =>
-      // The chunks are stored once: a repeat finds them and counts them.
+      // The chunks are stored once: a repeat finds and counts them.
       withFailures(() => withHeartbeat(() => planSyncRun(deps, orgDbOf(deps, orgId), runId))),
 
-    /** Fetches one chunk, page by page, reads it and makes it count; false when the sync is over. */
+    /** Fetches one chunk page by page, reads it and makes it count; false: the sync is over. */
     takeSyncChunk: ({ orgId, ...ref }: RunRef & { ordinal: number }): Promise<boolean> =>
-      // Pages are stored as they come: a repeat continues behind the last one, or finds all of them. Rows belong to the
-      // attempt that stored them, and count with the chunk's end, once.
+      // Pages are stored as they arrive: a repeat continues after the last one, or finds all of them. Rows belong to
+      // the attempt that stored them, and count once, with the chunk's end.
       withFailures(() =>
         withProviderWaits(() => takeSyncChunk(deps, orgDbOf(deps, orgId), ref, thisAttempt()), ref),
       ),
@@ -48,23 +48,23 @@ export function createBillingSyncActivities(deps: ActivityDeps) {
       message,
       ...ref
     }: RunRef & { ordinal: number; code: string; message: string }) =>
-      // A repeat writes the same failure again; a chunk that is done stays done.
+      // A repeat stores the same failure again; a finished chunk stays finished.
       withFailures(() => leaveSyncChunk(orgDbOf(deps, orgId), ref, { code, message })),
 
-    /** Ends the sync with what it found and the gap run that follows; whether what counts has changed. */
+    /** Ends the sync with its result and the following gap run; returns whether counted copies have changed. */
     finishBillingSync: ({ orgId, runId }: RunRef): Promise<{ changed: boolean }> =>
-      // It ends once; a repeat returns what the chunks say.
+      // It ends once; a repeat returns the result from the chunks.
       withFailures(async () => {
         await analyzeAfterBulk(deps);
         return finishSync(deps, orgDbOf(deps, orgId), runId);
       }),
 
     /**
-     * Starts the gap run over what has changed, if anything has; `wait` while an older one is at work that may have missed
-     * it.
+     * Starts the gap run over the changed days, if any; `wait` while an older run works that may have missed the
+     * changes.
      */
     startGapRunOfSync: ({ orgId, runId }: RunRef): Promise<'started' | 'wait'> =>
-      // The run is noted on the sync in the transaction that stores it: a repeat finds it.
+      // The sync stores the run's id in the transaction that stores the run: a repeat finds it.
       withFailures(() => startGapRunOfSync(deps, orgDbOf(deps, orgId), runId)),
 
     endBillingSyncFailed: ({
@@ -83,7 +83,7 @@ function thisAttempt() {
   return { number: info.attempt, signal: cancellationSignal };
 }
 
-/** Has the engine repeat the activity when its provider is to be asked again, or give it up. */
+/** Makes Temporal retry the activity when its provider should be asked again, or give it up. */
 async function withProviderWaits<T>(work: () => Promise<T>, { ordinal }: { ordinal: number }): Promise<T> {
   try {
     return await withHeartbeat(work, () => ({ ordinal }));

@@ -11,22 +11,22 @@ interface ClaimRef {
   claimId: string;
 }
 
-/** The effects of the life of a claim. */
+/** The activities of a claim. */
 export function createClaimActivities(deps: ActivityDeps) {
   return {
-    /** The claim as its row is; null where there is none. */
+    /** The claim's stored state; null: it does not exist. */
     readClaim: ({ orgId, claimId }: ClaimRef): Promise<ClaimState | null> =>
       // A read changes nothing.
       withFailures(() => findClaimState(orgDbOf(deps, orgId), claimId)),
 
-    /** Carries a move out, or fails with the code of the rule that refuses it. */
+    /** Carries out a move, or fails with the code of the rule that refuses it. */
     recordClaimMove: ({ orgId, command }: { orgId: string; command: ClaimCommand }): Promise<ClaimState> =>
-      // A repeat of a command that is recorded changes nothing more.
+      // A repeat of a recorded command changes nothing.
       withFailures(async () => stateOf(await recordClaimMove(orgDbOf(deps, orgId), command))),
 
-    /** Leaves the reminder that is due, and fixes the next one. */
+    /** Records the due reminder, and sets the next one. */
     noteClaimDue: ({ orgId, claimId }: ClaimRef): Promise<ClaimState | null> =>
-      // A reminder that is not due, or no longer, is left as it is.
+      // A reminder that is not due, or no longer due, does not change.
       withFailures(async () => stateOf(await noteClaimDue(orgDbOf(deps, orgId), claimId))),
   };
 }

@@ -12,7 +12,7 @@ import type { Prices } from '../usecases/pricing/priceBookHolder.js';
 import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
 import type { WebhookPace } from '../usecases/webhooks/sendDueWebhooks.js';
 
-/** What the effects need of the process; made in bin/. */
+/** Dependencies of the activities; bin/ wires them. */
 export interface ActivityDeps extends UseCaseDeps {
   prices: Prices;
   /** Reads bills: adapters/billing/file.ts. */
@@ -20,27 +20,27 @@ export interface ActivityDeps extends UseCaseDeps {
   /** Reads stored pages of bills again, for the evidence of claims: adapters/billing/locateRows.ts. */
   pages: EvidenceDeps['pages'];
   connectors: BillingConnectors;
-  /** Where uploaded files are kept. */
+  /** Storage of uploaded files. */
   blobs: BlobStore;
-  /** Reads and draws the pages of invoices, in processes of their own: adapters/invoices/extractor.ts. */
+  /** Extracts and renders the pages of invoices, in separate processes: adapters/invoices/extractor.ts. */
   extractInvoice: InvoiceExtractor['extract'];
   renderInvoicePage: InvoiceExtractor['renderPage'];
   /** Starts a process that waits for the next invoice; absent: each starts with its invoice. */
   prepareExtraction?: InvoiceExtractor['prepare'];
-  /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */
+  /** Timing of deliveries; absent: the product's default. */
   deliverWebhook: DeliverWebhook;
-  /** How webhooks go out; the product's own where absent. */
+  /** Decrypts stored credentials. */
   webhookPace?: WebhookPace;
-  /** Open stored credentials. */
+  /** Connection string of the tables' owner without a pooler, for dropping partitions. */
   secretKeys: SecretKeys;
-  /** A connection of the tables' owner, without a pooler between: partitions are dropped over it. */
+  /** Waits of a sync for a provider; absent: the product's default. */
   directUrl: string;
   retention: RetentionLimits;
-  /** How long a sync waits for a provider; the product's own where absent. */
+  /** Duration of one activity of a re-pricing, milliseconds; absent: the product's default. */
   syncPace?: SyncPace;
-  /** How long one effect of a re-pricing runs; the product's own where absent. */
+  /** Calls that a savings run reads at once; absent: the product's default. */
   repricePassMs?: number;
-  /** Calls that a savings run reads at once; the product's own where absent. */
+  /** The present time, microseconds since 1970. */
   replayPageCalls?: number;
   /** The time now, microseconds since 1970. */
   nowMicros(): bigint;

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 
-/** Failures that a repeat would only repeat. */
+/** Lasting failures: a retry would fail again. */
 const LASTING: ReadonlySet<ErrorCode> = new Set([
   'invalid_billing_file',
   'account_required',
@@ -24,8 +24,8 @@ const LASTING: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * Runs an activity so that its DomainError keeps its code on the way through the workflow (as the failure's type); the
- * lasting ones are not retried.
+ * Runs an activity. A DomainError keeps its code in the workflow (as the failure's type), and lasting ones are not
+ * retried.
  */
 export async function withFailures<T>(work: () => Promise<T>): Promise<T> {
   try {
@@ -41,7 +41,10 @@ export async function withFailures<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** No engine is set that could read the images; where one is set and does not answer, the failure passes. */
+/**
+ * Whether no engine is configured that could read the images. A failure of a configured engine that does not answer is
+ * temporary.
+ */
 function isUnsetEngine({ code, retryAfterSeconds }: DomainError): boolean {
   return code === 'ocr_unavailable' && retryAfterSeconds === undefined;
 }

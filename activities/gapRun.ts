@@ -28,13 +28,13 @@ interface RunRef {
   runId: string;
 }
 
-/** Runs of one organization that work at once; the others wait for their turn. */
+/** Most running gap runs of one organization; the others wait for their turn. */
 const RUNNING_MAX = 2;
 
-/** The effects of a gap run. Each may be repeated: see the first comment of each. */
+/** The activities of a gap run. Each may be repeated; its first comment says why. */
 export function createGapRunActivities(deps: ActivityDeps) {
   const endings = runEndings(deps, 'gap_run');
-  /** A piece of work that heartbeats and gives up when the run was cancelled. */
+  /** Runs work that heartbeats and stops when the run was cancelled. */
   const longWork = <T>(ref: RunRef, work: (run: RunWork) => Promise<T>): Promise<T> =>
     withFailures(() => withHeartbeat(() => work(runWork(deps, ref, stopIfCancelled))));
   const publish = async (ref: RunRef): Promise<'published' | 'over'> => {
@@ -51,21 +51,21 @@ export function createGapRunActivities(deps: ActivityDeps) {
     });
   };
   return {
-    /** Whether the run may go on. */
+    /** Whether the run may continue. */
     takeGapRunTurn: ({ orgId, runId }: RunRef): Promise<RunTurn> =>
-      // Repeating sets the same state again; a run that has ended stays ended.
+      // A repeat sets the same state again; an ended run stays ended.
       withFailures(() => takeGapRunTurn(orgDbOf(deps, orgId), runId, RUNNING_MAX)),
 
-    /** Numbers the provider-days that have changed; says how many. */
+    /** Plans the changed provider-days; returns their number. */
     planGapRun: (ref: RunRef): Promise<{ units: number }> =>
-      // The units are stored once: a repeat finds them and counts them.
+      // The units are stored once: a repeat finds and counts them.
       withFailures(async () => {
         const plan = await planRun(runWork(deps, ref));
         await analyzeAfterBulk(deps);
         return plan;
       }),
 
-    /** Matches one provider-day and stores what it found. */
+    /** Matches one provider-day and stores the result. */
     matchProviderDay: ({ ordinal, ...ref }: RunRef & { ordinal: number }): Promise<void> =>
       // A repeat replaces the unit's buckets in one transaction.
       longWork(ref, (work) => matchUnit(work, ordinal)),
@@ -76,17 +76,17 @@ export function createGapRunActivities(deps: ActivityDeps) {
       ordinal,
       message,
     }: RunRef & { ordinal: number; message: string }): Promise<void> =>
-      // A repeat writes the same failure again; a unit that is done stays done.
+      // A repeat stores the same failure again; a finished unit stays finished.
       withFailures(() => failUnit(orgDbOf(deps, orgId), runId, ordinal, message)),
 
-    /** Numbers the accounts that are explained again, when it is the run's turn to explain. */
+    /** Plans the accounts to explain again, when it is the run's turn to explain. */
     planExplanations: (ref: RunRef): Promise<ExplanationPlan> =>
-      // The accounts are stored once; the turn is kept once it is taken.
+      // The accounts are stored once; a taken turn is kept.
       withFailures(() => planExplanations(runWork(deps, ref))),
 
-    /** Explains the series of one account that have changed, and the account as a whole. */
+    /** Explains the changed series of one account, and the account as a whole. */
     explainRunAccount: ({ ordinal, ...ref }: RunRef & { ordinal: number }): Promise<void> =>
-      // A repeat continues with the series that are left; an account that is done does not change.
+      // A repeat continues with the remaining series; a finished account does not change.
       longWork(ref, (work) => explainRunAccount(work, ordinal)),
 
     failRunAccount: ({
@@ -95,32 +95,32 @@ export function createGapRunActivities(deps: ActivityDeps) {
       ordinal,
       message,
     }: RunRef & { ordinal: number; message: string }): Promise<void> =>
-      // A repeat writes the same failure again; an account that is done stays done.
+      // A repeat stores the same failure again; a finished account stays finished.
       withFailures(() => failAccount(orgDbOf(deps, orgId), runId, ordinal, message)),
 
-    /** Shows everything that the run found. `over`: it has ended, and nothing follows. */
+    /** Publishes the run's findings. `over`: the run has ended, and nothing follows. */
     publishRunFindings: (ref: RunRef): Promise<'published' | 'over'> =>
-      // Everything changes in one transaction, once: a repeat finds it published.
+      // Everything changes once, in one transaction: a repeat finds the run published.
       withFailures(() => publish(ref)),
 
-    /** The same for runs that began when publishing ended a run: they draft nothing, the next run does. */
+    /** Publishes and ends runs that began when publishing ended a run: they draft nothing, the next run does. */
     publishGapRun: (ref: RunRef): Promise<void> =>
-      // As publishRunFindings; the end comes once.
+      // Like publishRunFindings; the run ends once.
       withFailures(async () => {
         if ((await publish(ref)) === 'published') await endPublished(ref, []);
       }),
 
-    /** Drafts claims over what people have confirmed, once the run has published; returns how many it could not. */
+    /** Drafts claims over confirmed disputes after the run has published; returns the number that failed. */
     draftRunClaims: (ref: RunRef): Promise<{ failed: number }> =>
-      // A repeat drafts what is left: a dispute is in one claim at most.
+      // A repeat drafts the rest: a dispute is in one claim at most.
       longWork(ref, (work) => draftRunClaims(work, deps)),
 
-    /** Looks for the answers to filed claims on the bills that the run has compared. */
+    /** Searches the bills that the run compared for answers to filed claims. */
     findRunCredits: (ref: RunRef): Promise<void> =>
-      // A repeat finds what is proposed already, and proposes nothing twice.
+      // A repeat finds the stored proposals, and proposes nothing twice.
       longWork(ref, findRunCredits),
 
-    /** Ends a run that has published; `problems` are sentences about what could not be done after that. */
+    /** Ends a published run; `problems` are sentences about failures after the publication. */
     endPublishedRun: ({ problems, ...ref }: RunRef & { problems: readonly string[] }): Promise<void> =>
       withFailures(() => endPublished(ref, problems)),
 

@@ -1,11 +1,11 @@
 import { Context } from '@temporalio/activity';
 
-/** A sign of life so often; well under the profiles' heartbeat timeout. */
+/** Milliseconds between heartbeats; far below the profiles' heartbeat timeout. */
 const HEARTBEAT_MS = 3_000;
 
 /**
  * Runs an activity that may take longer than its heartbeat timeout, so that a dead process is noticed soon and a live
- * one is never taken for dead; `details` describe its progress. A cancellation arrives with it too.
+ * one is never taken for dead; `details` describe its progress. Heartbeats also deliver cancellations.
  */
 export async function withHeartbeat<T>(
   work: () => Promise<T>,

@@ -12,7 +12,7 @@ import { createWeightActivities } from './weights.js';
 
 export type { ActivityDeps } from './deps.js';
 
-/** Every effect that a workflow can ask for, bound to what it needs. */
+/** All activities, bound to their dependencies. */
 export function createActivities(deps: ActivityDeps) {
   return {
     ...createGapRunActivities(deps),

@@ -4,13 +4,13 @@ import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
 import { runEndings, stopIfCancelled } from './runEndings.js';
 
-/** The effects of a re-pricing. */
+/** The activities of a re-pricing. */
 export function createRepricingActivities(deps: ActivityDeps) {
   const endings = runEndings(deps, 'reprice');
   return {
-    /** Prices the next events of a run; says whether that was all. */
+    /** Prices the next events of a run; returns whether the run is complete. */
     repriceEvents: (run: { orgId: string; runId: string }): Promise<{ done: boolean }> =>
-      // Each batch commits with the run's place: a repeat continues behind what was done.
+      // Each batch commits with the run's cursor: a repeat continues after it.
       withFailures(() => withHeartbeat(() => repriceCalls(deps, run, stopIfCancelled))),
 
     endRepricingCancelled: endings.cancelled,

@@ -12,22 +12,22 @@ import { withHeartbeat } from './heartbeat.js';
 
 export function createRetentionActivities(deps: ActivityDeps) {
   return {
-    /** The steps of a run. In the history, so that a run under way does not change when there are more. */
+    /** The steps of a run. They are in the workflow's history, so that new steps do not change a run in progress. */
     planRetention: (): Promise<{ steps: readonly RetentionStep[] }> =>
-      // Forgetting twice forgets the same.
+      // Deleting records of old runs twice has the same result.
       withFailures(async () => {
         await forgetRetentionRuns(deps);
         return { steps: RETENTION_STEPS };
       }),
 
     runRetentionStep: (ref: RetentionStepRef): Promise<void> =>
-      // What was removed is committed piece by piece; a repeat continues with what is left.
+      // Removals commit part by part; a repeat continues with the rest.
       withFailures(() =>
         withHeartbeat(() => runRetentionStep(deps, ref, Context.current().cancellationSignal)),
       ),
 
     failRetentionStep: (ref: RetentionStepRef & { message: string }): Promise<void> =>
-      // The row of a step is one row.
+      // A step has one row, so a repeat stores the same.
       withFailures(() => failRetentionStep(deps, ref)),
   };
 }

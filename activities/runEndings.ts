@@ -10,7 +10,7 @@ interface RunRef {
   runId: string;
 }
 
-/** The effects that end a run without a result. Only an open run is ended, so a repeat does nothing. */
+/** Activities that end a run without a result. Only an open run is ended, so a repeat does nothing. */
 export function runEndings(deps: ActivityDeps, kind: RunKind) {
   return {
     cancelled: ({ orgId, runId }: RunRef): Promise<void> =>
@@ -27,7 +27,7 @@ export function runEndings(deps: ActivityDeps, kind: RunKind) {
   };
 }
 
-/** Error CancelledFailure when the activity's run was cancelled. */
+/** Throws CancelledFailure when the activity's run was cancelled. */
 export function stopIfCancelled(): void {
   if (Context.current().cancellationSignal.aborted) throw new CancelledFailure('the run was cancelled');
 }

@@ -12,18 +12,22 @@ interface RunRef {
   runId: string;
 }
 
-/** Replays of a process at once: each may remember a million sessions. Others come again, and hold no slot meanwhile. */
+/**
+ * Replays in a process at once: each may hold a million sessions in memory. Further ones are retried later and hold no
+ * slot meanwhile.
+ */
 const REPLAYS_MAX = 2;
 const COME_AGAIN_MS = 5_000;
 
-/** The effects of a run that models what the rules would save. */
+/** The activities of a savings run. */
 export function createSavingsRunActivities(deps: ActivityDeps) {
   const endings = runEndings(deps, 'savings_run');
   let replays = 0;
   return {
-    /** Replays the calls of the run's period, keeps what the rules make of them, and shows it. */
+    /** Replays the calls of the run's period, stores the effect of the rules, and publishes the result. */
     modelSavings: (run: RunRef): Promise<void> =>
-      // A repeat takes the run over and begins again: what another attempt wrote goes first, and it can write no more.
+      // A repeat takes the run over and starts again: it deletes the rows of the former attempt, which can write no
+      // more.
       withFailures(async () => {
         if (replays >= REPLAYS_MAX) throw comeAgain();
         replays += 1;
@@ -34,9 +38,9 @@ export function createSavingsRunActivities(deps: ActivityDeps) {
         }
       }),
 
-    /** Removes what newer results have taken the place of. */
+    /** Removes results that newer ones have replaced. */
     removeReplacedSavings: ({ orgId }: RunRef): Promise<void> =>
-      // A repeat continues with what is left.
+      // A repeat continues with the rest.
       withFailures(() =>
         withHeartbeat(() => emptyReplacedSavings(orgDbOf(deps, orgId), async () => stopIfCancelled())),
       ),

@@ -11,16 +11,16 @@ interface EndpointRef {
   endpointId: string;
 }
 
-/** Transactions of webhooks in a process at once: however many endpoints are sent to, the other work has connections. */
+/** Webhook transactions in a process at once, so that other work has connections however many endpoints there are. */
 const TRANSACTIONS_MAX = 4;
 
-/** The effects of the delivery of webhooks. */
+/** The activities of webhook delivery. */
 export function createWebhookActivities(deps: ActivityDeps) {
   const sending = { ...deps, places: new Places(TRANSACTIONS_MAX) };
   return {
-    /** Sends what is due at an endpoint for a while; returns in how many milliseconds the next attempt is due. */
+    /** Sends an endpoint's due messages for one pass; returns the milliseconds until the next attempt is due. */
     sendDueWebhooks: ({ orgId, endpointId }: EndpointRef): Promise<{ nextInMs: number | null }> =>
-      // An attempt is counted before it is sent, and a delivery under way is leased: a repeat takes up what is left.
+      // An attempt is counted before it is sent, and a delivery in progress is leased: a repeat takes the rest.
       withFailures(() =>
         withHeartbeat(() =>
           sendDueWebhooks(orgDbOf(deps, orgId), endpointId, sending, Context.current().cancellationSignal),

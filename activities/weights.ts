@@ -3,10 +3,10 @@ import { orgDbOf } from '../usecases/useCaseDeps.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 
-/** The effects of learning from the outcomes of claims. */
+/** The activities of computing weights from outcomes of claims. */
 export function createWeightActivities(deps: ActivityDeps) {
   return {
-    /** Learns from all outcomes of an organization, and rescores its open drafts. */
+    /** Computes an organization's weights from all outcomes, and updates the tiers of its open drafts. */
     recomputeWeights: ({ orgId }: { orgId: string }): Promise<void> =>
       // A repeat finds what the first attempt stored, and stores nothing.
       withFailures(async () => {
