@@ -1,19 +1,19 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 
-/** A failure that lasts is not retried, whatever the profile: the activity marks it (activities/failures.ts). */
+/** Activities mark lasting failures (activities/failures.ts), which no profile retries. */
 const RETRY = {
   initialInterval: '500 milliseconds',
   backoffCoefficient: 2,
   maximumInterval: '15 seconds',
 } as const;
 
-/** How long an effect may take and be repeated, by the kind of effect. Mostly time limits, not attempt counts, end a retry. */
+/** Time limits and retries by the kind of activity. Mostly time limits, not attempt counts, end the retries. */
 export const PROFILES = {
   /** A few statements. */
   database: { startToCloseTimeout: '30 seconds', scheduleToCloseTimeout: '5 minutes', retry: RETRY },
   /**
-   * A move of a claim, which somebody waits for: after a few seconds nobody does, and the row refuses it. Repeated
-   * at once, so that a database that is away for a moment costs nobody his move.
+   * A move of a claim, for which a person waits: after a few seconds the row refuses it. Retried immediately, so that a
+   * short database outage does not lose the move.
    */
   moving: {
     startToCloseTimeout: '5 seconds',
@@ -21,8 +21,8 @@ export const PROFILES = {
     retry: { ...RETRY, initialInterval: '100 milliseconds', maximumInterval: '1 second' },
   },
   /**
-   * One provider-day: aggregation in SQL and in memory; it heartbeats. A cancelled run does not wait for the days that
-   * are under way: what they still store is never published.
+   * One provider-day: aggregation in SQL and in memory; it heartbeats. A cancelled run does not wait for days in
+   * progress: their results are never published.
    */
   matching: {
     cancellationType: 'TRY_CANCEL',
@@ -31,9 +31,12 @@ export const PROFILES = {
     heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
-  /** What a gap run explains, read over many days of bills. */
+  /** Plans the explanations of a gap run, from many days of bills. */
   planning: { startToCloseTimeout: '2 minutes', scheduleToCloseTimeout: '15 minutes', retry: RETRY },
-  /** The series of one account, one after the other; it heartbeats. A cancelled run does not wait for the account under way. */
+  /**
+   * The series of one account, one after the other; it heartbeats. A cancelled run does not wait for the account in
+   * progress.
+   */
   explaining: {
     cancellationType: 'TRY_CANCEL',
     startToCloseTimeout: '1 hour',
@@ -42,8 +45,9 @@ export const PROFILES = {
     retry: RETRY,
   },
   /**
-   * Claims over what was confirmed, each with its evidence and its document; it heartbeats. What is made stays, and the rest
-   * is left to the next run, so a repeat ends soon. The run waits for it, so it gives up after some five minutes of failures.
+   * Claims over confirmed disputes, each with its evidence and document; it heartbeats. Finished drafts stay and the
+   * next run drafts the rest, so a retry is short. The run waits for it, so it gives up after some five minutes of
+   * failures.
    */
   drafting: {
     cancellationType: 'TRY_CANCEL',
@@ -53,8 +57,8 @@ export const PROFILES = {
     retry: { ...RETRY, maximumAttempts: 24 },
   },
   /**
-   * One chunk of a provider's report, fetched page by page and read; it heartbeats. The activity itself says when to repeat it and gives
-   * a provider up (usecases/billing/fetchChunk.ts); the time limit is the fence behind that.
+   * One chunk of a provider's report, fetched page by page and read; it heartbeats. The activity decides when to retry
+   * and when to give a provider up (usecases/billing/fetchChunk.ts); the time limit is the backstop.
    */
   provider: {
     startToCloseTimeout: '2 hours',
@@ -62,7 +66,7 @@ export const PROFILES = {
     heartbeatTimeout: '20 seconds',
     retry: RETRY,
   },
-  /** Batches of events priced anew; it heartbeats. A cancelled run does not wait for the batch under way. */
+  /** Batches of re-priced events; it heartbeats. A cancelled run does not wait for the batch in progress. */
   pricing: {
     cancellationType: 'TRY_CANCEL',
     startToCloseTimeout: '5 minutes',
@@ -71,8 +75,8 @@ export const PROFILES = {
     retry: RETRY,
   },
   /**
-   * All calls of a period in one go, since what rules remember of them is in memory; it heartbeats. Killed, it begins
-   * anew. A cancelled run does not wait for it.
+   * All calls of a period in one attempt, since the state of the rules is in memory; it heartbeats. After a kill it
+   * starts again. A cancelled run does not wait for it.
    */
   replaying: {
     cancellationType: 'TRY_CANCEL',
@@ -81,7 +85,7 @@ export const PROFILES = {
     heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
-  /** What is too old, removed piece by piece; it heartbeats. A cancelled run does not wait for the piece under way. */
+  /** Old data, removed part by part; it heartbeats. A cancelled run does not wait for the part in progress. */
   removing: {
     cancellationType: 'TRY_CANCEL',
     startToCloseTimeout: '2 hours',
@@ -90,8 +94,8 @@ export const PROFILES = {
     retry: RETRY,
   },
   /**
-   * A pass over the due messages of a webhook endpoint, each of which takes up to 15 seconds; it heartbeats. What is
-   * under way is not waited for: it is written down by the process that sends it, or repeated when its lease is over.
+   * One pass over the due messages of a webhook endpoint, each of which takes up to 15 seconds; it heartbeats. Nothing
+   * waits for attempts in progress: their process records them, or they are repeated when the lease expires.
    */
   sending: {
     cancellationType: 'TRY_CANCEL',
@@ -101,8 +105,8 @@ export const PROFILES = {
     retry: RETRY,
   },
   /**
-   * All pages of an invoice; it heartbeats. It may wait long for a place in its task queue; an engine that does not answer
-   * is given up after some minutes.
+   * All pages of an invoice; it heartbeats. It may wait long for a place in its task queue; an engine that does not
+   * answer is given up after some minutes.
    */
   extracting: {
     cancellationType: 'TRY_CANCEL',
@@ -111,7 +115,7 @@ export const PROFILES = {
     heartbeatTimeout: '10 seconds',
     retry: { ...RETRY, maximumAttempts: 24 },
   },
-  /** The words of an invoice understood, or its lines compared with the bill; it heartbeats. */
+  /** Parsing the words of an invoice, or comparing its lines with the bill; it heartbeats. */
   invoicing: {
     startToCloseTimeout: '2 minutes',
     scheduleToCloseTimeout: '15 minutes',

@@ -7,7 +7,10 @@ import { withRunEnding } from './runEnding.js';
 const { endBillingImportFailed } = proxyActivities<Activities>(PROFILES.database);
 const { readBillingImport } = proxyActivities<Activities>(PROFILES.reading);
 
-/** Reads one stored bill, as a whole or not at all. What is wrong with a file is its outcome, not the workflow's failure. */
+/**
+ * Reads one stored bill, completely or not at all. A fault of the file is the import's outcome, not the workflow's
+ * failure.
+ */
 export async function billingImport(input: BillingImportInput): Promise<void> {
   const end = (message: string) =>
     CancellationScope.nonCancellable(() => endBillingImportFailed({ ...input, message }));

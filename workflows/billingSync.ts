@@ -11,9 +11,9 @@ import { PROFILES } from './activityOptions.js';
 import type { RunInput } from './contract.js';
 import { reasonOf, withRunEnding } from './runEnding.js';
 
-/** Between two looks whether an older gap run has ended. */
+/** Pause between two checks whether an older gap run has ended. */
 const GAP_RUN_POLL = '10 seconds';
-/** After that the next sync, or a person, starts the gap run. */
+/** After this many checks the next sync, or a person, starts the gap run. */
 const GAP_RUN_LOOKS = 180;
 
 const { failSyncChunk, finishBillingSync, startGapRunOfSync, endBillingSyncFailed } =
@@ -22,9 +22,9 @@ const { planBillingSync } = proxyActivities<Activities>(PROFILES.matching);
 const { takeSyncChunk } = proxyActivities<Activities>(PROFILES.provider);
 
 /**
- * One sync of a connection: plan what to ask for, fetch and read it chunk by chunk, start a gap run over the changed days,
- * and end with what came of it. A chunk that cannot be had leaves the others alone and makes the sync
- * partial; the next sync takes it up. One after the other: a provider counts requests, not our hurry.
+ * One sync of a connection: plans the chunks, fetches and reads them one by one, starts a gap run over the changed
+ * days, and ends with the result. A chunk that cannot be fetched does not stop the others and makes the sync partial;
+ * the next sync fetches it. Chunks are sequential because providers limit requests.
  */
 export async function billingSync(input: RunInput): Promise<void> {
   const end = (reason: { code?: string; message: string }) =>
@@ -49,7 +49,7 @@ async function sync(input: RunInput): Promise<void> {
   if (changed) await showGaps(input);
 }
 
-/** False when the sync is over: its connection has ended. */
+/** false: the sync is over, because its connection has ended. */
 async function takeChunk(input: RunInput, ordinal: number): Promise<boolean> {
   try {
     return await takeSyncChunk({ ...input, ordinal });
@@ -59,7 +59,7 @@ async function takeChunk(input: RunInput, ordinal: number): Promise<boolean> {
   }
 }
 
-/** The sync has its bills by then: without a gap run it ends all the same, and the next sync, or a person, starts one. */
+/** The sync already has its bills: without a gap run it ends too, and the next sync, or a person, starts one. */
 async function startGapRun(input: RunInput): Promise<void> {
   try {
     await showGaps(input);
@@ -68,7 +68,7 @@ async function startGapRun(input: RunInput): Promise<void> {
   }
 }
 
-/** An older gap run of the same days may have read them before they changed: then its end is waited for. */
+/** An older gap run of the same days may have read them before they changed; then it waits for its end. */
 async function showGaps(input: RunInput): Promise<void> {
   for (let look = 0; look < GAP_RUN_LOOKS; look += 1) {
     if ((await startGapRunOfSync(input)) === 'started') return;

@@ -24,11 +24,11 @@ import { PROFILES } from './activityOptions.js';
 import { type ClaimInput, MOVE_UPDATE, WAKE_SIGNAL } from './contract.js';
 
 const { readClaim, noteClaimDue } = proxyActivities<Activities>(PROFILES.database);
-// Within the task that brings the move: as a task of its own it takes a second one, and there are half as many moves a second
-// (docs/benchmarks.md). What is lost with a worker is found by its command again.
+// A local activity runs in the workflow task that delivers the move: a separate task would halve the moves per second
+// (docs/benchmarks.md). If the worker dies, the repeated command finds the recorded move.
 const { recordClaimMove } = proxyLocalActivities<Activities>(PROFILES.moving);
 
-/** Pause after an effect that could not be had, and after a notice that is not due by the database's clock. */
+/** Pause after a failed activity, and after a notice that is not due by the database's clock. */
 const PAUSE = '1 minute';
 const MICROS_PER_MILLI = 1_000;
 
@@ -36,9 +36,9 @@ export const moveClaim = defineUpdate<ClaimState, [ClaimCommand]>(MOVE_UPDATE);
 export const wakeClaim = defineSignal(WAKE_SIGNAL);
 
 /**
- * A claim from its making to its end: takes its moves one after the other, and sleeps until the next notice is due. The
- * row is the record and is read at every start, so one that the engine has lost begins again where it was. It ends with
- * the claim, or when the claim is gone.
+ * A claim from its creation to its end: carries out its moves one after the other, and sleeps until the next notice is
+ * due. The row is authoritative and is read at every start, so a workflow that Temporal lost continues where it was. It
+ * ends with the claim, or when the claim was deleted.
  */
 export async function claimLifecycle(input: ClaimInput): Promise<void> {
   const claim = new Claim(input);
@@ -52,24 +52,27 @@ export async function claimLifecycle(input: ClaimInput): Promise<void> {
       await claim.waitAndRemind();
     }
   } catch (error) {
-    // Whoever cancels it loses no move that is under way: the next call of the claim begins another one.
+    // A cancellation does not lose a move in progress; the claim's next call starts another workflow.
     if (isCancellation(error)) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
     throw error;
   }
   await condition(allHandlersFinished);
 }
 
-/** In a new history; a step after the last move has been answered, since an answer in the same step can be lost. */
+/**
+ * Continues in a new history, one step after the answer to the last move, because an answer in the same step can be
+ * lost.
+ */
 async function goOnAnew(input: ClaimInput): Promise<void> {
   await condition(allHandlersFinished);
   await sleep(1);
   if (allHandlersFinished()) await continueAsNew<typeof claimLifecycle>(input);
 }
 
-/** What the workflow knows of its claim. */
+/** The workflow's cached state of its claim. */
 class Claim {
   readonly #input: ClaimInput;
-  /** Undefined until it is known, null where there is no such claim any more. */
+  /** undefined: not read yet; null: the claim no longer exists. */
   #state: ClaimState | null | undefined;
   #isStale = true;
   #changes = 0;
@@ -80,14 +83,14 @@ class Claim {
     this.#input = input;
   }
 
-  /** Has the row read before anything else is decided by it. */
+  /** Makes the workflow read the row before its next decision. */
   reread(): void {
     this.#isStale = true;
   }
 
   /**
-   * Refuses at once, and without a trace in the history, what is surely illegal: of the claim as the command saw it and
-   * as it is known here. While a move is under way nothing is sure.
+   * Refuses a certainly illegal move immediately and without a trace in the history, by the claim's state in the
+   * command and its cached state. While a move is in progress nothing is certain.
    */
   assertPossible(command: ClaimCommand): void {
     const state = this.#state;
@@ -99,7 +102,7 @@ class Claim {
       );
   }
 
-  /** Carries moves out one after the other, in the order in which they came. */
+  /** Carries out moves one after the other, in the order of their arrival. */
   async move(command: ClaimCommand): Promise<ClaimState> {
     this.#moves += 1;
     const moved = this.#lastMove.then(() => this.#record(command));
@@ -118,13 +121,13 @@ class Claim {
       this.#adopt(state);
       return state;
     } catch (error) {
-      // Whatever was refused, and whatever became of an effect that did not answer, is in the row.
+      // The row shows the result of a refusal or of an activity without an answer.
       this.reread();
       throw refusalOf(error);
     }
   }
 
-  /** Reads the row where that is due; true when nothing can follow any more. */
+  /** Reads the row when necessary; true: no move or notice can follow. */
   async isOver(): Promise<boolean> {
     while (this.#isStale) {
       this.#isStale = false;
@@ -140,7 +143,7 @@ class Claim {
     return continueAsNewSuggested || (eventsMax !== undefined && historyLength > eventsMax);
   }
 
-  /** Sleeps until something changes, or until the next notice is due, and has it given then. */
+  /** Sleeps until a change, or until the next notice is due, and then records it. */
   async waitAndRemind(): Promise<void> {
     const dueMicros = this.#state?.nextActionAtMicros ?? null;
     if (dueMicros === null) return this.#change();
@@ -163,7 +166,7 @@ class Claim {
     return condition(() => this.#isStale || this.#changes !== seen, time);
   }
 
-  /** What was read before a move was recorded tells nothing new. */
+  /** Ignores a state that was read before a move was recorded. */
   #adopt(state: ClaimState | null): void {
     if (state && this.#state && state.version < this.#state.version) return;
     this.#state = state;
@@ -171,7 +174,7 @@ class Claim {
     if (state) setCurrentDetails(`${state.status}, version ${state.version}`);
   }
 
-  /** An effect that cannot be had for minutes is asked for again, for as long as it takes. */
+  /** Retries an activity that fails for minutes, without limit. */
   async #patiently(effect: () => Promise<void>): Promise<void> {
     try {
       await effect();
@@ -184,7 +187,9 @@ class Claim {
   }
 }
 
-/** A failed effect as whoever asked for the move is told of it: a rule's refusal by its code, all else as unknown. */
+/**
+ * A failed activity as the requester of the move sees it: a rule's refusal by its code, any other failure as unknown.
+ */
 function refusalOf(error: unknown): ApplicationFailure {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   if (cause instanceof ApplicationFailure)

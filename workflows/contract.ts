@@ -1,20 +1,20 @@
 /**
- * What the outside may know of the workflows: their names, ids and inputs. Inputs are ids; everything else is read
- * from the database by the activities.
+ * The public interface of the workflows: their names, ids and inputs. Inputs are ids; activities read everything else
+ * from the database.
  */
 
-/** All workflows and the activities that only need the database. */
+/** All workflows, and the activities that need only the database. */
 export const TASK_QUEUE_CORE = 'trueup-core';
 
 /**
- * Where the messages to webhook endpoints are sent from: receivers are slow as they like, and what they take up is taken
- * from no other work. Beside another task queue than the product's own it is another one too.
+ * The task queue for messages to webhook endpoints: receivers may be slow and must not take slots from other work. It
+ * derives from the task queue, so that tests have separate ones.
  */
 export function webhookTaskQueue(taskQueue: string): string {
   return taskQueue === TASK_QUEUE_CORE ? 'trueup-webhooks' : `${taskQueue}-webhooks`;
 }
 
-/** Where invoices are read: each takes a core for a while, so that few are read at once. */
+/** The task queue for reading invoices: each takes a core for a while, so few are read at once. */
 export function extractionTaskQueue(taskQueue: string): string {
   return taskQueue === TASK_QUEUE_CORE ? 'trueup-ocr' : `${taskQueue}-ocr`;
 }
@@ -22,9 +22,9 @@ export function extractionTaskQueue(taskQueue: string): string {
 export interface GapRunInput {
   orgId: string;
   runId: string;
-  /** First unit that is left, when a long run goes on in a new history. */
+  /** The first remaining unit, when a long run continues in a new history. */
   fromUnit?: number;
-  /** The same of the accounts that it explains. */
+  /** The first remaining account to explain, in the same case. */
   fromAccount?: number;
 }
 
@@ -33,13 +33,13 @@ export interface BillingImportInput {
   importId: string;
 }
 
-/** Of every other run. */
+/** Input of every other run. */
 export interface RunInput {
   orgId: string;
   runId: string;
 }
 
-/** What a schedule knows: whose bill it is time to ask for. */
+/** Input of a schedule: the connection whose bill is due. */
 export interface ScheduledSyncInput {
   orgId: string;
   connectionId: string;
@@ -53,17 +53,17 @@ export interface WebhookDeliveryInput {
 export interface ClaimInput {
   orgId: string;
   claimId: string;
-  /** After so many events it goes on in a new history; where absent, when the engine says so. */
+  /** Number of events after which it continues in a new history; absent: when Temporal suggests it. */
   eventsMax?: number;
 }
 
 export interface WeightRecomputeInput {
   orgId: string;
-  /** How long no outcome has come before they are learned from; the product's own where absent. */
+  /** Milliseconds without a new outcome before weights are computed; absent: the product's default. */
   quietMs?: number;
 }
 
-/** Those of runs are in domain/runs/runKinds.ts. */
+/** Names of the workflows; those of runs are in domain/runs/runKinds.ts. */
 export const WORKFLOW_NAMES = {
   scheduledSync: 'scheduledSync',
   retention: 'retention',
@@ -90,26 +90,26 @@ export function weightRecomputeWorkflowId({ orgId }: WeightRecomputeInput): stri
   return `weights:${orgId}`;
 }
 
-/** Word to it that there is another outcome. */
+/** Signals that there is another outcome. */
 export const POKE_SIGNAL = 'poke';
 
-/** Outcomes come in batches, as a provider answers: one recompute for all of them. */
+/** Outcomes come in batches, as a provider answers; one recomputation covers a batch. */
 export const WEIGHTS_QUIET_MS = 60_000;
 
-/** Word to the workflow of an endpoint that something may be due, and to that of a claim that its row has changed. */
+/** Signals an endpoint's workflow that a message may be due, and a claim's workflow that its row has changed. */
 export const WAKE_SIGNAL = 'wake';
 
-/** What the ids of schedules of connections begin with. */
+/** Prefix of the ids of connections' schedules. */
 export const SYNC_SCHEDULE_PREFIX = 'sync:';
 
-/** `sync:<organization>:<connection>`: the schedule, and what the ids of its workflows begin with. */
+/** `sync:<organization>:<connection>`: the schedule's id, and the prefix of its workflows' ids. */
 export function syncScheduleId(input: ScheduledSyncInput): string {
   return `${SYNC_SCHEDULE_PREFIX}${input.orgId}:${input.connectionId}`;
 }
 
 /**
- * `retention:daily`, the schedule of the whole installation, and what the ids of its workflows begin with. Another task
- * queue than the product's own has one of its own.
+ * `retention:daily`: the id of the installation's schedule, and the prefix of its workflows' ids. Another task queue
+ * than the product's has a separate schedule.
  */
 export function retentionScheduleId(taskQueue: string): string {
   return taskQueue === TASK_QUEUE_CORE ? 'retention:daily' : `retention:daily:${taskQueue}`;

@@ -12,10 +12,10 @@ import { PROFILES } from './activityOptions.js';
 import type { GapRunInput } from './contract.js';
 import { reasonOf, withRunEnding } from './runEnding.js';
 
-/** Provider-days that are matched at once, and accounts that are explained at once: those are bound by one core. */
+/** Provider-days that are matched at once, and accounts that are explained at once; both are CPU-bound on one core. */
 const WINDOW = 8;
 const EXPLAINED_AT_ONCE = 2;
-/** Pause between two looks whether it is a run's turn. */
+/** Pause between two checks whether it is the run's turn. */
 const TURN_POLL = '2 seconds';
 
 const { takeGapRunTurn, planGapRun, endGapRunCancelled, endGapRunFailed } = proxyActivities<Activities>(
@@ -29,10 +29,10 @@ const { explainRunAccount } = proxyActivities<Activities>(PROFILES.explaining);
 const { draftRunClaims, findRunCredits } = proxyActivities<Activities>(PROFILES.drafting);
 
 /**
- * One gap run: plan, match each provider-day that has changed, explain the accounts that have, publish all of it at once,
- * draft claims over what people have confirmed, look for the answers to those that were filed, and end.
- * A day that cannot be matched, an account that cannot be explained and a claim that cannot be drafted leave the others
- * alone and make the run partial. Cancelled before it publishes, it publishes nothing; what is published stays.
+ * One gap run: plans, matches each changed provider-day, explains the changed accounts, publishes everything at once,
+ * drafts claims over confirmed disputes, searches for answers to filed claims, and ends. A failed day, account or draft
+ * does not stop the others and makes the run partial. A run that is cancelled before it publishes publishes nothing;
+ * published results stay.
  */
 export async function gapRun(input: GapRunInput): Promise<void> {
   const { orgId, runId } = input;
@@ -47,7 +47,7 @@ async function run(input: GapRunInput): Promise<void> {
   const { orgId, runId } = input;
   const turn = await waitForTurn(input);
   if (turn === 'over') return;
-  // The engine had lost a run that had published.
+  // Temporal had lost a run that had already published.
   if (turn === 'published') return await followUp(input);
   if (turn === 'wait') return await continueAsNew<typeof gapRun>(input);
   const { units } = await planGapRun({ orgId, runId });
@@ -72,7 +72,7 @@ async function run(input: GapRunInput): Promise<void> {
 
 type Turn = Awaited<ReturnType<Activities['takeGapRunTurn']>>;
 
-/** Waits until fewer runs of the organization are at work; `wait` when the history has grown long meanwhile. */
+/** Waits until fewer runs of the organization run; `wait`: the history has grown long meanwhile. */
 async function waitForTurn({ orgId, runId }: GapRunInput): Promise<Turn> {
   let turn = await takeGapRunTurn({ orgId, runId });
   while (turn === 'wait' && !workflowInfo().continueAsNewSuggested) {
@@ -104,7 +104,7 @@ async function matchUnits(input: GapRunInput, units: number): Promise<number> {
 
 /**
  * Explains the accounts from where the history began, when no other run of the organization explains. Returns the first
- * that is left when the history has grown long.
+ * remaining account when the history has grown long.
  */
 async function explainAccounts(input: GapRunInput): Promise<'done' | 'over' | number> {
   const { orgId, runId } = input;
@@ -133,7 +133,7 @@ async function explainAccounts(input: GapRunInput): Promise<'done' | 'over' | nu
   return next < accounts ? next : 'done';
 }
 
-/** What follows from published findings, and the end of the run. The next run does what this one could not. */
+/** The steps after the publication, and the end of the run. The next run repeats failed steps. */
 async function followUp(input: GapRunInput): Promise<void> {
   const { orgId, runId } = input;
   const problems: string[] = [];
@@ -153,7 +153,7 @@ async function followUp(input: GapRunInput): Promise<void> {
   await endPublishedRun({ orgId, runId, problems });
 }
 
-/** Work that leaves the run alone when it fails: its result, or the problem in words. */
+/** Runs work whose failure does not fail the run; returns its result, or the problem in words. */
 async function attempt<T>(
   words: string,
   work: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** The entry of the workflow bundle: every workflow, by the name under which it is started. */
+/** The entry of the workflow bundle: every workflow, exported under the name that starts it. */
 export { billingImport } from './billingImport.js';
 export { billingSync } from './billingSync.js';
 export { claimLifecycle } from './claimLifecycle.js';

@@ -8,12 +8,12 @@ const { beginInvoiceRun, finishInvoiceRun, endInvoiceRunCancelled, endInvoiceRun
   proxyActivities<Activities>(PROFILES.database);
 const { readInvoice, matchInvoice } = proxyActivities<Activities>(PROFILES.invoicing);
 
-/** Waits for a place among the invoices of the organization that are read: as long again each time, up to the last. */
+/** Waits for a slot among the organization's invoices that are being read; the last wait repeats. */
 const PLACE_WAITS_MS = [500, 1_000, 2_000, 4_000, 8_000] as const;
 
 /**
- * One run of an invoice: extract, read, match, end. What is wrong with the document is the run's outcome, not the
- * workflow's failure. An invoice that a person corrects meanwhile is compared again.
+ * One run of an invoice: extract, read, match, end. A fault of the document is the run's outcome, not the workflow's
+ * failure. An invoice that a person corrects meanwhile is compared again.
  */
 export async function invoicePipeline(input: RunInput): Promise<void> {
   const ending = {

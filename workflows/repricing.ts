@@ -8,8 +8,8 @@ const { endRepricingCancelled, endRepricingFailed } = proxyActivities<Activities
 const { repriceEvents } = proxyActivities<Activities>(PROFILES.pricing);
 
 /**
- * Prices an organization's calls of a time anew, some at a time. Its place is in the run's row, so it goes on where it
- * was whatever was killed. Cancelled or failed, it leaves what was priced as it is: both prices are kept.
+ * Re-prices an organization's calls of a time, batch by batch. The cursor is in the run's row, so it continues there
+ * after any kill. After a cancellation or failure the re-priced calls stay, and both prices are stored.
  */
 export async function repricing(input: RunInput): Promise<void> {
   const ending = {

@@ -12,8 +12,8 @@ const { planRetention, failRetentionStep } = proxyActivities<Activities>(PROFILE
 const { runRetentionStep } = proxyActivities<Activities>(PROFILES.removing);
 
 /**
- * One run of the retention: step after step removes what is too old. A step that cannot be done is told and leaves the
- * others alone; the next run takes it up.
+ * One run of the retention: removes old data step by step. A failed step is reported and does not stop the others; the
+ * next run repeats it.
  */
 export async function retention(): Promise<void> {
   const { runId } = workflowInfo();

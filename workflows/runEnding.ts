@@ -1,15 +1,15 @@
 import { ActivityFailure, ApplicationFailure, CancellationScope, isCancellation } from '@temporalio/workflow';
 
 export interface RunEnding {
-  /** Notes that the run was cancelled; itself it cannot be. */
+  /** Records that the run was cancelled; this activity itself cannot be cancelled. */
   cancelled(): Promise<void>;
-  /** Notes why the run has failed. */
+  /** Records why the run has failed. */
   failed(reason: { code: string; message: string }): Promise<void>;
 }
 
 /**
- * Does the work of a run, and ends the run where the work is cancelled or one of its activities has failed for good. A
- * cancelled workflow is cancelled all the same; a failure is the run's outcome, and not the workflow's.
+ * Does the work of a run, and ends the run when the work is cancelled or one of its activities has failed for good. A
+ * cancelled workflow still ends as cancelled; a failure is the run's outcome, not the workflow's.
  */
 export async function withRunEnding(ending: RunEnding, work: () => Promise<void>): Promise<void> {
   try {
@@ -23,7 +23,7 @@ export async function withRunEnding(ending: RunEnding, work: () => Promise<void>
   }
 }
 
-/** Why an activity has failed for good. Throws whatever else it is given: a cancellation, or a fault of the workflow. */
+/** The reason of an activity's final failure. Rethrows any other error: a cancellation, or a bug of the workflow. */
 export function reasonOf(error: unknown): { code: string; message: string } {
   if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
   const { cause } = error;

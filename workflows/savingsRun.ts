@@ -9,8 +9,8 @@ const { modelSavings } = proxyActivities<Activities>(PROFILES.replaying);
 const { removeReplacedSavings } = proxyActivities<Activities>(PROFILES.removing);
 
 /**
- * Works out what an organization's enforcement rules would have saved of the calls of a period, and shows it, all at
- * once. Cancelled or failed, it shows nothing: what was there stays.
+ * Models the savings of an organization's enforcement rules over the calls of a period, and publishes them at once.
+ * After a cancellation or failure the former result stays.
  */
 export async function savingsRun(input: RunInput): Promise<void> {
   const ending = {
@@ -21,7 +21,7 @@ export async function savingsRun(input: RunInput): Promise<void> {
   try {
     await removeReplacedSavings(input);
   } catch (error) {
-    // The result stands; the next run, or the night's retention, removes what is left.
+    // The result is published; the next run, or the nightly retention, removes the rest.
     reasonOf(error);
   }
 }

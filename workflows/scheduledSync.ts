@@ -5,7 +5,7 @@ import type { ScheduledSyncInput } from './contract.js';
 
 const { requestScheduledSync } = proxyActivities<Activities>(PROFILES.database);
 
-/** What a schedule starts: it only asks for a sync, which then goes the way of every sync, through its row. */
+/** Started by a schedule: it only requests a sync, which then runs through its row like every sync. */
 export async function scheduledSync(input: ScheduledSyncInput): Promise<void> {
   await requestScheduledSync(input);
 }

@@ -13,15 +13,15 @@ import type { Activities } from '../activities/index.js';
 import { PROFILES } from './activityOptions.js';
 import { WAKE_SIGNAL, type WebhookDeliveryInput, webhookTaskQueue } from './contract.js';
 
-/** Pause after an effect that could not be had for an hour; every word of something new ends it. */
+/** Pause after an activity that failed for an hour; every new signal ends it. */
 const FAILED_PAUSE = '1 minute';
 
 export const wake = defineSignal(WAKE_SIGNAL);
 
 /**
- * Sends what is due at one endpoint and sleeps until the next attempt is. The rows are the record: it knows nothing that
- * a new run would not find there, so it ends as soon as nothing is pending. Word that arrives while it ends is not lost:
- * the engine refuses to end a workflow that has not seen all its signals, and starts another where it has ended.
+ * Sends an endpoint's due messages and sleeps until the next attempt is due. The rows are authoritative: the workflow
+ * has no further state, so it ends as soon as nothing is pending. A signal during its end is not lost: Temporal does
+ * not complete a workflow with unseen signals, and starts a new one after its end.
  */
 export async function webhookDelivery({ orgId, endpointId }: WebhookDeliveryInput): Promise<void> {
   let isAwake = true;

@@ -15,17 +15,17 @@ import { POKE_SIGNAL, WEIGHTS_QUIET_MS, type WeightRecomputeInput } from './cont
 
 const { recomputeWeights } = proxyActivities<Activities>(PROFILES.database);
 
-/** So many outcomes in a row put it off; the next is not waited for. */
+/** Most consecutive outcomes that postpone the computation. */
 const PUT_OFF_MAX = 10;
-/** Pause after a recompute that could not be had; every word of another outcome ends it. */
+/** Pause after a failed recomputation; every further outcome ends it. */
 const FAILED_PAUSE = '1 minute';
 
 export const poke = defineSignal(POKE_SIGNAL);
 
 /**
- * Learns anew once no outcome has come for a while, and ends. The outcomes are rows: a recompute reads all of them, so that
- * one does for many. Word that comes while it is at work is another recompute; the engine refuses to end a workflow that has
- * not seen all its signals.
+ * Computes weights once no outcome has come for a while, and ends. Outcomes are rows, and one recomputation reads all
+ * of them. A signal during a recomputation starts another one; Temporal does not complete a workflow with unseen
+ * signals.
  */
 export async function weightRecompute(input: WeightRecomputeInput): Promise<void> {
   const { orgId, quietMs = WEIGHTS_QUIET_MS } = input;
