@@ -1,11 +1,11 @@
 import { type AuditAnchorDeps, anchorAuditLogs } from '../usecases/access/auditChain.js';
 
-/** An edit of the log that is older than this is found out. */
+/** Milliseconds between anchors: an edit of log rows older than this is detected. */
 const ANCHOR_PAUSE_MS = 3_600_000;
 
 /**
- * Anchors the audit logs when it starts, every hour and when it stops. Several processes may do it; what both write
- * twice does no harm.
+ * Anchors the audit logs at its start, every hour and at its stop. Several processes may run it; duplicate anchors are
+ * harmless.
  */
 export class AuditAnchors {
   readonly #deps: AuditAnchorDeps;
@@ -22,7 +22,7 @@ export class AuditAnchors {
     this.#timer = setInterval(() => this.#queueRound(), ANCHOR_PAUSE_MS);
   }
 
-  /** Ends after a last round. */
+  /** Stops after a last round. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#queueRound();
@@ -34,13 +34,16 @@ export class AuditAnchors {
       this.anchorHeads().then(
         () => undefined,
         (error: unknown) =>
-          // Without anchors the log cannot be vouched for: somebody must act.
+          // Without anchors the log cannot be verified, so an operator must act.
           this.#deps.logger.error({ err: error }, 'the audit log was not anchored; trying again in an hour'),
       ),
     );
   }
 
-  /** One round: the number of organizations whose log has changed since the last one; at first, of all. */
+  /**
+   * One round: returns the number of organizations whose log has changed since the last one; the first round counts
+   * all.
+   */
   anchorHeads(): Promise<number> {
     return anchorAuditLogs(this.#deps, this.#anchored);
   }

@@ -19,27 +19,30 @@ import type { SyncSchedules } from './syncSchedules.js';
 export interface OutboxDispatcherOptions extends UseCaseDeps {
   orchestrator: Orchestrator;
   logger: Logger;
-  /** Makes the schedules of connections what their rows say. */
+  /** Makes the schedules of connections match their rows. */
   schedules: SyncSchedules;
-  /** Called with the number of messages that a look took up; for metrics. */
+  /** Called with the number of messages that a poll took; for metrics. */
   onTick?(taken: number): void;
-  /** Refusals after which a message is given up. */
+  /** Failed attempts after which a message is given up. */
   attemptsMax?: number;
 }
 
-/** The poll that guarantees delivery; a kick only shortens it. */
+/** Milliseconds between polls, which guarantee delivery; a kick only shortens the wait. */
 const POLL_MS = 1_000;
 const BATCH = 50;
 /** Deliveries of one batch at once. */
 const PARALLEL = 8;
-/** Wait after a failed delivery: 1 s more for each attempt, so that little waits long once the engine is back. */
+/**
+ * Longest wait after a failed delivery, seconds: it grows by 1 s for each attempt, and stays short so that delivery
+ * resumes soon after an outage of Temporal.
+ */
 const RETRY_SECONDS_MAX = 5;
-/** Deliveries that fail for good, not for the engine being away, before a message is given up. */
+/** Failed deliveries, not counting outages of Temporal, before a message is given up. */
 const ATTEMPTS_MAX = 10;
 
 /**
- * Delivers the outbox: starts and cancels workflows for rows that were committed before. At least once, with ids that
- * make a second delivery the same one. Several dispatchers may run.
+ * Delivers the outbox: starts and cancels workflows for committed rows. Delivery is at least once, and fixed ids make a
+ * second delivery harmless. Several dispatchers may run.
  */
 export class OutboxDispatcher {
   readonly #options: OutboxDispatcherOptions;
@@ -56,7 +59,7 @@ export class OutboxDispatcher {
     this.kick();
   }
 
-  /** Looks now instead of at the next poll. */
+  /** Polls immediately. */
   kick(): void {
     if (this.#stopped) return;
     if (this.#working) {
@@ -74,7 +77,7 @@ export class OutboxDispatcher {
     });
   }
 
-  /** Finishes what is under way; what is left waits for the next process. */
+  /** Finishes deliveries in progress; the next process delivers the rest. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -106,7 +109,7 @@ export class OutboxDispatcher {
     }
   }
 
-  /** For a later attempt, or given up. */
+  /** Schedules another attempt for a message, or gives it up. */
   async #putBack(message: OutboxMessage, error: unknown): Promise<void> {
     const { logger } = this.#options;
     const reason = error instanceof Error ? error.message : String(error);

@@ -8,7 +8,7 @@ import {
 } from '../usecases/runs/sweepRuns.js';
 
 export interface SweeperOptions extends SweepDeps {
-  /** Wakes the dispatcher when something was put back. */
+  /** Wakes the dispatcher when a message was put back. */
   kick(): void;
   limits?: StallLimits;
 }
@@ -17,10 +17,10 @@ const SWEEP_MS = 60_000;
 const LIMITS = { queuedSeconds: 120, silentSeconds: 180 };
 
 /**
- * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
- * life is asked after, started again when the engine has lost it, and failed when its workflow is over. Webhooks
- * whose time is over wake their endpoint's workflow, and notices of claims their claim's (ClaimWatch): where the
- * engine has lost it, it begins again. So is the learning of outcomes that no set knows.
+ * Ensures that every accepted run ends. It starts runs that were queued and never started. For running runs without a
+ * heartbeat it asks Temporal: lost ones are started again, and runs whose workflow has ended fail. Overdue webhooks
+ * wake their endpoint's workflow, overdue notices their claim's (ClaimWatch), and outcomes without weights the
+ * computation of weights; workflows that Temporal has lost start again.
  */
 export class Sweeper {
   readonly #options: SweeperOptions;
@@ -48,7 +48,7 @@ export class Sweeper {
     await this.#working;
   }
 
-  /** One look over everything that is open. */
+  /** Checks everything that is open, once. */
   async sweep(): Promise<void> {
     const { limits = LIMITS, kick } = this.#options;
     const stalled = await sweepRuns(this.#options, limits);

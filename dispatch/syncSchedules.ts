@@ -6,18 +6,18 @@ import {
 
 export type SyncSchedulesOptions = SyncScheduleDeps;
 
-/** A schedule that was lost with the engine's store is back after this time at the latest. */
+/** Milliseconds between two comparisons; a schedule that Temporal lost is restored within this time. */
 const RECONCILE_MS = 600_000;
 
 /**
- * Schedules are derived: that of the retention is always there, those of syncs follow the connections, and the engine is
- * made to agree after each change of a connection, when a worker starts and every ten minutes. Several processes may do it.
+ * Keeps Temporal's schedules in line with Postgres: the retention always has one, and each connection has one. It
+ * compares after each change of a connection, when a worker starts and every ten minutes. Several processes may run it.
  */
 export class SyncSchedules {
   readonly #options: SyncSchedulesOptions;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
-  /** Whether this process has put it: then it is as this version wants it, unless it was lost. */
+  /** Whether this process has stored it: then it matches this version, unless it was lost. */
   #hasPutRetention = false;
 
   constructor(options: SyncSchedulesOptions) {
@@ -43,7 +43,7 @@ export class SyncSchedules {
     await this.#working;
   }
 
-  /** Makes what is missing, corrects what differs, and removes what Postgres does not know. */
+  /** Creates missing schedules, corrects different ones, and removes those without a connection. */
   async reconcile(): Promise<void> {
     const { orchestrator } = this.#options;
     if (!this.#hasPutRetention || !(await orchestrator.hasRetentionSchedule())) {
@@ -53,7 +53,7 @@ export class SyncSchedules {
     await reconcileSyncSchedules(this.#options);
   }
 
-  /** Makes one connection's schedule what its row says. Error workflow_engine_unavailable. */
+  /** Makes one connection's schedule match its row. Error: workflow_engine_unavailable. */
   tend(orgId: string, connectionId: string): Promise<void> {
     return tendSyncSchedule(this.#options, orgId, connectionId);
   }

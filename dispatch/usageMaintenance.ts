@@ -11,8 +11,8 @@ import { foldAll } from '../usecases/usage/usage.js';
 import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
 
 /**
- * Pauses between two rounds of each duty, milliseconds. Reads add up what is not folded yet, so a fold may wait for
- * more rows: of 5,000 at once each costs a third of what each of 200 costs (docs/decisions/0006).
+ * Pause between two rounds of each duty, milliseconds. Reads sum unfolded rows, so a fold may wait for more rows: in a
+ * fold of 5,000 each costs a third of what each costs in one of 200 (docs/decisions/0006).
  */
 const FOLD_PAUSE_MS = 10_000;
 const SWEEP_PAUSE_MS = 5_000;
@@ -20,11 +20,11 @@ const PRUNE_PAUSE_MS = 3_600_000;
 const PARTITION_PAUSE_MS = 6 * 3_600_000;
 const DOUBLES_PAUSE_MS = 3_600_000;
 const REPAIR_PAUSE_MS = 3_600_000;
-/** How late at most a run is opened that is due by the hour. */
+/** Longest delay of an hourly run. */
 const SAVINGS_PAUSE_MS = 60_000;
 
 export interface UsageMaintenanceOptions extends UseCaseDeps {
-  /** Connection without a transaction pooler, for partitions. */
+  /** Connection string without a transaction pooler, for partitions. */
   directUrl: string;
   prices: Prices;
   logger: Logger;
@@ -34,15 +34,15 @@ export interface UsageMaintenanceOptions extends UseCaseDeps {
 interface Duty {
   name: string;
   pauseMs: number;
-  /** One round; returns whether more is waiting, so that the next comes at once. */
+  /** Runs one round; true: more work is waiting, so the next round follows immediately. */
   round(): Promise<boolean>;
 }
 
 /**
- * What keeps totals and calls in order behind ingest: folds new events and analyzes tables that have grown, finds spans of
- * one call that came in different requests, repairs calls that an earlier version counted more than once, makes partitions ahead,
- * drops old span identities, reports services that are instrumented twice.
- * Several processes may run it: each round is one that a second process finds done. Returns the function that stops it, after the rounds under way.
+ * Background maintenance of totals and calls: folds new events and analyzes grown tables, finds spans of one call that
+ * came in different requests, repairs calls that an earlier version counted more than once, creates partitions in
+ * advance, deletes old span identities, and reports services that are instrumented twice. Several processes may run it,
+ * since every round is idempotent. Returns the function that stops it after the rounds in progress.
  */
 export function startUsageMaintenance(options: UsageMaintenanceOptions): () => Promise<void> {
   const { database, directUrl, logger, nowMicros } = options;
@@ -100,7 +100,7 @@ async function sweep({ database, prices, logger }: UsageMaintenanceOptions): Pro
 async function runDuty(duty: Duty, signal: AbortSignal, logger: Logger): Promise<void> {
   while (!signal.aborted) {
     const more = await duty.round().catch((error: unknown) => {
-      // The next round repeats it; only a fault that stays is worth a look.
+      // The next round retries; only repeated warnings need attention.
       logger.warn({ err: error, duty: duty.name }, 'maintenance round failed; it is repeated');
       return false;
     });
