@@ -176,7 +176,7 @@ export class AwsBedrockConnector implements BillingConnector {
     // A day whose groups continue on the next page is in both pages; every other query repeats the same days.
     const lastMicros = cursor.toldDay === '' ? -1n : microsOfDay(cursor.toldDay);
     const fresh = cursor.step === 'usage' ? buckets.filter((bucket) => bucket.startMicros > lastMicros) : [];
-    const last = buckets.at(-1)?.startMicros ?? told;
+    const last = buckets.at(-1)?.startMicros ?? lastMicros;
     return {
       requestPath: `${answer.requestPath} GetCostAndUsage ${cursor.step}`,
       status: answer.status,
