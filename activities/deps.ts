@@ -27,22 +27,22 @@ export interface ActivityDeps extends UseCaseDeps {
   renderInvoicePage: InvoiceExtractor['renderPage'];
   /** Starts a process that waits for the next invoice; absent: each starts with its invoice. */
   prepareExtraction?: InvoiceExtractor['prepare'];
-  /** Timing of deliveries; absent: the product's default. */
+  /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */
   deliverWebhook: DeliverWebhook;
-  /** Decrypts stored credentials. */
+  /** Timing of deliveries; absent: the product's default. */
   webhookPace?: WebhookPace;
-  /** Connection string of the tables' owner without a pooler, for dropping partitions. */
+  /** Decrypts stored credentials. */
   secretKeys: SecretKeys;
-  /** Waits of a sync for a provider; absent: the product's default. */
+  /** Connection string of the tables' owner without a pooler, for dropping partitions. */
   directUrl: string;
   retention: RetentionLimits;
-  /** Duration of one activity of a re-pricing, milliseconds; absent: the product's default. */
+  /** Waits of a sync for a provider; absent: the product's default. */
   syncPace?: SyncPace;
-  /** Calls that a savings run reads at once; absent: the product's default. */
+  /** Duration of one activity of a re-pricing, milliseconds; absent: the product's default. */
   repricePassMs?: number;
-  /** The present time, microseconds since 1970. */
+  /** Calls that a savings run reads at once; absent: the product's default. */
   replayPageCalls?: number;
-  /** The time now, microseconds since 1970. */
+  /** The present time, microseconds since 1970. */
   nowMicros(): bigint;
   logger: Logger;
 }
