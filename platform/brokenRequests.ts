@@ -1,32 +1,35 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Bytes that Node's parser refuses, or that did not come in time. */
+/** Bytes that Node's parser refuses, or an incomplete request after its timeout. */
 export interface BrokenRequest {
-  /** Node's own, such as HPE_HEADER_OVERFLOW. */
+  /** Node's error code, such as HPE_HEADER_OVERFLOW. */
   code: string;
-  /** What was being read when the parser stopped: the whole request so far where it came at once. */
+  /** The bytes that the parser was reading: the whole request if it came in one piece. */
   bytes: Buffer;
 }
 
-/** An answer as it is written to the connection; its length and the end of the connection are added. */
+/** An answer as it is written to the connection; its length and `Connection: close` are added. */
 export interface RawAnswer {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: string;
 }
 
-/** A client may still be sending: closed at once, the connection would be reset and the answer lost (RFC 9112 9.6). */
+/**
+ * Milliseconds before the connection is closed: a client may still be sending, and an immediate close would reset the
+ * connection and lose the answer (RFC 9112 9.6).
+ */
 const LINGER_MS = 1_000;
 
 /**
- * Bytes that are no HTTP request get one answer, and the connection ends with it. Where a request was answered before its
- * body turned out to be broken, the connection ends without a second answer, which Node would send: a proxy in front
- * could hand it to anyone who asks next on that connection (RFC 9112 11.2).
+ * Answers bytes that are not an HTTP request once, and closes the connection. If a request was answered before its body
+ * turned out to be broken, the connection closes without a second answer, which Node would send: a proxy could return
+ * it to the next request on that connection (RFC 9112 11.2).
  */
 export function answerBrokenRequests(server: Server, present: (broken: BrokenRequest) => RawAnswer): void {
   const latest = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }>();
-  /** The parser refuses what comes behind as well. */
+  /** Connections that have been answered; the parser refuses their further bytes too. */
   const ended = new WeakSet<Socket>();
   server.on('request', (request, response) => latest.set(request.socket, { request, response }));
   server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, stream) => {
@@ -57,20 +60,20 @@ function textOf({ status, headers, body }: RawAnswer): string {
 }
 
 /**
- * Emits `close` on answers that wait behind another one on their connection (pipelining, RFC 9112 9.3.2). Node emits
- * it on the answer that is being sent alone: the others never end, and whatever is held until they do would be held
- * for good.
+ * Emits `close` on answers that are queued behind another one on their connection (pipelining, RFC 9112 9.3.2). Node
+ * emits it only on the answer that is being sent: the others would never end, and their resources would never be
+ * released.
  */
 export function closeQueuedAnswers(server: Server): void {
   const waiting = new WeakMap<Socket, Set<ServerResponse>>();
   server.prependListener('request', (request, response) => {
-    // The first answer has its connection already.
+    // The first answer already has its connection.
     if (response.socket !== null) return;
     const { socket } = request;
     const known = waiting.get(socket);
     const queue = known ?? new Set<ServerResponse>();
     queue.add(response);
-    // Its turn has come: from now on Node emits its events.
+    // It is no longer queued: from now on Node emits its events.
     response.once('socket', () => queue.delete(response));
     if (known) return;
     waiting.set(socket, queue);

@@ -21,9 +21,9 @@ const environmentSchema = z.object(
 export interface Config {
   readonly port: number;
   readonly host: string;
-  /** As `BASE_URL` says, without a slash at its end; undefined: localhost at the port. */
+  /** `BASE_URL` without a trailing slash; undefined: localhost at the port. */
   readonly baseUrl: string | undefined;
-  /** Nobody but this machine can reach the API. */
+  /** Whether the API is reachable from this machine only. */
   readonly isLoopback: boolean;
   /** Absolute path. */
   readonly dataDir: string;
@@ -34,27 +34,27 @@ export interface Config {
   readonly temporalCliPath: string | undefined;
   readonly initOrgName: string;
   readonly initAdminKey: string | undefined;
-  /** The secret key or keys as given; undefined when none is, or when a file holds them. */
+  /** The secret key or keys as set; undefined: none is set, or a file holds them. */
   readonly secretKey: string | undefined;
   /** The file of the secret keys: read again when it changes. */
   readonly secretKeyFile: string | undefined;
-  /** Load the demo where there is none. */
+  /** Load the demo unless it exists. */
   readonly demo: boolean;
   readonly ingestMaxBodyBytes: number;
   readonly metricsToken: string | undefined;
-  /** undefined: the process chooses (info; warn where a person watches). */
+  /** undefined: the process chooses (info; warn on a terminal). */
   readonly logLevel: string | undefined;
   readonly rateLimits: boolean;
-  /** What is limited where `rateLimits` is on; docs/limits.md says what each counts. */
+  /** Limits while `rateLimits` is on; docs/limits.md describes them. */
   readonly limits: LimitSettings;
-  /** Addresses and networks whose X-Forwarded-For is believed. */
+  /** Addresses and networks whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
   readonly eventRetentionDays: number | undefined;
   readonly payloadRetentionDays: number;
   readonly auditRetentionDays: number;
   /** Absolute path. */
   readonly auditAnchorDir: string;
-  /** Where uploaded files are kept. */
+  /** Storage of uploaded files. */
   readonly blobs: FileBlobSettings | S3Settings;
   readonly invoices: InvoiceSettings;
   readonly openaiAdminBaseUrl: string;
@@ -68,12 +68,12 @@ export interface Config {
   readonly hstsMaxAgeSeconds: number;
   /** `host` or `host:port`, as a URL writes them. */
   readonly outboundAllowedHosts: readonly string[];
-  /** Folder of what is made once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
+  /** Folder for files that are created once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
   readonly cacheDir: string;
 }
 
 export interface InvoiceSettings {
-  /** What reads a page, in this order. */
+  /** Engines that read a page, in order of preference. */
   readonly engines: readonly ('text' | 'tesseract' | 'document_ai')[];
   /** `bundled`, or a path; undefined: on PATH, else bundled. */
   readonly tesseract: string | undefined;
@@ -127,7 +127,7 @@ export interface Environment {
 }
 
 /**
- * Reads the settings out of `environment`. An empty value counts as absent.
+ * Parses the settings of `environment`. An empty value counts as absent.
  * @throws StartError with one sentence for each wrong setting, naming it and the remedy.
  */
 export function parseConfig(environment: Environment, workingFolder = process.cwd()): Config {
@@ -199,7 +199,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
   });
 }
 
-/** @throws StartError with a sentence for each setting that S3 needs and that is missing. */
+/** @throws StartError with a sentence for each missing setting that S3 requires. */
 function readBlobSettings(
   values: z.infer<typeof environmentSchema>,
   folder: string,
@@ -223,7 +223,7 @@ function readBlobSettings(
   });
 }
 
-/** @throws StartError where Document AI is to read invoices and no processor is named. */
+/** @throws StartError where Document AI should read invoices and no processor is set. */
 function readInvoiceSettings(
   values: z.infer<typeof environmentSchema>,
   workingFolder: string,
@@ -256,13 +256,15 @@ export function loadConfig(): Config {
   return parseConfig(processEnvironment(), PROJECT_ROOT);
 }
 
-/** This process's environment over the project's `.env`, with `overrides` over both: what a child is given. */
+/**
+ * This process's environment over the project's `.env`, with `overrides` over both: the environment of a child process.
+ */
 export function processEnvironment(overrides: Environment = {}): Environment {
   const file = join(PROJECT_ROOT, '.env');
   return { ...(existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}), ...process.env, ...overrides };
 }
 
-/** Every setting that differs from its default, secrets masked: for the log at start. */
+/** Every setting that differs from its default, with masked secrets: for the log at start. */
 export function describeConfig(environment: Environment): Record<string, string> {
   const given = collectSettings(environment);
   const shown: Record<string, string> = {};

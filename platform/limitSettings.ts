@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
-/** `quota` in each `windowSeconds`, `burst` of it at once. */
+/** `quota` in each `windowSeconds`, of which `burst` may come at once. */
 export interface RateSetting {
   quota: number;
   windowSeconds: number;
@@ -12,7 +12,7 @@ const WINDOW_SECONDS: Record<string, number> = { s: 1, min: 60, h: 3_600, d: 86_
 const RATE = /^([1-9]\d{0,8})\/(s|min|h|d)(?: burst ([1-9]\d{0,8}))?$/;
 const AT_ONCE_MAX = 1_000;
 
-/** Reads `600/min` or `600/min burst 100`; without a burst, the whole quota may come at once. */
+/** Parses `600/min` or `600/min burst 100`; without a burst, the whole quota may come at once. */
 export function parseRate(text: string): RateSetting | undefined {
   const [, quota, unit, burst] = RATE.exec(text.trim()) ?? [];
   if (quota === undefined || unit === undefined) return undefined;
@@ -50,7 +50,7 @@ function atOnce(name: string, shownDefault: number, meaning: string) {
   };
 }
 
-/** Addresses and networks, with commas between; undefined when one of them is neither. */
+/** Addresses and networks, separated by commas; undefined: one is neither. */
 export function parseNetworks(text: string): string[] | undefined {
   const networks = text.split(',').map((part) => part.trim());
   return networks.every(isNetwork) ? networks : undefined;
@@ -63,7 +63,7 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32));
 }
 
-/** The settings of limits; docs/limits.md says what each of them counts. */
+/** The settings of limits; docs/limits.md describes them. */
 export const LIMIT_SETTINGS = {
   RATE_LIMITS: {
     schema: z

@@ -2,21 +2,21 @@ import { writeSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 export interface LoggerOptions {
-  /** Which process speaks: start, api or worker. */
+  /** Name of the process: start, api or worker. */
   name: string;
   level: string;
-  /** Fields of the running request or activity (request id, organization), asked for at each line. */
+  /** Fields of the current request or activity (request id, organization), read for each line. */
   context?: () => object;
-  /** Where the lines go; stdout when absent. */
+  /** Destination of the lines; absent: stdout. */
   destination?: DestinationStream;
 }
 
-/** Lines that wait to be written, at most. */
+/** Most bytes of lines that wait to be written. */
 const WAITING_BYTES_MAX = 1_048_576;
-/** The pause before a pipe whose reader is slow is tried again. */
+/** Milliseconds before a full pipe is tried again. */
 const FULL_PIPE_WAIT_MS = 10;
 
-/** Fields that never appear in a log line, at the top or one step down. */
+/** Fields that never appear in a log line, at the top level or one level down. */
 const SECRET_FIELDS = [
   'authorization',
   'payload',
@@ -29,8 +29,8 @@ const SECRET_FIELDS = [
 ];
 
 /**
- * One JSON object a line: `level` as a word, `time` in RFC 3339 UTC. Written synchronously, so the last line before
- * an exit is not lost.
+ * One JSON object a line: `level` as a word, `time` in RFC 3339 UTC. Written synchronously, so the last line before an
+ * exit is not lost.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const { context } = options;
@@ -52,9 +52,9 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 /**
- * A file descriptor, stdout when absent, which may be a terminal that was closed, a pipe without a reader or a file on a
- * full disk. None of them ends the process: what cannot be written is tried again with the next line, and beyond a
- * limit new lines are dropped. A pipe that is only full is waited for.
+ * Writes to a file descriptor (default: stdout) that may become a closed terminal, a pipe without a reader or a file on
+ * a full disk. None of them ends the process: unwritten lines are tried again with the next line, and beyond a limit
+ * new lines are dropped. For a full pipe it waits.
  */
 export function lastingDestination(fd = 1, write: typeof writeSync = writeSync): DestinationStream {
   let waiting: Buffer = Buffer.alloc(0);
@@ -82,26 +82,26 @@ function writeOrWait(write: () => number): number {
   }
 }
 
-/** Causes below an error that are shown. */
+/** Most causes of an error that are shown. */
 const CAUSES_MAX = 3;
 const MESSAGE_CHARS_MAX = 500;
 
 interface LoggedError {
   type: string;
   message: string;
-  /** Where, without the message that V8 puts in front. */
+  /** The stack without V8's leading message. */
   stack?: string;
   cause?: unknown;
   [field: string]: unknown;
 }
 
-/** Names of Postgres's own objects in its errors: they say where without saying what was sent. */
+/** Fields of Postgres's errors that name its objects and contain no sent data. */
 const DATABASE_FIELDS = ['table', 'column', 'constraint', 'routine'] as const;
 
 /**
- * An error as a line of the log shows it: what kind, where, and why, without what the request said. Drivers put the
- * statement with its values into their message and the refused row into `detail`, and parsers quote what they read;
- * all of these can contain prompts and keys, so an error's own fields are not copied.
+ * An error in the form of a log line: kind, place and reason, without data of the request. Drivers include the
+ * statement with its values in their message and the refused row in `detail`, and parsers quote their input; all of
+ * these can contain prompts and keys, so an error's fields are not copied.
  */
 export function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return typeof error === 'object' ? 'not an error' : String(error);
@@ -130,7 +130,7 @@ function isDatabaseError(error: Record<string, unknown>): boolean {
   return typeof error.severity === 'string' && typeof error.code === 'string';
 }
 
-/** Text after a colon or in quotation marks is a value or contains one. */
+/** A message without text after a colon or in quotation marks, which is a value or contains one. */
 function withoutValues(message: string): string {
   return message
     .replace(/^[- ]+/, '')

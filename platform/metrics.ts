@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Every metric of the service, declared once. Labels never hold an organization, a client's model name or an id. */
+/** All metrics of the service. Labels never contain an organization, a client's model name or an id. */
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'trueup_' });

@@ -18,8 +18,8 @@ const NEWLINE = 0x0a;
 const MONTH_FILE = /^\d{4}-\d{2}\.jsonl$/;
 
 /**
- * Lines that are only ever added, in a folder with a file for each month (`2026-01.jsonl`, UTC). They are on the disk
- * when `append` returns. Several processes may append: each call is one write at the end of the file.
+ * Append-only lines, in a folder with a file for each month (`2026-01.jsonl`, UTC). They are on disk when `append`
+ * returns. Several processes may append, because each call is one write at the end of the file.
  */
 export class MonthlyLines {
   readonly folder: string;
@@ -35,7 +35,7 @@ export class MonthlyLines {
     const isNew = !existsSync(file);
     const handle = openSync(file, 'a', 0o600);
     try {
-      // What a crash has broken off must not take the next line with it.
+      // A line that a crash truncated must not merge with the next one.
       const broken = !isNew && !endsWithNewline(file) ? '\n' : '';
       writeSync(handle, `${broken}${lines.join('\n')}\n`);
       fsyncSync(handle);
@@ -54,7 +54,7 @@ export class MonthlyLines {
       .map((name) => join(this.folder, name));
   }
 
-  /** Removes the files of months that ended more than so many days ago; returns how many. */
+  /** Deletes the files of months that ended more than `keepDays` days ago; returns their number. */
   prune(keepDays: number, now: Date): number {
     const oldest = new Date(now.getTime() - keepDays * 86_400_000).toISOString().slice(0, 7);
     const old = this.listFiles().filter((file) => file.slice(-13, -6) < oldest);

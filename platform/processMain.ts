@@ -7,8 +7,9 @@ export function notifySupervisor(message: ChildMessage): void {
 }
 
 /**
- * Runs a program's main function. A StartError ends it with exit code 1, or 2 for a Misuse, and its sentence alone, on
- * stderr or, from a supervised process, through its supervisor; any other error is a bug and shows its stack.
+ * Runs a program's main function. A StartError ends it with exit code 1, or 2 for a Misuse, and prints only its
+ * sentence, on stderr or, from a supervised process, through its supervisor; any other error is a bug and prints its
+ * stack.
  */
 export async function runMain(main: () => Promise<void>): Promise<void> {
   try {
@@ -30,9 +31,8 @@ export async function runMain(main: () => Promise<void>): Promise<void> {
 export type EndSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
 /**
- * Calls `end` on each signal that asks this process to end. SIGHUP means that the terminal was closed. A process
- * without a terminal on stdin, stdout and stderr ignores it: so does nohup start a program, and Node resets the
- * ignored signal that nohup leaves it.
+ * Calls `end` on each signal that ends this process. SIGHUP means that the terminal was closed. A process without a
+ * terminal on stdin, stdout and stderr ignores it: nohup starts a program so, and Node resets the ignored signal.
  */
 export function onEndSignals(end: (signal: EndSignal) => void): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => end(signal));
@@ -43,8 +43,8 @@ export function onEndSignals(end: (signal: EndSignal) => void): void {
 }
 
 /**
- * Lets this process outlive whatever reads its output: a closed terminal, or `npm start | head`. Its end has an order
- * that an exception would break.
+ * Lets this process outlive the reader of its output, such as a closed terminal or `npm start | head`, because an
+ * exception would break its orderly shutdown.
  */
 export function outliveReaders(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * The folder of package.json, found from this file upward: the sources lie one step below it, the built files
+ * The folder of package.json, searched from this file upward: the sources are one level below it, the built files
  * (dist/) two.
  */
 export const PROJECT_ROOT = findProjectRoot(dirname(fileURLToPath(import.meta.url)));

@@ -8,19 +8,19 @@ import type { PartStatus } from './supervision.js';
 export const PARTS = ['postgres', 'temporal', 'api', 'worker'] as const;
 export type PartName = (typeof PARTS)[number];
 
-/** What a running `npm start` says of one of its parts. */
+/** State of one part of a running `npm start`. */
 export interface PartState {
   status: PartStatus;
   address?: string;
   version?: string;
   pid?: number;
-  /** Started by us, rather than named by a setting. */
+  /** Whether this process started it, rather than a setting naming it. */
   embedded?: boolean;
-  /** Where its files lie. */
+  /** Folder of its files. */
   directory?: string;
   /** How far its clock is ahead of ours, milliseconds; Postgres only. */
   clockSkewMs?: number;
-  /** Its state, or what to do, as a sentence. */
+  /** Its state or the remedy, as a sentence. */
   detail?: string;
 }
 
@@ -33,8 +33,8 @@ export interface RuntimeState {
 }
 
 /**
- * `$DATA_DIR/runtime.json`: what the running start knows of its parts, for `./trueup status`, `doctor` and the
- * programs that need its database.
+ * `$DATA_DIR/runtime.json`: the state of the running start's parts, for `./trueup status`, `doctor` and programs that
+ * need its database.
  */
 export class RuntimeFile {
   readonly #path: string;
@@ -49,7 +49,7 @@ export class RuntimeFile {
     this.#write();
   }
 
-  /** Changes what is known of a part; undefined takes a field off. */
+  /** Changes the state of a part; undefined removes a field. */
   set(part: PartName, changes: { [F in keyof PartState]?: PartState[F] | undefined }): void {
     const merged = { ...this.state.parts[part], ...changes };
     this.state.parts[part] = Object.fromEntries(
@@ -62,7 +62,7 @@ export class RuntimeFile {
     rmSync(this.#path, { force: true });
   }
 
-  /** Best effort: on a full disk the file stays as it was until the next change, and the service continues. */
+  /** Best effort: on a full disk the file stays outdated until the next change, and the service continues. */
   #write(): void {
     try {
       writePrivateFile(this.#path, `${JSON.stringify(this.state, null, 2)}\n`);
@@ -76,7 +76,7 @@ function runtimePath(dataDir: string): string {
   return join(dataDir, 'runtime.json');
 }
 
-/** The state of the start that runs on this data directory; undefined when none does. */
+/** The state of the start that runs on this data directory; undefined: none runs. */
 export function readRunningState(dataDir: string): RuntimeState | undefined {
   const holder = findLockHolder(dataDirLockFile(dataDir));
   if (holder === undefined) return undefined;

@@ -8,7 +8,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 
-/** Form of the sealed bytes: version, key id, nonce, ciphertext, tag. */
+/** Version of the format of encrypted bytes: version, key id, nonce, ciphertext, tag. */
 const VERSION = 1;
 const KEY_ID_BYTES = 8;
 const NONCE_BYTES = 12;
@@ -16,16 +16,19 @@ const TAG_BYTES = 16;
 const HEADER_BYTES = 1 + KEY_ID_BYTES;
 export const SECRET_KEY_BYTES = 32;
 
-/** What sealed bytes are for: they open for nothing else, so that a row copied elsewhere reveals nothing. */
+/**
+ * The context of encrypted bytes: they cannot be decrypted in any other, so that a row copied elsewhere reveals
+ * nothing.
+ */
 export interface SecretBinding {
   orgId: string;
-  /** Whose they are within the organization, e.g. a connection's id. */
+  /** Their owner within the organization, e.g. a connection's id. */
   subjectId: string;
-  /** What the bytes are, e.g. `billing-credentials`. */
+  /** Their kind, e.g. `billing-credentials`. */
   purpose: string;
 }
 
-/** A key and the name under which ciphertexts remember it. */
+/** A key and the id by which ciphertexts refer to it. */
 export interface SecretKey {
   /** 16 hex digits of the key's digest: identifies a key and reveals nothing about it. */
   id: string;
@@ -52,13 +55,13 @@ function keyIdOf(bytes: Buffer): string {
     .slice(0, KEY_ID_BYTES * 2);
 }
 
-/** The id of the key that sealed these bytes; undefined when they are not of our making. */
+/** The id of the key that encrypted these bytes; undefined: they have another format. */
 export function findSealingKeyId(sealed: Buffer): string | undefined {
   if (sealed[0] !== VERSION || sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES) return undefined;
   return sealed.subarray(1, HEADER_BYTES).toString('hex');
 }
 
-/** AES-256-GCM under a random nonce; what the bytes are for is authenticated with them. */
+/** Encrypts by AES-256-GCM with a random nonce; the context is authenticated with the text. */
 export function seal(key: SecretKey, text: string, binding: SecretBinding): Buffer {
   const header = Buffer.concat([Buffer.from([VERSION]), Buffer.from(key.id, 'hex')]);
   const nonce = randomBytes(NONCE_BYTES);
@@ -68,7 +71,7 @@ export function seal(key: SecretKey, text: string, binding: SecretBinding): Buff
   return Buffer.concat([header, nonce, body, cipher.getAuthTag()]);
 }
 
-/** The text that was sealed; undefined when the key is another, the bytes were changed, or they are for something else. */
+/** Decrypts; undefined: the key is another, the bytes were changed, or the context differs. */
 export function open(key: SecretKey, sealed: Buffer, binding: SecretBinding): string | undefined {
   if (findSealingKeyId(sealed) !== key.id) return undefined;
   const header = sealed.subarray(0, HEADER_BYTES);
@@ -88,24 +91,24 @@ function additionalData(header: Buffer, { orgId, subjectId, purpose }: SecretBin
   return Buffer.concat([header, Buffer.from(JSON.stringify([purpose, orgId, subjectId]), 'utf8')]);
 }
 
-/** HMAC-SHA256 of a text under a key that is derived for a purpose (HKDF, RFC 5869): it serves for nothing else. */
+/** HMAC-SHA256 of a text with a key that is derived for one purpose (HKDF, RFC 5869). */
 export function sign(key: SecretKey, purpose: string, text: string): Buffer {
   const derived = hkdfSync('sha256', key.bytes, '', `trueup signature: ${purpose}`, SECRET_KEY_BYTES);
   return createHmac('sha256', Buffer.from(derived)).update(text, 'utf8').digest();
 }
 
-/** Whether a signature is the key's, for this text and purpose. */
+/** Whether a signature is by this key for this text and purpose. */
 export function isSignedBy(key: SecretKey, purpose: string, text: string, signature: Buffer): boolean {
   const own = sign(key, purpose, text);
   return own.length === signature.length && timingSafeEqual(own, signature);
 }
 
-/** Random bytes that leave room for those that base62 passes over. */
+/** Random bytes, with a reserve for those that base62 skips. */
 export function spareRandomBytes(characters: number): Buffer {
   return randomBytes(characters * 2);
 }
 
-/** sha256 of a key's secret: what is stored. The secret has 256 random bits, so no slow hash is needed. */
+/** sha256 of a key's secret, which is stored. The secret has 256 random bits, so no slow hash is needed. */
 export function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }

@@ -11,16 +11,16 @@ import {
 } from './secretBox.js';
 import { StartError } from './startError.js';
 
-/** How keys stand beside each other in the setting and in the file: the current one first. */
+/** Separator of keys in the setting and in the file; the current key is the first. */
 const BETWEEN_KEYS = /[\s,]+/;
-/** Keys that one setting may hold. */
+/** Most keys of one setting. */
 const KEYS_MAX = 10;
 
 const HOW_TO_MAKE_ONE = 'make one with `openssl rand -base64 32`';
 
 /**
- * The keys in a text, the current one first; undefined when one of them is no key. The setting's own words for it are
- * the caller's.
+ * Parses keys, the current one first; undefined: one of them is malformed, which the caller reports by the name of its
+ * setting.
  */
 export function parseSecretKeys(text: string): SecretKey[] | undefined {
   const parts = text.split(BETWEEN_KEYS).filter((part) => part !== '');
@@ -28,7 +28,7 @@ export function parseSecretKeys(text: string): SecretKey[] | undefined {
   return keys.length === parts.length && keys.length > 0 && keys.length <= KEYS_MAX ? keys : undefined;
 }
 
-/** @throws StartError with the sentence that ends a start without a key. */
+/** @throws StartError with the sentence for a start without a key. */
 export function refuseMissingSecretKey(): never {
   throw new StartError(
     `TRUEUP_SECRET_KEY is missing: the providers' credentials and webhook secrets are sealed with it; ${HOW_TO_MAKE_ONE}, give every process the same, and keep a copy of it apart from the database's backup.`,
@@ -36,8 +36,8 @@ export function refuseMissingSecretKey(): never {
 }
 
 /**
- * The keys that seal and open stored credentials. Where they come from a file, the file is looked at again whenever
- * something is sealed and whenever a ciphertext names a key that is not known: a rotation needs no restart.
+ * The keys that encrypt and decrypt stored credentials. Keys from a file are read again when the file has changed, at
+ * each encryption and when a ciphertext names an unknown key, so that a rotation needs no restart.
  */
 export class SecretKeys {
   #keys: SecretKey[];
@@ -58,14 +58,14 @@ export class SecretKeys {
     return new SecretKeys(keys, undefined);
   }
 
-  /** @throws StartError when the file cannot be read or holds no key. */
+  /** @throws StartError when the file cannot be read or contains no key. */
   static fromFile(file: string): SecretKeys {
     const keys = new SecretKeys([], file);
     keys.#read();
     return keys;
   }
 
-  /** Seals under the current key. */
+  /** Encrypts with the current key. */
   seal(text: string, binding: SecretBinding): { ciphertext: Buffer; keyId: string } {
     this.#readIfChanged();
     const [current] = this.#keys;
@@ -73,13 +73,13 @@ export class SecretKeys {
     return { ciphertext: seal(current, text, binding), keyId: current.id };
   }
 
-  /** The text that was sealed; undefined when its key is not at hand, or the bytes are not for this. */
+  /** Decrypts; undefined: its key is not available, or the context differs. */
   open(sealed: Buffer, binding: SecretBinding): string | undefined {
     const key = this.#keyOf(sealed);
     return key && open(key, sealed, binding);
   }
 
-  /** Signs under the current key; `signature` in hex. A purpose has a derived key of its own. */
+  /** Signs with the current key; `signature` in hex. Each purpose has a derived key. */
   sign(purpose: string, text: string): { keyId: string; signature: string } {
     this.#readIfChanged();
     const [current] = this.#keys;
@@ -87,7 +87,7 @@ export class SecretKeys {
     return { keyId: current.id, signature: sign(current, purpose, text).toString('hex') };
   }
 
-  /** Whether a signature was made by `sign`; `unknown_key` when its key is not at hand. */
+  /** Whether `sign` made a signature; `unknown_key`: its key is not available. */
   checkSignature(
     purpose: string,
     text: string,
@@ -117,7 +117,7 @@ export class SecretKeys {
     return this.#keys.find((key) => key.id === id);
   }
 
-  /** A file that is away for a moment changes nothing: the keys at hand stay. */
+  /** A temporarily missing file changes nothing: the present keys stay. */
   #readIfChanged(): void {
     if (this.#file === undefined) return;
     try {
@@ -155,13 +155,13 @@ function stampOf(file: string): string {
   return `${ino} ${mtimeMs} ${size}`;
 }
 
-/** Of one key, what is sealed with it: credentials of connections, secrets of webhook endpoints. */
+/** Number of secrets that one key encrypted: credentials of connections, secrets of webhook endpoints. */
 export interface SealedCounts {
   connection?: number;
   webhook?: number;
 }
 
-/** What is sealed, in words: `the credentials of 2 billing connections and the secrets of 1 webhook endpoint`. */
+/** Encrypted secrets in words: `the credentials of 2 billing connections and the secrets of 1 webhook endpoint`. */
 export function describeSealed({ connection = 0, webhook = 0 }: SealedCounts): string {
   const many = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
   const words = [];
@@ -170,7 +170,7 @@ export function describeSealed({ connection = 0, webhook = 0 }: SealedCounts): s
   return words.join(' and ');
 }
 
-/** What is said at start when secrets were sealed with keys that are not at hand; undefined when none is missing. */
+/** The warning at start about secrets whose keys are not available; undefined: none is missing. */
 export function missingKeySentence(
   sealedByKey: ReadonlyMap<string, SealedCounts>,
   keys: SecretKeys,

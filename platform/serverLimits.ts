@@ -4,21 +4,21 @@ import { PROJECT_ROOT } from './projectRoot.js';
 
 /**
  * Limits of the HTTP server. A body may take long, since bills of over a gigabyte are uploaded (api/pipeline/body.ts
- * limits those that are read at once further); headers may not.
+ * has further limits for buffered bodies); headers may not.
  */
 export const HTTP_LIMITS = {
   headersTimeout: 15_000,
   requestTimeout: 900_000,
   keepAliveTimeout: 65_000,
   maxHeaderSize: 16_384,
-  /** How often it is looked whose time is over: Node's own half a minute would double the time for headers. */
+  /** Milliseconds between two timeout checks: Node's default of half a minute would double the time for headers. */
   connectionsCheckingInterval: 5_000,
 } as const;
 
-/** Connections at once; one beyond is closed as it comes. */
+/** Most connections at once; further ones are closed immediately. */
 export const CONNECTIONS_MAX = 4_096;
 
-/** How long browsers insist on TLS after an answer by TLS: the year that ASVS 5 3.4.1 asks for. */
+/** `max-age` of Strict-Transport-Security: the year that ASVS 5 3.4.1 requires. */
 export const HSTS_MAX_AGE_SECONDS = 31_536_000;
 
 export const TRUEUP_VERSION: string = (

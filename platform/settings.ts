@@ -3,7 +3,7 @@ import { LIMIT_SETTINGS } from './limitSettings.js';
 import { parseSecretKeys } from './secretKeys.js';
 import { HSTS_MAX_AGE_SECONDS } from './serverLimits.js';
 
-/** One setting: how its text is read, what is said when it is wrong, and what the table in docs says of it. */
+/** One setting: its parser, the message when it is wrong, and its row in the documented table. */
 interface Setting<S extends z.ZodType = z.ZodType> {
   schema: S;
   /** The default in the table and in .env.example. */
@@ -11,7 +11,7 @@ interface Setting<S extends z.ZodType = z.ZodType> {
   meaning: string;
   /** Completes "NAME is …: " with the remedy. */
   remedy: string;
-  /** Masked when printed, and also taken from the file that `NAME_FILE` names. */
+  /** Masked when printed, and also read from the file that `NAME_FILE` names. */
   secret?: true;
 }
 
@@ -20,7 +20,7 @@ const setting = <S extends z.ZodType>(value: Setting<S>): Setting<S> => value;
 const MEBIBYTE = 1_048_576;
 const RETENTION_DAYS_MIN = 400;
 const RETENTION_DAYS_MAX = 36_500;
-/** A year: what PCI DSS 4.0 asks of audit logs (10.5.1). */
+/** A year, which PCI DSS 4.0 requires for audit logs (10.5.1). */
 const AUDIT_RETENTION_DAYS_MIN = 365;
 const INGEST_BODY_BYTES_MIN = 65_536;
 const INGEST_BODY_BYTES_MAX = 256 * MEBIBYTE;
@@ -44,7 +44,7 @@ const wholeNumber = (min: number, max: number) =>
     .refine((value) => value >= min && value <= max);
 const postgresUrl = z.string().refine(isPostgresUrl);
 
-/** Every setting of the service, by its name in the environment. docs/configuration.md shows the same table. */
+/** All settings of the service, by environment variable. docs/configuration.md has the same table. */
 export const SETTINGS = {
   PORT: setting({
     schema: wholeNumber(0, 65_535).default(3000),
@@ -367,31 +367,31 @@ export function isPostgresUrl(value: string): boolean {
   return /^postgres(?:ql)?:$/.test(protocol) && pathname.length > 1;
 }
 
-/** http(s) without anything that a log must not show or that a path cannot follow. */
+/** http(s) without parts that a log must not show or that a path cannot follow. */
 function isWebAddress(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const { protocol, username, password, search, hash } = new URL(value);
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
 
-/** Documents leave this machine encrypted. */
+/** https only, because documents must leave this machine encrypted. */
 function isDocumentAiEndpoint(value: string): boolean {
   if (!isWebAddress(value)) return false;
   const { protocol, hostname } = new URL(value);
   return protocol === 'https:' || /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }
 
-/** Without slashes at its end, so that a path follows it. */
+/** Without trailing slashes, so that a path can be appended. */
 function withoutSlash(address: string): string {
   return address.replace(/\/+$/, '');
 }
 
-/** As browsers write an origin: scheme, host and a port that is not the scheme's own. */
+/** An origin as browsers write it: scheme, host and a port that is not the scheme's default. */
 function isWebOrigin(value: string): boolean {
   return isWebAddress(value) && new URL(value).origin === value;
 }
 
-/** A host as a URL writes it, perhaps with a port: two ways to write one address must not be two entries. */
+/** A host as a URL writes it, optionally with a port, so that one address cannot have two entries. */
 function isHostOfUrl(value: string): boolean {
   const [, host = '', port] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/.exec(value) ?? [];
   if (!URL.canParse(`http://${host}/`)) return false;

@@ -3,19 +3,19 @@ import { Server as NetServer, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { onEndSignals, outliveReaders } from './processMain.js';
 
-/** How long the parts of a process may take to end, milliseconds. */
+/** Longest times for the parts of a process to end, milliseconds. */
 export interface StopLimits {
-  /** Requests under way. */
+  /** Requests in progress. */
   httpDrainMs: number;
   /** Activities, until they are cancelled. */
   workerGraceMs: number;
-  /** Activities, until they are cut. */
+  /** Activities, until they are aborted. */
   workerForceMs: number;
-  /** The whole process, after which it ends, finished or not. */
+  /** The whole process, which then exits, finished or not. */
   processMs: number;
 }
 
-/** Under `npm start` everything is to be gone within 30 s; an orchestrator should wait 45 s. */
+/** Under `npm start` everything ends within 30 s; an orchestrator should wait 45 s. */
 const SUPERVISED: StopLimits = {
   httpDrainMs: 10_000,
   workerGraceMs: 10_000,
@@ -29,21 +29,21 @@ const ALONE: StopLimits = {
   processMs: 43_000,
 };
 
-/** A supervised process has a channel to the one that started it. */
+/** A supervised process has an IPC channel to its supervisor. */
 export const STOP_LIMITS: StopLimits = process.channel === undefined ? ALONE : SUPERVISED;
 
-/** How often connections that have become idle are closed while the others drain. */
+/** Milliseconds between two sweeps that close idle connections while the others drain. */
 const IDLE_SWEEP_MS = 50;
 
-/** How long connections are waited for where a server closes, milliseconds. */
+/** Waits for connections when a server closes, milliseconds. */
 const CLOSING = {
-  /** One that is kept alive may still bring the request that its client has just sent. */
+  /** A kept-alive connection may still deliver a request that its client has just sent. */
   idleGraceMs: 500,
-  /** Those that had been made before are still taken; those that come without end are not waited for. */
+  /** Established connections are still accepted; an endless stream of new ones is not waited for. */
   acceptLimitMs: 250,
 };
 
-/** What a supervisor sends over IPC instead of a signal, which not every platform delivers. */
+/** Sent by a supervisor over IPC instead of a signal, which not every platform delivers. */
 export const STOP_MESSAGE = 'stop';
 
 interface Step {
@@ -52,8 +52,8 @@ interface Step {
 }
 
 /**
- * The order in which a process ends: what was registered last closes first, so each part still finds what it was
- * built on. A failing step is logged and the rest continues.
+ * The order of a process's shutdown: what was registered last closes first, so that each part still has its
+ * dependencies. A failing step is logged and the rest continues.
  */
 export class Shutdown {
   readonly #steps: Step[] = [];
@@ -66,7 +66,7 @@ export class Shutdown {
     this.#limitMs = limitMs;
   }
 
-  /** Registers how to close something that has just been opened. */
+  /** Registers how to close a part that was just opened. */
   add(name: string, close: Step['close']): void {
     this.#steps.push({ name, close });
   }
@@ -94,9 +94,9 @@ export class Shutdown {
   }
 
   /**
-   * Ends the process in order on SIGTERM, on the supervisor's message, and when the supervisor is gone. Ctrl-C and a
-   * closed terminal reach every process of the group at once: a supervised process leaves them to its supervisor,
-   * which knows the order.
+   * Shuts the process down in order on SIGTERM, on the supervisor's message, and when the supervisor has ended. Ctrl-C
+   * and a closed terminal signal every process of the group at once: a supervised process ignores them, since its
+   * supervisor shuts it down in order.
    */
   listen(): void {
     const end = (reason: string) => void this.#endProcess(reason);
@@ -124,9 +124,9 @@ export class Shutdown {
 }
 
 /**
- * Takes no new connection, lets requests under way finish for `drainMs`, then cuts what is left. Connections that
- * are kept alive close with their next answer, the idle ones after a moment: cut at once, as http.Server does by
- * itself, they would lose a request that is on its way.
+ * Accepts no new connection, lets requests in progress finish for `drainMs`, then aborts the rest. Kept-alive
+ * connections close with their next answer, idle ones after a moment: http.Server closes them immediately and would
+ * lose a request in transit.
  */
 export async function closeHttpServer(
   server: Server,
@@ -139,7 +139,7 @@ export async function closeHttpServer(
   const begun = performance.now();
   const sweep = setInterval(() => {
     if (performance.now() - begun < idleGraceMs) return;
-    // Timers come before what has arrived is read: of a process that was held up, a request may be waiting there.
+    // Timers run before arrived data is read: after a blocked event loop a request may be waiting there.
     setImmediate(() => closeIdle(server));
   }, IDLE_SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), drainMs);
@@ -150,7 +150,7 @@ export async function closeHttpServer(
 
 const openSockets = new WeakMap<Server, Set<Socket>>();
 
-/** Keeps in mind who is connected: Node does not count a connection that has never sent anything among the idle ones. */
+/** Tracks connections: Node does not count a connection that has never sent anything as idle. */
 export function rememberConnections(server: Server): void {
   const sockets = new Set<Socket>();
   openSockets.set(server, sockets);
@@ -166,8 +166,8 @@ function closeIdle(server: Server): void {
 }
 
 /**
- * Takes the connections that the system has made and the process has not taken yet: closing the port would reset them,
- * whatever they have sent. The loop takes one a turn; the port is empty when a turn brings none.
+ * Accepts the connections that the system has established and the process has not accepted: closing the port would
+ * reset them and lose their data. The event loop accepts one a turn; the queue is empty when a turn brings none.
  */
 async function acceptWaiting(server: Server, limitMs: number): Promise<void> {
   let taken = 0;
@@ -180,7 +180,7 @@ async function acceptWaiting(server: Server, limitMs: number): Promise<void> {
   do {
     before = taken;
     await new Promise((resolve) => setImmediate(resolve));
-    // The first turn may be one whose arrivals were read before.
+    // The arrivals of the first turn may have been read before.
     await new Promise((resolve) => setImmediate(resolve));
   } while (taken > before && performance.now() - begun < limitMs);
   server.off('connection', count);

@@ -1,6 +1,6 @@
 /**
- * A reason not to start that the person at the keyboard can mend. Its message is the whole answer: one sentence
- * that names the cause and the remedy, printed without a stack.
+ * A reason not to start that the user can fix. Its message is one sentence with the cause and the remedy, printed
+ * without a stack.
  */
 export class StartError extends Error {
   constructor(sentence: string, options?: ErrorOptions) {
@@ -9,5 +9,5 @@ export class StartError extends Error {
   }
 }
 
-/** A command was called wrongly: its message says what is wrong and how it is used. */
+/** A wrong use of a command: the message has the fault and the usage. */
 export class Misuse extends StartError {}

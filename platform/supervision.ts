@@ -6,12 +6,12 @@ import { STOP_MESSAGE } from './shutdown.js';
 import { StartError } from './startError.js';
 
 /**
- * How Node runs our servers. A request's objects live for milliseconds; with the default young generation of 16 MiB a
- * loaded API spends a fifth of its time on collecting what is dead already, with 64 MiB a third of that.
+ * Node flags of our servers. A request's objects live for milliseconds; with the default young generation of 16 MiB a
+ * loaded API spends a fifth of its time on garbage collection, with 64 MiB a third of that.
  */
 export const SERVER_NODE_FLAGS = ['--max-semi-space-size=64'] as const;
 
-/** How a part of the service does; what `./trueup status` shows. */
+/** State of a part of the service, as `./trueup status` shows it. */
 export type PartStatus = 'starting' | 'building' | 'up' | 'degraded' | 'down';
 
 /** Messages of a supervised process to its supervisor. */
@@ -23,7 +23,7 @@ export type ChildMessage =
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
-/** A part that ran this long had recovered: its next restart is prompt again. */
+/** A part that ran this long had recovered: its next restart is immediate again, milliseconds. */
 const STABLE_MS = 30_000;
 
 /** The pause before a restart: short at first, doubled while restarts follow each other closely. */
@@ -47,7 +47,7 @@ export interface SupervisedOptions {
   name: string;
   /** The program's file. */
   script: string;
-  /** Asked for at each start. */
+  /** Read at each start. */
   environment: () => Environment;
   logger: Logger;
   onStatus: (status: PartStatus, detail?: string) => void;
@@ -55,8 +55,8 @@ export interface SupervisedOptions {
 }
 
 /**
- * A process of ours that is started again when it dies. It shares our process group and our output, and ends itself
- * when the channel to us closes.
+ * A child process that is restarted when it dies. It shares our process group and output, and ends when the channel to
+ * us closes.
  */
 export class SupervisedProcess {
   readonly #options: SupervisedOptions;
@@ -65,7 +65,7 @@ export class SupervisedProcess {
   #restart: NodeJS.Timeout | undefined;
   #isStopping = false;
   #isRestarting = false;
-  /** Settles with the first start: rejected when the process says why it cannot run. */
+  /** Settles with the first start: rejected when the process reports why it cannot run. */
   readonly firstReady: Promise<{ port?: number }>;
   #settleFirst!: { resolve: (ready: { port?: number }) => void; reject: (error: Error) => void };
 
@@ -74,7 +74,7 @@ export class SupervisedProcess {
     this.firstReady = new Promise((resolve, reject) => {
       this.#settleFirst = { resolve, reject };
     });
-    // It must not end the process where nobody awaits it.
+    // An unawaited rejection must not end the process.
     this.firstReady.catch(() => undefined);
   }
 
@@ -113,12 +113,12 @@ export class SupervisedProcess {
     });
   }
 
-  /** Passes a word on to the process, when it runs. */
+  /** Sends a message to the process if it runs. */
   tell(message: string): void {
     if (this.#child?.connected) this.#child.send(message);
   }
 
-  /** Asks it to end in order and starts it again: its environment has changed. */
+  /** Shuts it down in order and starts it again, because its environment has changed. */
   restart(): void {
     const child = this.#child;
     if (!child || this.#isStopping || this.#isRestarting) return;
@@ -127,7 +127,7 @@ export class SupervisedProcess {
     else child.kill('SIGTERM');
   }
 
-  /** Asks it to end in order; after `limitMs`, or when `hurry` aborts, it is killed. */
+  /** Shuts it down in order; after `limitMs`, or when `hurry` aborts, kills it. */
   async stop(limitMs: number, hurry: AbortSignal): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#restart);
@@ -155,7 +155,7 @@ export class SupervisedProcess {
   }
 }
 
-/** A server program that is started again when it dies. */
+/** A server program that is restarted when it dies. */
 interface RunningServer {
   exited: Promise<string>;
   stop(): Promise<void>;
@@ -180,7 +180,7 @@ export class KeptServer<S extends RunningServer> {
     this.#options = options;
   }
 
-  /** The first start; its failure is the caller's. */
+  /** The first start; the caller handles its failure. */
   async start(): Promise<S> {
     this.#options.onStatus('starting');
     this.#pause.started(performance.now());

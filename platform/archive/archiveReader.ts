@@ -7,18 +7,18 @@ import { type ArchivedFile, MANIFEST_NAME } from './archiveWriter.js';
 import { type OpenTarEntry, readTar, TarError } from './tar.js';
 
 const READ_CHUNK_BYTES = 262_144;
-/** What is kept in memory as a whole: headers and manifests, never data. */
+/** Largest file that is held in memory as a whole, bytes: headers and manifests, never data. */
 const TEXT_BYTES_MAX = 256 * 1_048_576;
 
-/** A manifest as far as every archive has it. */
+/** The fields of a manifest that every archive has. */
 export interface Manifest {
   files: ArchivedFile[];
 }
 
 /**
- * Reads an archive from its first entry to its last. `take` is given each entry but the manifest and reads its body;
- * every file's sha256 is then compared with the manifest's, and the manifest is returned.
- * @throws StartError when the file cannot be read, is damaged, breaks off, or holds what its manifest does not say.
+ * Reads an archive from its first entry to its last. `take` receives each entry but the manifest and reads its body;
+ * then every file's sha256 is compared with the manifest's, and the manifest is returned.
+ * @throws StartError when the file cannot be read, is damaged or truncated, or differs from its manifest.
  */
 export async function readArchive<M extends Manifest>(
   path: string,
@@ -49,8 +49,8 @@ export async function readArchive<M extends Manifest>(
 }
 
 /**
- * The text of an archive's first entry, which identifies it, without reading the rest.
- * @throws StartError when it cannot be read or the entry is another one.
+ * The text of an archive's first entry, which identifies the archive, without reading the rest.
+ * @throws StartError when it cannot be read or the entry has another name.
  */
 export async function readFirstEntry(path: string, name: string): Promise<string> {
   try {
@@ -100,7 +100,7 @@ async function* hashed(
   }
 }
 
-/** Nothing of an archive may land outside the folder that it is unpacked into. */
+/** Whether the path stays inside the folder that the archive is unpacked into. */
 function isSafePath(path: string): boolean {
   const parts = path.replace(/\/$/, '').split('/');
   return !path.startsWith('/') && !path.includes('\0') && !parts.some((part) => part === '' || part === '..');

@@ -31,17 +31,17 @@ export interface FinishedArchive {
   sha256: string;
 }
 
-/** The last entry of every archive: what is in it, with the sha256 of each file. */
+/** The last entry of every archive: its files, with the sha256 of each. */
 export const MANIFEST_NAME = 'manifest.json';
 
-/** Half the time of the default level for a tenth more bytes: a backup is to be over soon. */
+/** Half the time of the default level for a tenth more bytes, so that a backup ends soon. */
 const GZIP_LEVEL = constants.Z_BEST_SPEED;
 const GZIP_CHUNK_BYTES = 262_144;
 const FILE_MODE = 0o600;
 
 /**
- * A tar.gz that grows under a name of its own and gets the wanted one when it is whole and on disk: anyone who finds the
- * name finds a whole archive. Only its owner may read it.
+ * Writes a tar.gz under a temporary name and renames it when it is complete and on disk, so that the final name never
+ * has a partial archive. Only its owner may read it.
  */
 export class ArchiveWriter {
   readonly #path: string;
@@ -54,7 +54,7 @@ export class ArchiveWriter {
   readonly #nowSeconds: number;
   #sizeBytes = 0;
 
-  /** @throws StartError when the file is there already or cannot be made. */
+  /** @throws StartError when the file already exists or cannot be created. */
   constructor(path: string, nowMs: number) {
     if (existsSync(path)) throw new StartError(`${path} is there already: give another name.`);
     removeAbandonedDrafts(path);
@@ -69,7 +69,7 @@ export class ArchiveWriter {
     this.#gzip = createGzip({ level: GZIP_LEVEL, chunkSize: GZIP_CHUNK_BYTES });
     this.#gzip.on('data', (bytes: Buffer) => this.#store(bytes));
     this.#written = finished(this.#gzip);
-    // The next write awaits it; until then it must not end the process.
+    // The next write awaits it; until then its failure must not crash the process.
     this.#written.catch(() => undefined);
     process.once('exit', this.#removeDraft);
   }
@@ -92,7 +92,7 @@ export class ArchiveWriter {
     await this.addStream({ path, sizeBytes: bytes.length, mode }, [bytes]);
   }
 
-  /** A file whose size is known before its bytes are. */
+  /** Adds a file whose size is known before its bytes are. */
   async addStream(
     entry: { path: string; sizeBytes: number; mode: number },
     bytes: AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -113,8 +113,7 @@ export class ArchiveWriter {
   }
 
   /**
-   * Adds the manifest with the list of all files, brings everything to disk and renames the archive to its final
-   * name.
+   * Adds the manifest with the list of all files, syncs everything to disk and renames the archive to its final name.
    */
   async finish(manifest: object): Promise<FinishedArchive> {
     const text = JSON.stringify({ ...manifest, files: this.#files }, null, 1);
@@ -135,7 +134,7 @@ export class ArchiveWriter {
     return { path: this.#path, sizeBytes: this.#sizeBytes, sha256: this.#hash.digest('hex') };
   }
 
-  /** Leaves nothing behind. */
+  /** Deletes the unfinished archive. */
   discard(): void {
     this.#gzip.destroy();
     this.#removeDraft();
@@ -176,7 +175,7 @@ export class ArchiveWriter {
   }
 }
 
-/** Drafts of the same folder that killed processes left. */
+/** Deletes drafts of killed processes in the same folder. */
 function removeAbandonedDrafts(path: string): void {
   const folder = dirname(path);
   if (!existsSync(folder)) return;
@@ -186,7 +185,7 @@ function removeAbandonedDrafts(path: string): void {
   }
 }
 
-/** A rename is on disk when its folder is. */
+/** Syncs a folder, which makes a rename in it durable. */
 export function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r');
   try {
@@ -220,8 +219,8 @@ const compress = promisify(gzip);
 const PACKED_MODE = 0o644;
 
 /**
- * Files as one tar.gz in memory, in their order. The same files result in the same bytes: each has `modifiedSeconds`,
- * whenever it is packed.
+ * Files as one tar.gz in memory, in order. Equal files result in equal bytes, because each has `modifiedSeconds` as its
+ * time.
  */
 export function packBytes(
   files: readonly { name: string; bytes: Buffer }[],

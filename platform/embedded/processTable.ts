@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Whether a process with this id exists; one of another user counts. */
+/** Whether a process with this id exists, of any user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -16,7 +16,7 @@ function isZombie(pid: number): boolean {
   return readStat(pid)?.[0] === 'Z';
 }
 
-/** Fields of /proc/<pid>/stat from the state on; undefined where there is no /proc. */
+/** Fields of /proc/<pid>/stat from the state on; undefined: there is no /proc. */
 function readStat(pid: number): string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -30,8 +30,8 @@ function readStat(pid: number): string[] | undefined {
 const START_TIME_FIELD = 19;
 
 /**
- * Distinguishes a process from a later one with the same id: its start time as the system writes
- * it. Undefined when there is no such process.
+ * The start time as the system writes it, which distinguishes a process from a later one with the same id. undefined:
+ * no such process.
  */
 export function startMark(pid: number): string | undefined {
   return readStat(pid)?.[START_TIME_FIELD] ?? (ps(pid, 'lstart=') || undefined);
@@ -40,13 +40,13 @@ export function startMark(pid: number): string | undefined {
 /** Position of the parent's id among the same fields (field 4). */
 const PARENT_FIELD = 1;
 
-/** The process that started this one, or the one that took it over since; undefined when there is no such process. */
+/** The parent process, or the one that adopted it; undefined: no such process. */
 export function parentOf(pid: number): number | undefined {
   const field = readStat(pid)?.[PARENT_FIELD] ?? ps(pid, 'ppid=');
   return field === '' ? undefined : Number(field);
 }
 
-/** The command line of a process; empty when there is none. */
+/** The command line of a process; '' without one. */
 export function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
@@ -60,7 +60,7 @@ function ps(pid: number, column: string): string {
   return spawnSync('ps', ['-o', column, '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? '';
 }
 
-/** Waits until a process that need not be a child is gone; false when it is still there after `limitMs`. */
+/** Waits until a process, child or not, has ended; false: it still exists after `limitMs`. */
 export async function waitUntilGone(pid: number, limitMs: number): Promise<boolean> {
   const deadline = performance.now() + limitMs;
   while (isAlive(pid)) {

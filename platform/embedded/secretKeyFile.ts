@@ -12,18 +12,21 @@ import {
 import { dirname, join } from 'node:path';
 import { makeSecretKey } from '../secretBox.js';
 
-/** `$DATA_DIR/secret-key`: the key of an installation with an embedded Postgres, one key a line, the current one first. */
+/** `$DATA_DIR/secret-key`: the keys of an installation with an embedded Postgres, one a line, the current one first. */
 export function secretKeyFile(dataDir: string): string {
   return join(dataDir, 'secret-key');
 }
 
-/** Makes the key's file where there is none. A file that is there is never replaced: what it sealed would be lost. */
+/**
+ * Creates the key file where it is missing. An existing file is never replaced, since everything encrypted with it
+ * would be lost.
+ */
 export function ensureSecretKeyFile(dataDir: string): string {
   const file = secretKeyFile(dataDir);
   if (existsSync(file)) return file;
   const draft = writeDraft(file, [makeSecretKey()]);
   try {
-    // A link, unlike a rename, fails where somebody else has made the file meanwhile.
+    // A link, unlike a rename, fails if another process has created the file meanwhile.
     linkSync(draft, file);
     syncFolder(file);
   } catch (error) {
@@ -40,7 +43,7 @@ export function readSecretKeyFile(file: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Replaces the keys as a whole: anyone who reads meanwhile reads the old or the new ones. */
+/** Replaces the keys atomically: a simultaneous reader gets the old or the new ones. */
 export function replaceSecretKeys(file: string, keys: readonly string[]): void {
   renameSync(writeDraft(file, keys), file);
   syncFolder(file);
@@ -59,7 +62,7 @@ function writeDraft(file: string, keys: readonly string[]): string {
   return draft;
 }
 
-/** The name is durable only when its folder is. */
+/** Syncs the folder, which makes the file's name durable. */
 function syncFolder(file: string): void {
   const handle = openSync(dirname(file), 'r');
   try {

@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } fr
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 
-/** The user that a server runs as when we are root: Postgres refuses to be root. */
+/** The user that runs a server when we are root, because Postgres refuses to run as root. */
 export interface RunAs {
   uid: number;
   gid: number;
@@ -13,20 +13,19 @@ export interface ServerCommand {
   program: string;
   args: readonly string[];
   runAs?: RunAs | undefined;
-  /** What the server is sent when this process is killed. */
+  /** The signal that the server gets when this process is killed. */
   deathSignal: 'INT' | 'TERM';
   logFile: string;
   environment: NodeJS.ProcessEnv;
 }
 
-/** A log file of a server is set aside once it is larger than this; one older one is kept. */
+/** Bytes after which a server's log file is rotated; one older file is kept. */
 const LOG_BYTES_MAX = 10 * 1_048_576;
 const OUTPUT_BYTES = 16_384;
 
 /**
- * A server that we started. It lives in a session of its own, so that a Ctrl-C typed in the terminal reaches us and
- * not the database under the requests that are being finished; setpriv, or a shell that waits for our end, ties its life to
- * ours instead.
+ * A server that this process started. It runs in a separate session, so that Ctrl-C in the terminal reaches us and not
+ * the database while requests are finished. Instead setpriv, or a shell that waits for our end, stops it when we end.
  */
 export class ServerProcess {
   readonly pid: number;
@@ -41,7 +40,7 @@ export class ServerProcess {
     const log = openLog(command.logFile);
     this.#logStart = statSync(command.logFile).size;
     const [program, args] = leash(command);
-    // Servers write data that only their owner may read; the spawned process inherits the mask.
+    // Servers write data that only their owner may read; the child process inherits the mask.
     const umask = process.umask(0o077);
     try {
       this.#child = spawn(program, args, {
@@ -67,12 +66,12 @@ export class ServerProcess {
     if (program === command.program) endWithUs(this.#child, command.deathSignal);
   }
 
-  /** How it ended; undefined while it runs. */
+  /** The reason of its end; undefined: it runs. */
   get exit(): string | undefined {
     return this.#exit;
   }
 
-  /** What it has written since it was started; of more than 32 KB the first and the last 16. */
+  /** Its output since its start; of more than 32 KB the first and the last 16. */
   output(): string {
     const written = readFileSync(this.#logFile).subarray(this.#logStart);
     if (written.length <= 2 * OUTPUT_BYTES) return written.toString('utf8');
@@ -80,7 +79,7 @@ export class ServerProcess {
     return `${opening.toString('utf8')}\n…\n${end.toString('utf8')}`;
   }
 
-  /** Sends each signal in turn, waiting for the end for its time, until the server is gone. */
+  /** Sends each signal in turn and waits its time, until the server has ended. */
   async stop(signals: readonly [NodeJS.Signals, number][]): Promise<void> {
     for (const [signal, waitMs] of signals) {
       if (this.#exit !== undefined) return;
@@ -89,7 +88,7 @@ export class ServerProcess {
     }
   }
 
-  /** Ends it with all that it has started. */
+  /** Stops it with all processes that it has started. */
   async stopGroup(): Promise<void> {
     if (this.#exit !== undefined) return;
     try {
@@ -120,7 +119,7 @@ function openLog(path: string): number {
   return openSync(path, 'a', 0o600);
 }
 
-/** The command under setpriv where that exists: as the other user, and ended when we are killed. */
+/** Wraps the command in setpriv where that exists: it runs as the other user, and ends when we are killed. */
 export function leash(
   command: Pick<ServerCommand, 'program' | 'args' | 'runAs' | 'deathSignal'>,
 ): [string, string[]] {
@@ -132,8 +131,8 @@ export function leash(
 }
 
 /**
- * Where setpriv is missing, as on macOS: a shell waits at a pipe that closes when we are gone, however we end, and
- * sends the server its signal. It ends with the server.
+ * Replaces setpriv where it is missing, as on macOS: a shell reads a pipe that closes when we end in any way, and then
+ * signals the server. The shell ends with the server.
  */
 function endWithUs(server: ChildProcess, signal: ServerCommand['deathSignal']): void {
   if (server.pid === undefined) return;
@@ -150,14 +149,14 @@ function endWithUs(server: ChildProcess, signal: ServerCommand['deathSignal']): 
 
 let setprivFound: boolean | undefined;
 
-/** util-linux 2.33 and newer; BusyBox has a setpriv that cannot do this. */
+/** Whether setpriv is of util-linux 2.33 or newer; BusyBox's lacks the option. */
 function hasSetpriv(): boolean {
   setprivFound ??=
     process.platform === 'linux' && spawnSync('setpriv', ['--pdeathsig=INT', 'true']).status === 0;
   return setprivFound;
 }
 
-/** `preferred` when nothing listens on it on 127.0.0.1, else a port that the system picks. */
+/** `preferred` if it is free on 127.0.0.1, else a port that the system chooses. */
 export async function findFreePort(preferred?: number): Promise<number> {
   if (preferred !== undefined && (await tryListen(preferred)) !== undefined) return preferred;
   const port = await tryListen(0);

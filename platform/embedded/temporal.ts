@@ -9,13 +9,13 @@ import { findFreePort, ServerProcess } from './serverProcess.js';
 import { isTemporalServing } from './temporalHealth.js';
 import type { TemporalProgram } from './temporalProgram.js';
 
-/** A Temporal development server that we started, with its data in the data directory. */
+/** A Temporal development server that this process started, with its data in the data directory. */
 export interface EmbeddedTemporal {
   /** `127.0.0.1:<port>` of its frontend. */
   address: string;
   pid: number;
   version: string;
-  /** Resolves, with how, when the server is gone for whatever reason. */
+  /** Resolves with the reason when the server has ended for any cause. */
   exited: Promise<string>;
   stop(): Promise<void>;
 }
@@ -27,11 +27,11 @@ export interface TemporalOptions {
 }
 
 const READY_LIMIT_MS = 60_000;
-/** A server that is still closing its SQLite file keeps the next one out. */
+/** Longest wait for a server that is still closing its SQLite file, milliseconds. */
 const BUSY_LIMIT_MS = 10_000;
 /**
- * Starts on ports that another program takes first: each chooses again, so a second failure is rare and a fifth means
- * something else.
+ * Attempts to start when another program takes a port first: each attempt chooses new ports, so a second failure is
+ * rare and a fifth has another cause.
  */
 const PORT_TRIES_MAX = 5;
 const POLL_MS = 20;
@@ -40,7 +40,7 @@ const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
   ['SIGKILL', 1_000],
 ];
 
-/** The port that the data directory's server will have: known before it runs, so that clients can get it. */
+/** The port of the data directory's server, determined before it runs so that clients can get it. */
 export async function chooseTemporalPort(dataDir: string): Promise<number> {
   const port = await findFreePort(readPorts(dataDir).temporal);
   rememberPorts(dataDir, { temporal: port });
@@ -48,13 +48,12 @@ export async function chooseTemporalPort(dataDir: string): Promise<number> {
 }
 
 /**
- * Starts the server and waits until it serves: on the port of `chooseTemporalPort`, unless another program has taken
- * that one meanwhile, so `address` is what counts. Ends one that a killed start left behind. The caller holds the data
+ * Starts the server and waits until it serves: on the port of `chooseTemporalPort`, unless another program took it
+ * meanwhile; `address` is authoritative. Stops a server that a killed start left running. The caller holds the data
  * directory's lock.
- *
- * The server chooses eight more ports for its parts, lets go of them and binds them a moment later. Between the two any
- * program of the machine may be given one of them; then the server ends, and is started again.
- * @throws StartError with the server's own reason.
+ * The server chooses eight more ports for its services, releases them and binds them a moment later. Another program
+ * may get one of them meanwhile; then the server ends, and is started again.
+ * @throws StartError with the server's reason.
  */
 export async function startTemporal(options: TemporalOptions): Promise<EmbeddedTemporal> {
   const folder = join(options.dataDir, 'temporal');
@@ -94,7 +93,10 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
   }
 }
 
-/** Takes the group's and others' rights from a folder and its files: earlier versions left the database readable. */
+/**
+ * Removes the group's and others' rights from a folder and its files, because earlier versions left the database
+ * readable.
+ */
 function makePrivate(folder: string): void {
   chmodSync(folder, 0o700);
   for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o600);
@@ -103,7 +105,7 @@ function makePrivate(folder: string): void {
 const REASON_LENGTH_MAX = 300;
 
 /**
- * The reason why a server ended, by its output. The last line of a panic is a place in the stack: the first line has
+ * The reason of a server's end, from its output. The last line of a panic is a place in the stack: the first line has
  * the reason, and where that is only a nil pointer, the log line before it.
  */
 export function findReason(output: string): string | undefined {

@@ -1,6 +1,6 @@
 import { connect } from 'node:http2';
 
-/** gRPC's standard health service, asked for Temporal's frontend. */
+/** gRPC's standard health service, queried for Temporal's frontend. */
 const HEALTH_PATH = '/grpc.health.v1.Health/Check';
 const FRONTEND = 'temporal.api.workflowservice.v1.WorkflowService';
 const DEFAULT_LIMIT_MS = 1_000;
@@ -17,8 +17,8 @@ function frame(message: Buffer): Buffer {
 }
 
 /**
- * Whether a Temporal frontend at `host:port` (without TLS) says that it serves. Written against HTTP/2 itself: the
- * SDK's client costs a third of a second and 60 MB to load, and this asks one question.
+ * Whether a Temporal frontend at `host:port` (without TLS) reports that it serves. Uses HTTP/2 directly: the SDK's
+ * client takes a third of a second and 60 MB to load, for one request.
  */
 export function isTemporalServing(address: string, limitMs = DEFAULT_LIMIT_MS): Promise<boolean> {
   return new Promise((resolve) => {

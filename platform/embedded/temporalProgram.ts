@@ -13,10 +13,10 @@ import { StartError } from '../startError.js';
 import { type FileLock, takeFileLock } from './fileLock.js';
 import { ServerProcess } from './serverProcess.js';
 
-/** A `temporal` program that can serve. */
+/** A usable `temporal` program. */
 export interface TemporalProgram {
   program: string;
-  /** Version of the server inside it; names the file of its data. */
+  /** Version of its server; it names the data file. */
   serverVersion: string;
   origin: 'TEMPORAL_CLI_PATH' | 'PATH' | 'cache' | 'download' | 'build';
 }
@@ -26,9 +26,9 @@ export type AcquireStep = 'downloading' | 'building' | 'waiting for another star
 const WAIT_POLL_MS = 500;
 
 /**
- * A program that is there already: TEMPORAL_CLI_PATH, else `temporal` on PATH when it is new enough, else the
- * machine's cache. Undefined when there is none.
- * @throws StartError when TEMPORAL_CLI_PATH names something else.
+ * An existing program: TEMPORAL_CLI_PATH, else `temporal` on PATH if it is recent enough, else the machine's cache.
+ * undefined: none.
+ * @throws StartError when TEMPORAL_CLI_PATH names another program.
  */
 export async function findTemporalProgram(
   config: Pick<Config, 'temporalCliPath' | 'cacheDir'>,
@@ -44,9 +44,9 @@ export async function findTemporalProgram(
 }
 
 /**
- * Makes a program where none is there: the official download, else a build from source. Once per machine: a second
+ * Installs a program where none exists: the official download, else a build from source. Once per machine: a second
  * start waits for the first one's.
- * @throws StartError that says what was tried and what to do.
+ * @throws StartError with the attempts and the remedy.
  */
 export async function acquireTemporalProgram(
   config: Pick<Config, 'cacheDir'>,
@@ -88,7 +88,7 @@ function ways(
   ];
 }
 
-/** fetch says only "fetch failed"; the cause knows why. */
+/** fetch's message is only "fetch failed"; the cause has the reason. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
@@ -143,16 +143,16 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** What tools/temporal/go.mod asks for; a Go from 1.21 on fetches it, unless GOTOOLCHAIN forbids it. */
+/** The Go version in tools/temporal/go.mod; Go from 1.21 on downloads it, unless GOTOOLCHAIN forbids that. */
 const GO_NEEDED = [1, 25] as const;
 const GO_FETCHING = [1, 21] as const;
 
-/** Below the service itself, which is open while the compiler takes every core. */
+/** Priority below the service, which is already open while the compiler uses every core. */
 const BUILD_PRIORITY = 10;
 
 const PACKAGE = 'github.com/temporalio/cli/cmd/temporal';
 
-/** The Go toolchain on PATH that can build the server; undefined when there is none. */
+/** The Go toolchain on PATH that can build the server; undefined: none. */
 export function findGo(): { version: string; fetchesToolchain: boolean } | undefined {
   const run = spawnSync('go', ['env', 'GOVERSION'], {
     encoding: 'utf8',
@@ -168,10 +168,10 @@ export function findGo(): { version: string; fetchesToolchain: boolean } | undef
 }
 
 /**
- * Builds the pinned server from source through the Go module proxy, every module checked against
- * tools/temporal/go.sum. Its caches (6 GB) are its own, beside the target, and removed afterwards; those of a build
- * that was interrupted are used again. The caller holds the machine's lock for this.
- * @throws Error with the compiler's last words.
+ * Builds the pinned server from source through the Go module proxy, with every module checked against
+ * tools/temporal/go.sum. Its caches (6 GB) are separate, beside the target, and removed afterwards; those of an
+ * interrupted build are used again. The caller holds the machine's lock for builds.
+ * @throws Error with the end of the compiler's output.
  */
 export async function buildTemporal(target: string, signal?: AbortSignal): Promise<void> {
   const go = findGo();
@@ -216,25 +216,25 @@ function lowerPriority(pid: number): void {
   try {
     setPriority(pid, BUILD_PRIORITY);
   } catch {
-    // It has ended already, or the system does not allow it: the build is only less polite then.
+    // It has ended already, or the system does not permit it: the build then runs at normal priority.
   }
 }
 
-/** Given up after this long without a sign of life: behind a closed network the build should not wait. */
+/** Milliseconds of silence after which a download is given up, so that a closed network does not delay the build. */
 const SILENCE_LIMIT_MS = 10_000;
 
 export interface DownloadOptions {
-  /** Where the program is to lie. */
+  /** Path of the program. */
   target: string;
   signal?: AbortSignal | undefined;
-  /** Other than the official release, for tests. */
+  /** Replaces the official release, for tests. */
   source?: { url: string; sha256: string };
   silenceLimitMs?: number;
 }
 
 /**
- * Fetches the official release of the pinned version, checks its sha256 and unpacks the program to `target`.
- * @throws Error saying why when it cannot be had: no network, another checksum, no release for this platform.
+ * Downloads the official release of the pinned version, verifies its sha256 and unpacks the program to `target`.
+ * @throws Error with the reason: no network, another checksum, no release for this platform.
  */
 export async function downloadTemporal(options: DownloadOptions): Promise<void> {
   const source = options.source ?? officialArchive();
@@ -303,12 +303,12 @@ function unpack(archive: string, folder: string): Promise<void> {
   });
 }
 
-/** The release that is downloaded or built. tools/temporal/go.mod names the same one. */
+/** The version that is downloaded or built, equal to the one in tools/temporal/go.mod. */
 export const TEMPORAL_CLI_VERSION = '1.5.1';
 /** The server inside that release. */
 export const TEMPORAL_SERVER_VERSION = '1.29.1';
 
-/** Where the official release lies: the address of an archive is this, then its name. */
+/** Address of the official release, to which an archive's name is appended. */
 export const TEMPORAL_RELEASE_URL = `https://github.com/temporalio/cli/releases/download/v${TEMPORAL_CLI_VERSION}/`;
 
 /** sha256 of the official archives, by platform and processor as Node names them (docs/decisions/0037). */
@@ -331,14 +331,14 @@ export const TEMPORAL_ARCHIVES: Readonly<Record<string, { name: string; sha256: 
   },
 };
 
-/** The program of the pinned release in the machine's cache, whether it is there or not. */
+/** Path of the pinned release's program in the machine's cache, existing or not. */
 export function cachedTemporal(cacheDir: string): string {
   return join(cacheDir, `temporal-${TEMPORAL_CLI_VERSION}`, 'temporal');
 }
 
 const VERSION_LIMIT_MS = 10_000;
 
-/** Versions that a `temporal` program states; one built without a release number says 0.0.0-DEV. */
+/** Versions that a `temporal` program reports; one built without a release number reports 0.0.0-DEV. */
 export interface TemporalVersion {
   cli: string;
   server: string;
@@ -356,7 +356,7 @@ export function isRecentEnough(version: TemporalVersion): boolean {
   return major > 1 || (major === 1 && minor >= 29);
 }
 
-/** Asks a program for its versions; undefined when it does not run or is something else. */
+/** The versions that a program reports; undefined: it does not run or is another program. */
 export function readTemporalVersion(program: string): Promise<TemporalVersion | undefined> {
   return new Promise((resolve) => {
     execFile(program, ['--version'], { timeout: VERSION_LIMIT_MS }, (error, stdout) => {
