@@ -27,12 +27,12 @@ const TOKEN_TYPES: Record<string, BilledClass> = {
   'cache_creation.ephemeral_1h_input_tokens': 'cache_write_1h',
 };
 
-/** Kinds of cost beside tokens: fees whose count no event of ours carries. */
+/** Kinds of cost beside tokens: fees whose count no call contains. */
 const FEE_TYPES: ReadonlySet<string> = new Set(['web_search', 'code_execution', 'session_usage']);
 
 const CONTEXT_WINDOWS: Record<string, boolean> = { '0-200k': false, '200k-1M': true };
 
-/** Places whose price differs from the ordinary one; `global` and `not_available` are the ordinary one. */
+/** Places with a price of their own; `global` and `not_available` have the ordinary price. */
 function regionOf(result: PageObject): string | null {
   const geo = findText(result.inference_geo);
   return geo === null || geo === 'global' || geo === 'not_available' ? null : keepText(geo);
@@ -42,7 +42,7 @@ function longContextOf(result: PageObject): boolean | null {
   return CONTEXT_WINDOWS[findText(result.context_window) ?? ''] ?? null;
 }
 
-/** The tier whose price holds: batch has a flag of its own, fast mode comes in the field `speed`. */
+/** The tier that sets the price: batch has its own flag, fast mode is in the field `speed`. */
 function tierOf(result: PageObject): { serviceTier: string; isBatch: boolean } {
   const tier = findText(result.service_tier) ?? 'standard';
   if (tier === 'batch') return { serviceTier: 'standard', isBatch: true };
@@ -50,7 +50,10 @@ function tierOf(result: PageObject): { serviceTier: string; isBatch: boolean } {
   return { serviceTier: fast ? 'fast' : keepText(tier), isBatch: false };
 }
 
-/** One result of Anthropic's cost_report; without a model and class it is `other`. Error invalid_billing_file unless cents. */
+/**
+ * One result of Anthropic's cost_report; a line without model and class is `other`. Error invalid_billing_file
+ * unless the amount is in cents.
+ */
 export function anthropicCostRow(
   kind: PageKind,
   bucket: PageBucket,
@@ -123,7 +126,7 @@ export function anthropicUsageRows(kind: PageKind, bucket: PageBucket, result: P
   return rows;
 }
 
-/** Whether the cost row's grammar understood it; what it did not is listed with the import. */
+/** Whether the grammar did not recognise the cost row; such rows are listed with the import. */
 export function isUnparsed(row: BilledRow): boolean {
   return (
     row.feed === 'cost' && row.chargeCategory === 'usage' && row.tokenClass === 'other' && row.observable

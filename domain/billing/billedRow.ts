@@ -7,15 +7,15 @@ import type { Pico } from '../money.js';
 export const FEEDS = ['cost', 'usage'] as const;
 export type Feed = (typeof FEEDS)[number];
 
-/** Only `usage` enters reconciliation; the rest belong to the statement. */
+/** Only `usage` enters reconciliation; the other categories appear in the statement. */
 export const CHARGE_CATEGORIES = ['usage', 'tax', 'credit', 'refund', 'purchase', 'adjustment'] as const;
 export type ChargeCategory = (typeof CHARGE_CATEGORIES)[number];
 
-/** What a billed quantity counts: a token class, calls, or something that no token class describes. */
+/** The unit of a billed quantity: a token class, calls, or anything that no token class describes. */
 export const BILLED_CLASSES = [...TOKEN_CLASSES, 'requests', 'other'] as const;
 export type BilledClass = (typeof BILLED_CLASSES)[number];
 
-/** Other names of classes, which billing files use too. */
+/** Aliases of classes in billing files. */
 const CLASS_ALIASES: ReadonlyMap<string, BilledClass> = new Map([
   ['audio_input', 'input_audio'],
   ['audio_output', 'output_audio'],
@@ -23,7 +23,7 @@ const CLASS_ALIASES: ReadonlyMap<string, BilledClass> = new Map([
 
 export const BILLED_CLASS_NAMES: readonly string[] = [...BILLED_CLASSES, ...CLASS_ALIASES.keys()];
 
-/** The class with this name or alias, in lower case; undefined for any other word. */
+/** The class with this lower-case name or alias; undefined: unknown. */
 export function findBilledClass(name: string): BilledClass | undefined {
   return BILLED_CLASSES.find((one) => one === name) ?? CLASS_ALIASES.get(name);
 }
@@ -32,16 +32,22 @@ export function findBilledClass(name: string): BilledClass | undefined {
 export const QUANTITY_SCALE = 12;
 export const QUANTITY_ONE = 10n ** BigInt(QUANTITY_SCALE);
 
-/** The report of cost rows by month: on its first day, in the statement, compared with no day's calls. */
+/**
+ * The report name of monthly cost rows. They are stored on the month's first day and appear in the statement, but
+ * are not compared with any day's calls.
+ */
 export const MONTH_REPORT = 'month';
 
 export interface BilledRow {
   feed: Feed;
-  /** The usage report; '' on cost rows, but `month` or another month's invoice where copies must not replace each other. */
+  /**
+   * The usage report; '' on cost rows, except `month` or another month's invoice, so that such copies do not
+   * replace each other.
+   */
   report: string;
-  /** The account that the content itself names; null where it names none. */
+  /** The account in the content itself; null: the content names none. */
   account: string | null;
-  /** UTC day `YYYY-MM-DD` that the charge belongs to. */
+  /** UTC day `YYYY-MM-DD` of the charge. */
   day: string;
   /** Half-open interval of the bucket, microseconds. */
   periodStartMicros: bigint;
@@ -49,47 +55,53 @@ export interface BilledRow {
   chargeCategory: ChargeCategory;
   /** The provider's own label, verbatim. */
   lineItem: string;
-  /** False for usage that no call can show: storage, hosting, tool fees without a count. */
+  /** false: no call can show this usage (storage, hosting, tool fees without a count). */
   observable: boolean;
-  /** Null where the line was not understood: shown as `other`, never guessed. */
+  /** null: the line was not recognised; it is shown as `other`, never guessed. */
   model: string | null;
   tokenClass: BilledClass;
-  /** `standard` where the bill names no other. */
+  /** `standard` if the bill names no tier. */
   serviceTier: string;
-  /** Null where the bill does not say. */
+  /** null: the bill does not separate batch. */
   isBatch: boolean | null;
   longContext: boolean | null;
-  /** Region whose price differs, e.g. `us`; null for the ordinary price. */
+  /** Region with a price of its own, e.g. `us`; null: the ordinary price. */
   region: string | null;
   project: string | null;
   apiKey: string | null;
-  /** In 1e-12 units; tokens wherever the class is a token class. Null where the bill gives none. */
+  /** In 1e-12 units, of tokens for every token class. null: the bill has no quantity. */
   quantity: bigint | null;
   quantityUnit: string | null;
-  /** The money that counts, in USD; null on usage rows, and where nobody gave a rate for its currency. */
+  /** The amount that counts, in USD; null: a usage row, or the currency has no exchange rate. */
   amountPico: Pico | null;
-  /** The same charge at list prices, USD; null where the bill does not say or it cannot be converted. */
+  /** The charge at list prices, USD; null: the bill has none or it cannot be converted. */
   listPico: Pico | null;
-  /** At the prices of the customer's contract, USD; null likewise. */
+  /** The charge at contract prices, USD; null as for `listPico`. */
   contractedPico: Pico | null;
-  /** After discounts that the bill gives to the line itself, USD; null likewise. */
+  /** The charge after discounts of the line itself, USD; null as for `listPico`. */
   netPico: Pico | null;
   /** Upper-case ISO 4217 code of `originalAmount`; null on usage rows. */
   currency: string | null;
   /** The amount as billed, in its own currency, 1e-12 units. */
   originalAmount: bigint | null;
-  /** Whether the bill itself calls the charge final (an invoice number, no longer estimated); null: it does not say. */
+  /**
+   * Whether the bill marks the charge as final (an invoice number, or no longer estimated); null: the bill does
+   * not mark it.
+   */
   isFinal: boolean | null;
 }
 
-/** A label that no grammar knows, kept as `other`: how often it came and what it sums to. */
+/** A label that no grammar recognises, kept as `other`, with its number of rows and their sum. */
 export interface UnparsedLabel {
   label: string;
   rows: number;
   amountPico: Pico;
 }
 
-/** Words of labels without usage. OpenAI's and Anthropic's cost reports have no field for grants and corrections. */
+/**
+ * Words of labels that are not usage. OpenAI's and Anthropic's cost reports have no field for grants and
+ * corrections.
+ */
 const WORDS: readonly [ChargeCategory, RegExp][] = [
   ['refund', /\brefund(?:s|ed)?\b/i],
   ['credit', /\b(?:credits?|grants?|promo(?:tional|tion)?|discounts?)\b/i],
@@ -98,7 +110,10 @@ const WORDS: readonly [ChargeCategory, RegExp][] = [
   ['purchase', /\b(?:purchases?|top-?ups?|prepaid|commitments?)\b/i],
 ];
 
-/** The category of a row without one. Negative amounts are never usage; other unknown labels stay usage until explained. */
+/**
+ * The category of a row without a category field. A negative amount is never usage; other unknown labels count as
+ * usage.
+ */
 export function categoryOfLabel(label: string, recognised: boolean, amountPico: Pico): ChargeCategory {
   if (!recognised) {
     for (const [category, words] of WORDS) if (words.test(label)) return category;
@@ -106,24 +121,27 @@ export function categoryOfLabel(label: string, recognised: boolean, amountPico: 
   return amountPico < 0n ? 'adjustment' : 'usage';
 }
 
-/** Largest charge: a billion dollars. Larger is a number in the wrong column, and sums over months could not be stored. */
+/**
+ * Maximum charge: a billion dollars. A larger one is a number in the wrong column, and its monthly sums could not
+ * be stored.
+ */
 const DOLLARS_MAX = 1_000_000_000n * QUANTITY_ONE;
 const ORIGINAL_MAX = 1_000_000n * DOLLARS_MAX;
-/** Largest number of tokens of one charge, and of a day: more than any provider serves to all of its customers in a day. */
+/** Maximum tokens of a charge and of a day: more than any provider serves to all of its customers in a day. */
 const TOKENS_MAX = 100_000_000_000_000n * QUANTITY_ONE;
-/** Largest quantity of anything else: bytes, characters. */
+/** Maximum of any other quantity, such as bytes or characters. */
 const QUANTITY_MAX = 10n ** 18n * QUANTITY_ONE;
-/** Days of bills, half-open: before the first there was nothing to bill, and a typing error of the year is no bill. */
+/** Accepted days of bills, half-open: earlier days had no such bills, and later ones are typing errors. */
 const FIRST_DAY = '2000-01-01';
 const END_DAY = '2100-01-01';
 
-/** Error invalid_billing_file for a day, `YYYY-MM-DD`, that no bill speaks of. */
+/** Error invalid_billing_file if the day, `YYYY-MM-DD`, is outside the accepted days. */
 export function assertPlausibleDay(day: string): void {
   if (day < FIRST_DAY || day >= END_DAY)
     throw fault(`the day ${day} is none of a bill's, which lie between ${FIRST_DAY} and ${END_DAY}`);
 }
 
-/** Error invalid_billing_file where a row has an amount, a quantity or a day that no bill has. */
+/** Error invalid_billing_file if the amount, quantity or day of a row is implausible. */
 export function assertPlausible(row: BilledRow): void {
   assertPlausibleDay(row.day);
   const dollars = [row.amountPico, row.listPico, row.contractedPico, row.netPico];
@@ -133,13 +151,13 @@ export function assertPlausible(row: BilledRow): void {
     throw fault('the quantity is too large for a charge: the most is 100,000,000,000,000 tokens');
 }
 
-/** Error invalid_billing_file where the charges of a day or a file, in dollars, sum to what no bill does. */
+/** Error invalid_billing_file if the dollars of a day or file are implausible. */
 export function assertPlausibleSum(amountPico: bigint, what: string): void {
   if (isAbove(amountPico, 10n * DOLLARS_MAX))
     throw fault(`the charges of ${what} sum to more than 10,000,000,000 dollars`);
 }
 
-/** As `assertPlausibleSum`, for the tokens of a day, in 1e-12. */
+/** Like `assertPlausibleSum`, for the tokens of a day in 1e-12 units. */
 export function assertPlausibleTokens(tokens: bigint, day: string): void {
   if (isAbove(tokens, TOKENS_MAX))
     throw fault(`the charges of ${day} are for more than 100,000,000,000,000 tokens`);
@@ -153,10 +171,10 @@ function fault(reason: string): DomainError {
   return new DomainError('invalid_billing_file', reason);
 }
 
-/** The account of a bill that names none, while no other is known; the first connection of the provider takes it over. */
+/** The account of a bill without an account while no other is known; the provider's first connection replaces it. */
 export const DEFAULT_ACCOUNT = 'default';
 
-/** The account as declared, else by the content, else the only known one, else `default`. Error account_required. */
+/** The declared account, else the content's, else the only known one, else `default`. Error account_required. */
 export function resolveAccount(
   declared: string | null,
   fromContent: string | null,
@@ -176,16 +194,16 @@ export function resolveAccount(
   return known[0] ?? DEFAULT_ACCOUNT;
 }
 
-/** How OpenAI's results name their organization. */
+/** The organization in OpenAI's results. */
 const ORGANIZATION_IN_PAGE = /"organization_id"\s*:\s*"([^"\\]{1,512})"/;
 
-/** Columns and fields by which the exports of clouds name the account in every line. */
+/** Columns and fields that contain the account in every line of a cloud's export. */
 const ACCOUNT_IN_EVERY_LINE =
   /bill_payer_account_id|bill\/PayerAccountId|subscription_?(?:id|guid)|billing_?account_?id/i;
-/** How Parquet and gzip begin: what they hold is not seen yet. */
+/** The first bytes of Parquet and gzip, whose content cannot be checked yet. */
 const PACKED_BEGINNINGS = ['PAR1', '\u001f\u008b'];
 
-/** Refuses early, by its first bytes (latin1), a bill without an account. Error account_required. */
+/** Refuses a bill without an account early, by its first bytes (latin1). Error account_required. */
 export function assertAccountIn(head: string, known: readonly string[]): void {
   if (PACKED_BEGINNINGS.some((beginning) => head.startsWith(beginning))) return;
   if (ACCOUNT_IN_EVERY_LINE.test(head)) return;

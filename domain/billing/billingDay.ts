@@ -1,10 +1,10 @@
 import { dayOf, MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay, startOfDay } from '../period.js';
 import type { Biller } from '../providers.js';
 
-/** Google bills in Pacific Time; every other provider by a clock that keeps one distance from UTC, mostly none. */
+/** Google bills in Pacific Time. Every other provider's clock has a fixed offset from UTC, mostly zero. */
 const PACIFIC: ReadonlySet<Biller> = new Set(['google']);
 
-/** Hours that the clock is known to be ahead of UTC (standard time); undefined where usage must show it. */
+/** Hours that the provider's clock is ahead of UTC (standard time); undefined: it must be inferred from usage. */
 export function knownOffsetHours(provider: Biller): number | undefined {
   return PACIFIC.has(provider) ? -8 : undefined;
 }
@@ -20,12 +20,15 @@ export function timesOfBillingDay(
   return { startMicros, endMicros: startMicros + MICROS_PER_DAY };
 }
 
-/** The day, `YYYY-MM-DD`, on which a provider whose clock is UTC's or known bills a time, microseconds since 1970. */
+/** The day, `YYYY-MM-DD`, on which a provider with a known clock bills a time, microseconds since 1970. */
 export function billingDayOf(provider: Biller, micros: bigint): string {
   return PACIFIC.has(provider) ? pacificDayOf(micros) : dayOf(micros);
 }
 
-/** Microseconds by which a provider's clock is ahead of UTC when its day begins; hours of the day are told by that clock. */
+/**
+ * Microseconds by which the provider's clock is ahead of UTC at the start of its day; hours of the day use that
+ * clock.
+ */
 export function aheadMicrosOf(provider: Biller, day: string, offsetHours: number): bigint {
   return microsOfDay(day) - timesOfBillingDay(provider, day, offsetHours).startMicros;
 }
@@ -53,12 +56,12 @@ export function pacificDayOf(micros: bigint): string {
   return dayOf(micros - hoursBehind(micros) * MICROS_PER_HOUR);
 }
 
-/** The half-open times of a Pacific day: 24 hours, 23 or 25 where the clock is changed. */
+/** The half-open times of a Pacific day: 24 hours, or 23 or 25 when the clock changes. */
 export function timesOfPacificDay(day: string): { startMicros: bigint; endMicros: bigint } {
   return { startMicros: midnightOf(day), endMicros: midnightOf(dayOf(microsOfDay(day) + MICROS_PER_DAY)) };
 }
 
-/** No clock is changed at midnight, so what holds at six in the morning UTC holds there too. */
+/** No clock change is at midnight, so the offset at 06:00 UTC is also that of midnight. */
 function midnightOf(day: string): bigint {
   const start = startOfDay(microsOfDay(day));
   return start + hoursBehind(start + 6n * MICROS_PER_HOUR) * MICROS_PER_HOUR;

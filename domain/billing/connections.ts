@@ -5,14 +5,14 @@ import type { Notice } from '../policies/alert.js';
 import type { SealBinding, Sealer } from '../sealer.js';
 import type { BilledRow } from './billedRow.js';
 
-/** What a connection is and which part of an account it reads. */
+/** A connection and the part of an account that it reads. */
 export const CONNECTION_STATUSES = ['connecting', 'active', 'failing', 'paused', 'ended'] as const;
 export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 
 export const SYNC_TRIGGERS = ['connect', 'schedule', 'request', 'settings'] as const;
 export type SyncTrigger = (typeof SYNC_TRIGGERS)[number];
 
-/** UTC days that a new connection asks for; they end with today, as the longest gap period does. */
+/** UTC days that a new connection requests, up to today; as long as the longest gap period. */
 export const BACKFILL_DAYS = 90;
 
 export const WHOLE_ACCOUNT = '';
@@ -28,14 +28,17 @@ export function scopeText(settings: ConnectionSettings): string {
   return [...new Set(parts)].sort().join(',');
 }
 
-/** Azure's scope is the account itself, unless it names one resource group of it. */
+/** Azure's scope is the account itself, unless it names one resource group. */
 function resourceGroupsOf({ scope }: ConnectionSettings): string[] {
   const group =
     scope?.resource === undefined ? null : (parseAzureScope(scope.resource)?.resourceGroup ?? null);
   return group === null ? [] : [group];
 }
 
-/** Whether scopes may bill the same charge: one is everything, they share a part, or they cut by different things. */
+/**
+ * Whether two scopes may bill the same charge: one is the whole account, they share a part, or they divide it by
+ * different fields.
+ */
 export function scopesOverlap(a: string, b: string): boolean {
   if (a === WHOLE_ACCOUNT || b === WHOLE_ACCOUNT) return true;
   const parts = new Set(a.split(','));
@@ -49,12 +52,12 @@ export interface BrokenConnection {
   name: string;
   provider: string;
   accountId: string;
-  /** When the last sync that went well ended; null where none ever did. */
+  /** The end of the last successful sync; null: there was none. */
   lastSyncedAtMicros: bigint | null;
   error: { code: string; message: string };
 }
 
-/** One notice for each time that the status turns, at `atMicros`. */
+/** The notice of a connection that turned `failing` at `atMicros`; one for each such change. */
 export function connectionBroken(connection: BrokenConnection, atMicros: bigint): Notice {
   const { provider, accountId, name, error, lastSyncedAtMicros } = connection;
   const id = publicId('con', connection.id);
@@ -72,24 +75,24 @@ export function connectionBroken(connection: BrokenConnection, atMicros: bigint)
   };
 }
 
-/** The name under which a scope lists Anthropic's default workspace, whose id is null in every report. */
+/** The name of Anthropic's default workspace in a scope; its id is null in every report. */
 export const DEFAULT_WORKSPACE = 'default';
 
-/** What a connection may be told beside its credentials. */
+/** Optional settings of a connection beside its credentials. */
 export interface ConnectionSettings {
-  /** The provider's own organization, account or subscription, where the provider cannot be asked for it. */
+  /** The provider's organization, account or subscription, for providers whose API does not return it. */
   account?: string;
-  /** US dollars for one unit of the currency of a bill that is not in dollars and names no rate; a decimal. */
+  /** US dollars per unit of the currency, for bills in other currencies that contain no rate; a decimal. */
   fxRate?: string;
-  /** The same for single months (`YYYY-MM`), before `fxRate`. */
+  /** The same for single months (`YYYY-MM`), which counts before `fxRate`. */
   fxRates?: Record<string, string>;
-  /** AWS: the region that requests are signed for where the address does not say it; us-east-1 where absent. */
+  /** AWS: the region for signing requests if the address has none; default us-east-1. */
   region?: string;
-  /** The part of the account that the connection reads; absent or empty lists mean the whole account. */
+  /** The part of the account that the connection reads; absent or empty: the whole account. */
   scope?: ConnectionScope;
 }
 
-/** The rate for a day of the bill (`YYYY-MM-DD`): its month's, else the one for all; undefined without any. */
+/** The rate for a day of the bill (`YYYY-MM-DD`): its month's, else the general one; undefined: there is none. */
 export function fxRateOn({ fxRate, fxRates }: ConnectionSettings, day: string): string | undefined {
   return fxRates?.[day.slice(0, 7)] ?? fxRate;
 }
@@ -99,13 +102,13 @@ export function hasOtherRates(a: ConnectionSettings, b: ConnectionSettings): boo
   return a.fxRate !== b.fxRate || months.some((month) => fxRateOn(a, month) !== fxRateOn(b, month));
 }
 
-/** OpenAI narrows by projects, Anthropic by workspaces (`default` names the default workspace). */
+/** OpenAI is divided by projects, Anthropic by workspaces (`default`: the default workspace). */
 export interface ConnectionScope {
   projects?: string[];
   workspaces?: string[];
-  /** AWS: the linked accounts of an organization that are read. */
+  /** AWS: the linked accounts to read. */
   accounts?: string[];
-  /** Azure: the subscription, resource group or billing account that is read, as its resource manager names it. */
+  /** Azure: the subscription, resource group or billing account to read, as a resource path. */
   resource?: string;
 }
 
@@ -113,7 +116,7 @@ export function scopedProjects(settings: ConnectionSettings): readonly string[] 
   return [...(settings.scope?.projects ?? []), ...(settings.scope?.workspaces ?? [])];
 }
 
-/** Whether a row belongs to the connection. Charges without a project belong to the connection of the whole account. */
+/** Whether a row is in the connection's scope. Charges without a project are only in the scope of the whole account. */
 export function isInScope(row: Pick<BilledRow, 'project'>, settings: ConnectionSettings): boolean {
   const projects = scopedProjects(settings);
   if (projects.length === 0) return true;
@@ -125,7 +128,7 @@ export function includesDefaultWorkspace(settings: ConnectionSettings): boolean 
   return (settings.scope?.workspaces ?? []).includes(DEFAULT_WORKSPACE);
 }
 
-/** What a provider asks for, e.g. `{admin_key}`. */
+/** The fields that a provider requires, e.g. `{admin_key}`. */
 export type Credentials = Readonly<Record<string, string>>;
 
 const bindingOf = (orgId: string, connectionId: string): SealBinding => ({
@@ -143,7 +146,7 @@ export function sealCredentials(
   return sealer.seal(JSON.stringify(credentials), bindingOf(orgId, connectionId));
 }
 
-/** Credentials as text, to be sealed under another key; undefined when no key opens them. */
+/** Credentials as text, to be sealed under another key; undefined: no available key opens them. */
 export function findSealedText(
   sealer: Sealer,
   orgId: string,
@@ -162,7 +165,7 @@ export function resealText(
   return sealer.seal(text, bindingOf(orgId, connectionId));
 }
 
-/** The credentials. Errors: credentials_missing when given up, secret_key_missing without the key. */
+/** Errors: credentials_missing if they were deleted, secret_key_missing if no available key opens them. */
 export function openCredentials(
   sealer: Sealer,
   orgId: string,
@@ -184,20 +187,20 @@ export function openCredentials(
   return JSON.parse(text) as Credentials;
 }
 
-/** The part of Azure that a connection reads, as Azure's resource manager writes it. */
+/** The part of Azure that a connection reads, in the notation of Azure Resource Manager. */
 export interface AzureScope {
-  /** The path in front of the query: letters in the case in which they were given, no slash at the end. */
+  /** The path before the query, in its original case and without a slash at the end. */
   path: string;
-  /** The subscription's id, or that of the billing account or management group: whose bill it is. */
+  /** The id of the billed subscription, billing account or management group. */
   account: string;
-  /** Within a subscription charges are told by resource; above it Azure tells them by subscription only. */
+  /** Within a subscription charges are grouped by resource; above it Azure groups them by subscription only. */
   groupsByResource: boolean;
-  /** The resource group that the subscription is narrowed to. */
+  /** The only resource group of the subscription to read. */
   resourceGroup: string | null;
 }
 
 const GUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
-/** Names neither begin nor end with a dot, so none leads out of its place in a path. */
+/** Names cannot begin or end with a dot, so that none leaves its place in a path. */
 const NAME = '[A-Za-z0-9_()](?:[A-Za-z0-9_.()-]{0,88}[A-Za-z0-9_()-])?';
 /** A billing account of a Customer Agreement has two ids and a date with colons and underscores between. */
 const BILLING = '[A-Za-z0-9](?:[A-Za-z0-9_:.-]{0,198}[A-Za-z0-9_-])?';
@@ -208,7 +211,7 @@ const ABOVE = new RegExp(
   'i',
 );
 
-/** A scope from its text, `subscriptions/…` with or without the slashes around it; undefined where it is none. */
+/** Parses `subscriptions/…` with or without slashes around it; undefined: no valid scope. */
 export function parseAzureScope(text: string): AzureScope | undefined {
   const path = `/${text.trim().replace(/^\/+|\/+$/g, '')}`;
   const [, subscription, resourceGroup] = SUBSCRIPTION.exec(path) ?? [];

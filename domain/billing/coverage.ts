@@ -8,12 +8,18 @@ export interface Span {
   endMicros: bigint;
 }
 
-/** `duplicate`: a time came twice; `outside`: not requested; `missing`: of an ended day; `spans` lists the times. */
+/**
+ * `duplicate`: two buckets of one time; `outside`: times that were not requested; `missing`: times of a finished
+ * day. `spans` lists the times.
+ */
 export type Coverage =
   | { outcome: 'complete' }
   | { outcome: 'outside' | 'duplicate' | 'missing'; spans: Span[] };
 
-/** Whether a chunk's buckets cover its window once. Changing paging leaves gaps or overlaps; unended days may be cut. */
+/**
+ * Whether a chunk's buckets cover its window exactly once. Changing pages cause gaps or overlaps; unfinished days
+ * may be cut.
+ */
 export function checkCoverage(window: Span, buckets: readonly Span[], nowMicros: bigint): Coverage {
   const outside = buckets.filter(
     (bucket) =>
@@ -44,9 +50,9 @@ function earlier(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-/** Buckets that one file may hold: a year of minutes of two reports. */
+/** Maximum buckets of a file: a year of minutes in two reports. */
 export const FILE_BUCKETS_MAX = 1_200_000;
-/** Projects of a bucket that are told apart; beyond, a later copy counts as a restatement. */
+/** Maximum projects of a bucket that are tracked; with more, a later copy counts as a restatement. */
 export const PROJECTS_TRACKED_MAX = 64;
 
 interface BucketCopy {
@@ -56,7 +62,7 @@ interface BucketCopy {
   projects: ReadonlySet<string>;
 }
 
-/** Of overlapping buckets the later counts, unless both name projects and share none. */
+/** Of overlapping buckets the later one counts, unless both name projects and share none. */
 export class BucketCopies {
   readonly #byReport = new Map<string, Map<bigint, BucketCopy[]>>();
   readonly #superseded = new Set<number>();
@@ -66,7 +72,7 @@ export class BucketCopies {
     return this.#superseded;
   }
 
-  /** The number of the next bucket, in the file's order. */
+  /** The number of the next bucket in file order. */
   next(): number {
     this.#count += 1;
     if (this.#count > FILE_BUCKETS_MAX) {
@@ -78,7 +84,7 @@ export class BucketCopies {
     return this.#count;
   }
 
-  /** Notes bucket `number` of `report`, once its page has told which projects it names. */
+  /** Notes bucket `number` of `report` after all projects of its page are known. */
   register(report: string, bucket: PageBucket, projects: ReadonlySet<string>, number: number): void {
     const copy: BucketCopy = {
       number,

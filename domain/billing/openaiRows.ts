@@ -22,10 +22,10 @@ import {
   toPicoOrNull,
 } from './pageRow.js';
 
-/** Units that a quantity of tokens comes in; every other unit is kept as it is. */
+/** Units of token quantities; any other unit is kept unchanged. */
 const TOKENS_OF_UNIT: Record<string, bigint> = { tokens: 1n, '1000_tokens': 1_000n };
 
-/** A token class on a line whose quantity counts something else is not that class. */
+/** A line whose quantity does not count tokens has no token class. */
 function classByUnit(tokenClass: BilledClass, unit: string | null): BilledClass {
   return unit === null || unit in TOKENS_OF_UNIT ? tokenClass : 'other';
 }
@@ -67,7 +67,7 @@ export function openaiCostRow(
   };
 }
 
-/** OpenAI's words for the tiers of a usage result; `default` and `auto` are the ordinary price. */
+/** OpenAI's names of tiers in usage results; `default` and `auto` have the ordinary price. */
 const TIERS: Record<string, string> = {
   default: 'standard',
   auto: 'standard',
@@ -75,7 +75,7 @@ const TIERS: Record<string, string> = {
   scale: 'standard',
 };
 
-/** The field that counts what a usage report without token counts measures. */
+/** The quantity field of each usage report without token counts. */
 const OTHER_QUANTITIES: Record<string, { field: string; unit: string }> = {
   images: { field: 'images', unit: 'images' },
   audio_speeches: { field: 'characters', unit: 'characters' },
@@ -86,10 +86,13 @@ const OTHER_QUANTITIES: Record<string, { field: string; unit: string }> = {
   web_search_calls: { field: 'num_requests', unit: 'calls' },
 };
 
-/** Tools are called inside requests that the report of completions counts already. */
+/** Tool calls happen inside requests that the completions report already counts. */
 const TOOL_REPORTS: ReadonlySet<string> = new Set(['file_search_calls', 'web_search_calls']);
 
-/** One usage result of OpenAI: rows by disjoint class and one of requests. Error invalid_billing_file when parts exceed input. */
+/**
+ * One usage result of OpenAI: a row for each disjoint class and one for requests. Error invalid_billing_file if
+ * parts exceed the input.
+ */
 export function openaiUsageRows(kind: PageKind, bucket: PageBucket, result: PageObject): BilledRow[] {
   const tier = findText(result.service_tier) ?? 'default';
   const base: BilledRow = {
@@ -127,7 +130,7 @@ function tokenClassesOf(result: PageObject): Partial<Record<BilledClass, bigint>
   const count = (field: string) => countOf(result[field], field);
   const cached = count('input_cached_tokens');
   const written = count('input_cache_write_tokens');
-  // Cached audio has no class of its own: it stays with the cached tokens.
+  // Cached audio has no class of its own and counts as cached tokens.
   const inputAudio = freshAudioOf(result, count('input_tokens') - cached - written);
   const outputAudio = count('output_audio_tokens');
   const input = count('input_tokens') - cached - written - inputAudio;
@@ -155,7 +158,7 @@ function tokenClassesOf(result: PageObject): Partial<Record<BilledClass, bigint>
   };
 }
 
-/** Uncached audio input; older pages include cached audio, which the other parts of the input reveal. */
+/** Uncached audio input. Older pages include cached audio, which shows in the other parts of the input. */
 function freshAudioOf(result: PageObject, uncached: bigint): bigint {
   const count = (field: string) => countOf(result[field], field);
   const audio = count('input_audio_tokens');
@@ -166,20 +169,23 @@ function freshAudioOf(result: PageObject, uncached: bigint): bigint {
   return rest === withoutCached ? withoutCached : audio;
 }
 
-/** What an OpenAI `line_item` says. The label is undocumented, so it is matched whole or not at all. */
+/** A parsed OpenAI `line_item`. The label is undocumented, so it matches as a whole or not at all. */
 export interface OpenaiLineItem {
-  /** False: no rule knows the label. It is kept as `other` and shown. */
+  /** false: no rule recognises the label. It is kept and shown as `other`. */
   recognised: boolean;
   model: string | null;
   tokenClass: BilledClass;
   serviceTier: string;
-  /** Null where the label cannot say: batch and standard tokens share one line. */
+  /** null: the label does not separate batch; batch and standard tokens share one line. */
   isBatch: boolean | null;
   longContext: boolean | null;
   observable: boolean;
 }
 
-/** Surfaces before the bar, as observed. `priority` is a price; `evals` run inside OpenAI, unseen by clients. */
+/**
+ * Surfaces before the bar, as observed. `priority` is a tier with its own price; `evals` run inside OpenAI, where
+ * clients cannot see them.
+ */
 const SURFACES: Record<string, { serviceTier: string; observable: boolean }> = {
   priority: { serviceTier: 'priority', observable: true },
   flex: { serviceTier: 'flex', observable: true },
@@ -197,7 +203,7 @@ const CLASSES: Record<string, BilledClass> = {
   output_tokens: 'output',
 };
 
-/** Audio classes with a price of their own; cached audio has none in the price data, so it is not guessed. */
+/** Audio classes with a price of their own. The price data has none for cached audio, so it is not guessed. */
 const AUDIO_CLASSES: Partial<Record<BilledClass, BilledClass>> = {
   input: 'input_audio',
   output: 'output_audio',
@@ -206,7 +212,7 @@ const AUDIO_CLASSES: Partial<Record<BilledClass, BilledClass>> = {
 const MODEL_LINE =
   /^(?:([a-z][a-z ]*) \| )?([a-z0-9][a-z0-9._:-]*)(?: (audio|image|text))?, (input|input_tokens|cached input|cache writes|output|output_tokens)(, long context)?$/i;
 
-/** Charges that no call can show: storage, sessions, tool fees without a count, speech by the minute. */
+/** Charges that no call shows: storage, sessions, tool fees without a count, speech by the minute. */
 const TOOL_LINES: readonly RegExp[] = [
   /^(?:assistants api \| )?file search(?: (?:tool )?calls?| storage)?$/i,
   /^(?:assistants api \| )?code interpreter(?: sessions?)?$/i,
@@ -226,7 +232,7 @@ const UNRECOGNISED: OpenaiLineItem = {
   observable: true,
 };
 
-/** Reads a label: a model's line, a known charge without a model, or `recognised: false`. */
+/** Parses a label: a model's line, a known charge without a model, or `recognised: false`. */
 export function parseOpenaiLineItem(label: string): OpenaiLineItem {
   const text = label.trim();
   if (TOOL_LINES.some((pattern) => pattern.test(text))) {
@@ -240,7 +246,7 @@ export function parseOpenaiLineItem(label: string): OpenaiLineItem {
   const textClass = CLASSES[classWord.toLowerCase()];
   if (!facts || !textClass) return UNRECOGNISED;
   const tokenClass = modality?.toLowerCase() === 'audio' ? AUDIO_CLASSES[textClass] : textClass;
-  // Image tokens have rates that the price data lacks; pricing them as text would invent a mismatch.
+  // The price data lacks rates of image tokens; pricing them as text would invent a mismatch.
   if (!tokenClass || modality?.toLowerCase() === 'image') return { ...UNRECOGNISED, model: modelId(model) };
   return {
     recognised: true,
@@ -253,7 +259,7 @@ export function parseOpenaiLineItem(label: string): OpenaiLineItem {
   };
 }
 
-/** Lines of fine-tuned models say `ft-<base>`, where calls and prices say `ft:<base>`. */
+/** Lines of fine-tuned models contain `ft-<base>`, calls and prices `ft:<base>`. */
 function modelId(model: string): string {
   return model.startsWith('ft-') ? `ft:${model.slice(3)}` : model;
 }

@@ -16,7 +16,7 @@ export interface PageKind {
   report: string;
 }
 
-/** What the pages of a report are, by the last part of the report's path (`costs`, `completions`, `cost_report`, …). */
+/** The kind of a report's pages, by the last part of its path (`costs`, `completions`, `cost_report`, …). */
 export function pageKindOf(
   provider: 'openai' | 'anthropic',
   feed: PageKind['feed'],
@@ -26,7 +26,7 @@ export function pageKindOf(
   return { format, feed, report: feed === 'cost' ? '' : report };
 }
 
-/** Money in another currency is converted by the rate given with the file: USD for one unit of the currency. */
+/** USD per unit of another currency, as given with the file. */
 export type FxRate = { scaled: bigint } | undefined;
 const FX_SCALE = 12;
 
@@ -35,7 +35,7 @@ export function parseFxRate(text: string): FxRate {
   return scaled !== undefined && scaled > 0n ? { scaled } : undefined;
 }
 
-/** 1e-12 units of `currency` → pico-dollars; null without a rate: then it counts in no sum of dollars. */
+/** 1e-12 units of `currency` → pico-dollars; null: there is no rate, and the amount enters no sum of dollars. */
 export function toPicoOrNull(original: bigint, currency: string, fxRate: FxRate): Pico | null {
   if (currency === 'USD') return original;
   if (!fxRate) return null;
@@ -45,14 +45,14 @@ export function toPicoOrNull(original: bigint, currency: string, fxRate: FxRate)
   return (product + half) / scale;
 }
 
-/** A three-letter code in capitals; US dollars where a result names none. Error invalid_billing_file. */
+/** A three-letter upper-case code; USD if a result has none. Error invalid_billing_file. */
 export function currencyCodeOf(value: PageValue | undefined, field: string): string {
   if (value === undefined || value === null || value === '') return 'USD';
   if (typeof value === 'string' && /^[a-z]{3}$/i.test(value)) return value.toUpperCase();
   throw new DomainError('invalid_billing_file', `${field} must be three letters such as EUR`);
 }
 
-/** A count that a usage result must have as a number from 0; absent counts as zero, as the APIs leave classes out. */
+/** A count of a usage result, a number from 0. Absent counts are zero, since the APIs omit empty classes. */
 export function countOf(value: PageValue | undefined, field: string): bigint {
   if (value === undefined || value === null) return 0n;
   const scaled = value instanceof ExactNumber ? findScaled(value, QUANTITY_SCALE) : undefined;
@@ -62,7 +62,7 @@ export function countOf(value: PageValue | undefined, field: string): bigint {
   return scaled;
 }
 
-/** The fields that every row of a bucket shares, with everything else at its neutral value. */
+/** The fields that every row of a bucket shares; all others have neutral values. */
 export function emptyRow(kind: Pick<PageKind, 'feed' | 'report'>, bucket: PageBucket): BilledRow {
   return {
     feed: kind.feed,
@@ -94,10 +94,13 @@ export function emptyRow(kind: Pick<PageKind, 'feed' | 'report'>, bucket: PageBu
   };
 }
 
-/** Longest label, model or id that is kept of a row. */
+/** Maximum stored characters of a label, model or id. */
 const TEXT_CHARS_MAX = 512;
 
-/** A text as stored: printable, at most 512 characters, and copied, or it would keep the file's chunk in memory. */
+/**
+ * A text as stored: printable and at most 512 characters. It is copied, since a slice would keep the file's chunk
+ * in memory.
+ */
 export function keepText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
   const plain = text.replace(/[\u0000-\u001f\u007f]/g, ' ');
@@ -108,7 +111,7 @@ export function keepTextOrNull(text: string | null): string | null {
   return text === null ? null : keepText(text);
 }
 
-/** A JSON number as text: a double would lose digits of quantities above 2^53. */
+/** A JSON number as text, since a double would lose digits of quantities above 2^53. */
 export class ExactNumber {
   readonly text: string;
 
@@ -127,13 +130,16 @@ export function isPageObject(value: PageValue | undefined): value is PageObject 
   );
 }
 
-/** A number or numeric text (one API has both), scaled by 10^scale, half to even. Undefined when absent or not a number. */
+/**
+ * A number or numeric text (one API has both), scaled by 10^scale, rounded half to even. Undefined: absent or no
+ * number.
+ */
 export function findScaled(value: PageValue | undefined, scale: number): bigint | undefined {
   if (value instanceof ExactNumber) return parseScaled(value.text, scale);
   return typeof value === 'string' && value.trim() !== '' ? parseScaled(value, scale) : undefined;
 }
 
-/** A non-empty string field; null when absent, null or empty. */
+/** A non-empty string field; null: absent, null or empty. */
 export function findText(value: PageValue | undefined): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }

@@ -11,10 +11,10 @@ import {
 
 export type Month = string;
 
-/** Four digits without a leading zero, and not the last month that there is: the one after it has no name. */
+/** Four digits without a leading zero, and a month that has a next one within four digits. */
 const MONTH = /^(?!0|9999-12)\d{4}-(0[1-9]|1[0-2])$/;
 
-/** The text as a month from 1000-01 to 9999-11; undefined for anything else. */
+/** The text as a month from 1000-01 to 9999-11; undefined for other text. */
 export function parseMonth(text: string): Month | undefined {
   return MONTH.test(text) ? text : undefined;
 }
@@ -39,14 +39,14 @@ export function endOfMonth(month: Month): bigint {
   return startOfMonth(followingMonth(month));
 }
 
-/** Every month from one to another, both included; empty when the second lies before the first. */
+/** Every month between the two, both included; empty if `last` is before `first`. */
 export function monthsBetween(first: Month, last: Month): Month[] {
   const months: Month[] = [];
   for (let month = first; month <= last; month = followingMonth(month)) months.push(month);
   return months;
 }
 
-/** First day of the month before the one that holds `day` (both `YYYY-MM-DD`). */
+/** First day of the month before that of `day` (both `YYYY-MM-DD`). */
 export function previousMonth(day: string): string {
   const [year = 0, month = 0] = day.split('-').map(Number);
   return month === 1
@@ -62,12 +62,15 @@ export function nextMonth(firstDay: string): string {
     : `${String(year).padStart(4, '0')}-${String(month + 1).padStart(2, '0')}-01`;
 }
 
-/** A closed month's totals never move; later changes are booked in the open period (docs/decisions/0013). */
+/** A closed month's totals never change; later changes are booked in the open period (docs/decisions/0013). */
 
 export const PERIOD_STATUSES = ['open', 'closed'] as const;
 type PeriodStatus = (typeof PERIOD_STATUSES)[number];
 
-/** Months close in order; the first closing takes all earlier months. Errors period_not_over, period_out_of_order. */
+/**
+ * Months close in order; the first closing includes all earlier months. Errors period_not_over,
+ * period_out_of_order.
+ */
 export function decideClosing(
   month: Month,
   lastClosed: Month | undefined,
@@ -89,7 +92,10 @@ export function decideClosing(
   return 'close';
 }
 
-/** Refuses a first closing before the first call or bill, likely a slip in the year. Error period_out_of_order. */
+/**
+ * Refuses a first closing before the first call or bill, which is probably a typing error in the year. Error
+ * period_out_of_order.
+ */
 export function assertBegun(month: Month, first: Month | undefined): void {
   if (first === undefined || month >= first) return;
   throw new DomainError(
@@ -98,7 +104,10 @@ export function assertBegun(month: Month, first: Month | undefined): void {
   );
 }
 
-/** When a change counts: at its own time, or for a closed month on the UTC day on which it came, in an open month. */
+/**
+ * The time at which a change counts: its own time, or for a closed month the UTC day of its arrival, in an open
+ * month.
+ */
 export function bookedMicros(
   eventMicros: bigint,
   cameMicros: bigint,
@@ -114,18 +123,21 @@ export function statusOfMonth(month: Month, closedUntilMicros: bigint | null): P
   return closedUntilMicros !== null && startOfMonth(month) < closedUntilMicros ? 'closed' : 'open';
 }
 
-/** Without `as_of` totals follow the books; with it every call counts in its own month, as known then (docs/decisions/0013). */
+/**
+ * Without `as_of` totals follow the books. With it every call counts in its own month, with the knowledge of that
+ * time (docs/decisions/0013).
+ */
 
-/** Which rows a total takes, and at which time each counts. */
+/** The rows of a total, and the time at which each row counts. */
 export type UsageView =
-  /** Closed months frozen, later changes dated when they came. */
+  /** Closed months do not change; later changes have the time of their arrival. */
   | { kind: 'books' }
-  /** Every call at its own time, all that is known now. */
+  /** Every call at its own time, with present knowledge. */
   | { kind: 'now' }
-  /** Every call at its own time, what had come before this UTC day (`YYYY-MM-DD`); for closed months only. */
+  /** Every call at its own time, with the knowledge before this UTC day (`YYYY-MM-DD`); for closed months only. */
   | { kind: 'known'; beforeDay: string };
 
-/** A closed month, for the question what was known when. */
+/** A closed month, needed to answer past `as_of` times. */
 export interface ClosedMonth {
   month: Month;
   /** First microsecond after the month. */
@@ -135,15 +147,15 @@ export interface ClosedMonth {
 
 export interface AsOfQuestion {
   asOf: Instant | undefined;
-  /** Half-open; an absent side is open. */
+  /** Half-open; undefined: this side is unlimited. */
   fromMicros: bigint | undefined;
   toMicros: bigint | undefined;
-  /** Names of the window's parameters, for the refusals. */
+  /** Names of the window's parameters, for error messages. */
   names: readonly [from: string, to: string];
   nowMicros: bigint;
 }
 
-/** The view of a question; past times must begin a UTC day. Error as_of_unanswerable, with what to do. */
+/** The view of a question; past times must begin a UTC day. Error as_of_unanswerable with a remedy. */
 export function viewAsOf(question: AsOfQuestion, closings: readonly ClosedMonth[]): UsageView {
   const { asOf, toMicros, nowMicros } = question;
   if (asOf === undefined) return { kind: 'books' };

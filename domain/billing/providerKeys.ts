@@ -5,22 +5,22 @@ import type { Provider } from '../providers.js';
 export const PROVIDER_KEY_STATUSES = ['active', 'revoked'] as const;
 export type ProviderKeyStatus = (typeof PROVIDER_KEY_STATUSES)[number];
 
-/** One of the organization's keys at a provider, by the provider's own id of it; never the key itself. */
+/** One of the organization's keys at a provider, by the provider's id of it; never the key itself. */
 export interface ProviderKey {
   readonly provider: Provider;
   readonly providerKeyId: string;
-  /** The account that the provider bills for its use; null where nobody said. */
+  /** The account that is billed for the key; null: unknown. */
   readonly providerAccountId: string | null;
   readonly name: string;
   readonly project: string | null;
   readonly teamId: string | null;
   readonly status: ProviderKeyStatus;
   readonly activeFromMicros: bigint | null;
-  /** Set exactly when the key is revoked. */
+  /** null: the key is not revoked. */
   readonly revokedAtMicros: bigint | null;
 }
 
-/** Why a billed key is shown: nobody knows it, or it was billed when it should have been out of use. */
+/** Reasons to report a billed key: it is not registered, or it was billed after its revocation. */
 export const SUSPECT_KEY_REASONS = ['unknown', 'billed_after_revocation'] as const;
 export type SuspectKeyReason = (typeof SUSPECT_KEY_REASONS)[number];
 
@@ -32,17 +32,17 @@ export interface SuspectKey {
   /** UTC days, inclusive. */
   readonly firstDay: string;
   readonly lastDay: string;
-  /** Null where only a usage report names the key: what it cost is then not said. */
+  /** null: only a usage report names the key, so its cost is unknown. */
   readonly billedPico: Pico | null;
-  /** Its use day by day, where the bill or the usage report tells the model; absent: only the sums are known. */
+  /** The key's usage by day, if the bill or usage report names the model; absent: only the sums are known. */
   readonly uses?: readonly KeyUse[];
 }
 
 export interface KeyUse {
   readonly day: string;
   readonly model: string;
-  /** Null where only a usage report tells the use. */
+  /** null: only a usage report contains the usage, so its cost is unknown. */
   readonly billedPico: Pico | null;
-  /** 1e-12 tokens by class; a class that is not told is absent. */
+  /** 1e-12 tokens by class; an unreported class is absent. */
   readonly quantities: Readonly<Partial<Record<TokenClass, bigint>>>;
 }

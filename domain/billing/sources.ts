@@ -1,7 +1,10 @@
 import type { Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 
-/** Kinds of bills as data: issuer, rank among copies, rounding, and how long days may be restated (docs/decisions/0011). */
+/**
+ * Properties of each kind of bill: issuer, rank among copies, rounding, and how long days may be restated
+ * (docs/decisions/0011).
+ */
 export const BILLING_FORMATS = [
   'openai_pages',
   'anthropic_pages',
@@ -18,33 +21,43 @@ export const BILLING_FORMATS = [
 ] as const;
 export type BillingFormat = (typeof BILLING_FORMATS)[number];
 
-/** 10 plain file, 20 saved page, 30 API, 40 finalised export: of two copies of a day the higher counts. */
+/** 10 plain file, 20 saved page, 30 API, 40 finalised export. The copy of a day with the highest rank counts. */
 export const SOURCE_RANKS = { plainFile: 10, savedPage: 20, api: 30, finalisedExport: 40 } as const;
 
 export interface FormatFacts {
   format: BillingFormat;
   /** `pages`: saved report answers; `table`: records under a header; `document`: one JSON document. */
   shape: 'pages' | 'table' | 'document';
-  /** The only provider that issues it; undefined where any may. */
+  /** The only provider that issues this format; undefined: any provider may. */
   provider: Provider | undefined;
   rank: number;
   /**
-   * How far one row's amount may lie from quantity × rate by rounding alone. OpenAI: amounts are floats in dollars,
-   * 1e-9. Anthropic: decimal cents with five observed fraction digits, half of the last one. AWS: ten fraction digits.
-   * Azure and Google: floating-point numbers of six sure digits. A plain file may be rounded to the cent.
+   * The maximum difference between a row's amount and quantity × rate by rounding alone. OpenAI: amounts are
+   * floats in dollars, 1e-9. Anthropic: decimal cents with five observed fraction digits, half of the last one.
+   * AWS: ten fraction digits. Azure and Google: floating-point numbers of six sure digits. A plain file may be
+   * rounded to the cent.
    */
   roundingPico: Pico;
-  /** A day read within so many days of its beginning may still be restated, where the bill itself does not say. */
+  /**
+   * A day that is read within this number of days of its start may still be restated, unless the bill marks it
+   * final.
+   */
   provisionalDays: number;
-  /** The format lists every kind of charge of the days it covers, so an older copy's credits no longer count. */
+  /** The format contains every kind of charge of its days, so an older copy's credits no longer count. */
   coversAllCategories: boolean;
-  /** The bill of one period: a later bill states what it adds. Other formats state a day's cost on whatever invoice. */
+  /**
+   * The bill covers one period, and a later bill contains only additions. Other formats state a day's whole cost
+   * on any invoice.
+   */
   isOfOnePeriod: boolean;
 }
 
 const CENT_HALF_PICO = 5_000_000_000n;
 const MICRO_DOLLAR_PICO = 1_000_000n;
-/** Bills by calendar month are closed some days after it: AWS and Google say so of theirs, Azure after five days. */
+/**
+ * Bills of calendar months are final some days after the month: AWS and Google document this, Azure says after
+ * five days.
+ */
 const UNTIL_MONTH_CLOSED_DAYS = 36;
 
 const FACTS: Record<BillingFormat, FormatFacts> = {
@@ -119,7 +132,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
   },
 };
 
-/** A whole export of a billing period, line by line. */
+/** The properties of a whole export of a billing period, line by line. */
 function exportFacts(format: BillingFormat, provider: Provider | undefined): FormatFacts {
   return {
     format,
@@ -137,13 +150,13 @@ export function factsOfFormat(format: BillingFormat): FormatFacts {
   return FACTS[format];
 }
 
-/** The rank of a day; an export that calls the day not final ranks below the API. */
+/** The rank of a day; a day that the export marks as not final ranks below the API. */
 export function rankOfDay(format: BillingFormat, isFinal: boolean | null): number {
   const { rank } = FACTS[format];
   return isFinal === false && rank === SOURCE_RANKS.finalisedExport ? SOURCE_RANKS.savedPage : rank;
 }
 
-/** A day read within so many days of its beginning may still be restated; none where the bill itself calls it final. */
+/** The days from its start in which a day may still be restated; 0 if the bill marks it final. */
 export function provisionalDaysOf(formats: readonly BillingFormat[], isFinal: boolean | null): number {
   return isFinal ? 0 : Math.max(...formats.map((format) => FACTS[format].provisionalDays));
 }

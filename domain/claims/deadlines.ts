@@ -11,30 +11,30 @@ import {
 import type { Notice } from '../policies/alert.js';
 import { type ClaimStatus, isTerminal } from './lifecycle.js';
 
-/** When somebody is to be reminded of a claim. Nothing moves by itself: a deadline is a notice and no more. */
+/** Computes reminders of claims. A deadline only creates a notice; it never changes a claim's status. */
 
-/** `urgent`: a draft whose charges will soon be too old for most providers to look at. */
+/** `urgent`: the charges of a draft will soon be too old for most providers to accept a claim. */
 const CLAIM_ACTIONS = ['remind', 'urgent', 'suggest_escalation'] as const;
 export type ClaimAction = (typeof CLAIM_ACTIONS)[number];
 
 export interface ClaimDeadline {
   action: ClaimAction;
   atMicros: bigint;
-  /** What is told apart of the notices of a claim in a status: of one name there is one notice. */
+  /** The name of the notice within a claim's status; each name has one notice. */
   name: string;
-  /** The steps that it stands for; none where it only ends a quiet time. */
+  /** The steps that the notice covers; empty: it only ends a snooze. */
   steps: readonly string[];
 }
 
-/** What a deadline follows from, beside the organization's calendar. */
+/** The fields of a claim from which its deadlines follow, beside the organization's calendar. */
 export interface ClaimClock {
   status: ClaimStatus;
   enteredAtMicros: bigint;
-  /** The last day that was charged, `YYYY-MM-DD`. */
+  /** The last charged day, `YYYY-MM-DD`. */
   periodEnd: string;
-  /** The steps of its status that somebody was told of. */
+  /** The steps of its status that already had a notice. */
   notifiedSteps: readonly string[];
-  /** Until then somebody wants to hear nothing of it, and then to be told. */
+  /** The end of the snooze, when its notice is due; null: not snoozed. */
   snoozedUntilMicros: bigint | null;
 }
 
@@ -44,7 +44,7 @@ interface Step {
   atMicros: bigint;
 }
 
-/** Business days in a status after which somebody is reminded, and after which it is time to escalate. */
+/** Business days in a status before a reminder, and before the suggestion to escalate. */
 const DAYS: Readonly<Partial<Record<ClaimStatus, { remind: number; escalate?: number }>>> = {
   draft: { remind: 14 },
   submitted_to_provider: { remind: 3, escalate: 7 },
@@ -52,16 +52,22 @@ const DAYS: Readonly<Partial<Record<ClaimStatus, { remind: number; escalate?: nu
   under_review: { remind: 14, escalate: 30 },
   credit_approved: { remind: 35, escalate: 45 },
 };
-/** An escalated claim is brought to mind again each time that so many business days have passed. */
+/** An escalated claim has a reminder every this number of business days. */
 const ESCALATED_EVERY_DAYS = 7;
-/** Days after a charge within which the terms of most providers want to hear of it: days of the calendar. */
+/** Calendar days after a charge within which most providers' terms accept a claim. */
 export const DISPUTE_WINDOW_DAYS = 60;
-/** Of these; what is left is enough to send a claim and to be asked something. */
+/**
+ * Days after the charge when a draft becomes urgent; the rest of the window suffices to send the claim and answer
+ * questions.
+ */
 const URGENT_DAYS = 45;
-/** Whoever makes a draft of old charges knows of it, and has this long to send it. */
+/** The creator of a draft of old charges knows their age and has this time to send it. */
 const URGENT_AFTER = MICROS_PER_HOUR;
 
-/** The earliest step of the status without a notice, which may be past; a snoozed claim has one when that ends. */
+/**
+ * The earliest step of the status without a notice, which may be in the past; for a snoozed claim not before the
+ * snooze ends.
+ */
 export function nextDeadline(claim: ClaimClock, days: BusinessDays): ClaimDeadline | undefined {
   const { snoozedUntilMicros: until } = claim;
   const left: Step[] = [];
@@ -82,7 +88,7 @@ export function nextDeadline(claim: ClaimClock, days: BusinessDays): ClaimDeadli
   return first && { ...first, steps: [first.name] };
 }
 
-/** The steps of a status in the order of their times; those of an escalated claim never end. */
+/** The steps of a status by time; those of an escalated claim never end. */
 function* stepsOf({ status, enteredAtMicros, periodEnd }: ClaimClock, days: BusinessDays): Generator<Step> {
   const inDays = (count: number) => days.after(enteredAtMicros, count);
   if (status === 'escalated') {
@@ -102,7 +108,7 @@ function* stepsOf({ status, enteredAtMicros, periodEnd }: ClaimClock, days: Busi
   yield* steps.sort((a, b) => (a.atMicros < b.atMicros ? -1 : 1));
 }
 
-/** When a draft becomes urgent; undefined where its charges were too old already when it was made. */
+/** The time when a draft becomes urgent; undefined: its charges were too old when it was created. */
 function urgentAt(enteredAtMicros: bigint, periodEnd: string, days: BusinessDays): bigint | undefined {
   const due = days.startOfDay(shiftDay(periodEnd, URGENT_DAYS));
   const earliest = enteredAtMicros + URGENT_AFTER;
@@ -110,41 +116,44 @@ function urgentAt(enteredAtMicros: bigint, periodEnd: string, days: BusinessDays
   return at < days.startOfDay(shiftDay(periodEnd, DISPUTE_WINDOW_DAYS)) ? at : undefined;
 }
 
-/** Of several that come as one: what asks for more than to be looked at. */
+/** The strongest action of several steps in one notice. */
 function strongestOf(steps: readonly Step[]): ClaimAction {
   return steps.find(({ action }) => action !== 'remind')?.action ?? 'remind';
 }
 
-/** Business days: not weekends or the calendar's holidays, in the calendar's time zone. */
+/** Business days are all days except weekends and the calendar's holidays, in the calendar's time zone. */
 
-/** When an organization works. */
+/** The business days of an organization. */
 interface WorkCalendar {
   timeZone: string;
-  /** Days on which nobody works, `YYYY-MM-DD`. */
+  /** Days without work, `YYYY-MM-DD`. */
   holidays: readonly string[];
 }
 
 const MICROS_PER_SECOND = 1_000_000n;
 const MICROS_PER_MILLI = 1_000n;
-/** No time zone is as far as that from UTC. */
+/** Every time zone is closer to UTC than this. */
 const OFFSET_MAX = 27n * MICROS_PER_HOUR;
-/** 1970-01-01 was a Thursday, 0 is Sunday. */
+/** 1970-01-01 was a Thursday; 0 is Sunday. */
 const EPOCH_WEEKDAY = 4;
 const DAYS_OF_WEEK = 7;
 
-/** A calendar to count by; it remembers where days begin. Days are counted from 1970-01-01, as the calendar has them. */
+/** Counts by a calendar and caches the starts of its days. Days are numbered from 1970-01-01 in the calendar's zone. */
 export class BusinessDays {
   readonly #holidays: ReadonlySet<number>;
   readonly #format: Intl.DateTimeFormat;
   readonly #starts = new Map<number, bigint>();
 
-  /** A time zone that is none, which only a hand can have written into the settings, counts as UTC. */
+  /** An invalid time zone counts as UTC; only a manual edit of the settings can cause it. */
   constructor({ timeZone, holidays }: WorkCalendar) {
     this.#holidays = new Set(holidays.flatMap(numbersOf));
     this.#format = formatOf(timeZone);
   }
 
-  /** As far into its day as `fromMicros`; days off do not count, so from a Saturday it is a day's start. Monotonic. */
+  /**
+   * The same time of day as `fromMicros`, `count` business days later. From a day off it is the start of a day.
+   * Monotonic.
+   */
   after(fromMicros: bigint, count: number): bigint {
     let day = this.#dayOf(fromMicros);
     let intoMicros = fromMicros - this.#startOf(day);
@@ -154,11 +163,11 @@ export class BusinessDays {
     }
     for (let left = count; left > 0; left -= 1) day = this.#nextBusinessDay(day);
     const [start, end] = [this.#startOf(day), this.#startOf(day + 1)];
-    // Where clocks are put forward a day is shorter than the one that is counted from.
+    // On the day of a forward clock change the day can be shorter than the time of day.
     return start + intoMicros < end ? start + intoMicros : end;
   }
 
-  /** The first time of a day, `YYYY-MM-DD`. */
+  /** The start of a day, `YYYY-MM-DD`. */
   startOfDay(day: string): bigint {
     return this.#startOf(numberOf(day));
   }
@@ -174,7 +183,7 @@ export class BusinessDays {
     return weekday !== 0 && weekday !== 6 && !this.#holidays.has(day);
   }
 
-  /** By where days begin, so that an hour that clocks show twice around midnight belongs to one day only. */
+  /** By the starts of days, so that an hour that clocks repeat around midnight belongs to one day only. */
   #dayOf(micros: bigint): number {
     let day = this.#shownDayOf(micros);
     while (micros < this.#startOf(day)) day -= 1;
@@ -182,7 +191,7 @@ export class BusinessDays {
     return day;
   }
 
-  /** The first second at which clocks show this day or a later one: some zones have left days out. */
+  /** The first second at which local clocks show this day or a later one, since some zones have skipped days. */
   #startOf(day: number): bigint {
     const known = this.#starts.get(day);
     if (known !== undefined) return known;
@@ -222,7 +231,7 @@ function numberOf(day: string): number {
   return Number(microsOfDay(day) / MICROS_PER_DAY);
 }
 
-/** None of what looks like a day and is none: only a hand can have written it into the settings. */
+/** Empty for a text that looks like a day but is none; only a manual edit of the settings can contain it. */
 function numbersOf(day: string): number[] {
   const instant = parseInstant(day);
   return instant?.dateOnly ? [Number(instant.micros / MICROS_PER_DAY)] : [];
@@ -234,7 +243,7 @@ export interface DueClaim extends ClaimClock {
   recoverableCents: number;
 }
 
-/** What has not happened yet. */
+/** The event that a claim in each status waits for. */
 const WAITING: Readonly<Partial<Record<ClaimStatus, string>>> = {
   draft: 'is still a draft: send it to the provider, or discard it',
   submitted_to_provider: 'was not acknowledged by the provider',
@@ -244,7 +253,7 @@ const WAITING: Readonly<Partial<Record<ClaimStatus, string>>> = {
   escalated: 'is escalated and not decided',
 };
 
-/** The notice of a deadline that was due at a time: of each there is one, whatever becomes of the calendar. */
+/** The notice of a deadline. Each due time has one notice, also after changes of the calendar. */
 export function dueNotice(claim: DueClaim, deadline: ClaimDeadline, dueMicros: bigint): Notice {
   const { status, enteredAtMicros, provider, recoverableCents } = claim;
   const { action, name } = deadline;

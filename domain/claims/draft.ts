@@ -4,10 +4,13 @@ import type { Grade, Visibility, WaterfallStep } from '../reconciliation/matchin
 import type { FindingKind } from '../reconciliation/taxonomy.js';
 import { claimCents, DISPUTE_TIERS, type DisputeTier } from './financialSummary.js';
 
-/** Which disputes become which claims, what is netted, and what is left to ask for (docs/claims.md, “How a claim is made”). */
+/**
+ * Groups disputes into claims, nets undercharges, and computes the recoverable amount (docs/claims.md, “How a
+ * claim is made”).
+ */
 
 export interface DisputedDay extends Omit<FindingDay, 'probability'> {
-  /** The way in which the mistake was made that day. */
+  /** The variant of the mistake on that day. */
   variant: string;
 }
 
@@ -23,11 +26,11 @@ export interface DraftEvidence {
   advice: readonly string[];
   weightSet: string;
   runId: string;
-  /** The invoice that it was found in; null: the engine found it. */
+  /** The invoice that contains the mistake; null: the reconciliation engine found it. */
   invoiceId: string | null;
 }
 
-/** A dispute of a draft, with everything that it was opened on. */
+/** A dispute of a draft with its evidence. */
 export interface DraftDispute {
   /** uuid */
   id: string;
@@ -37,9 +40,9 @@ export interface DraftDispute {
   model: string;
   kind: FindingKind;
   tier: DisputeTier;
-  /** The finding's cause as it was, and the dollars of the dispute's own days. */
+  /** The finding's original cause, and the dollars of the dispute's days. */
   reason: string;
-  /** Of whoever opened it. */
+  /** Notes of the person who opened it. */
   notes: string | null;
   /** Both inclusive, `YYYY-MM-DD`. */
   periodStart: string;
@@ -52,7 +55,7 @@ export interface DraftDispute {
   evidence: DraftEvidence;
 }
 
-/** A day that the provider charged too little, of a finding as it stands now. `impactPico` is below zero. */
+/** An undercharged day of a present finding; `impactPico` is below zero. */
 export interface NettedUndercharge {
   findingId: string;
   day: string;
@@ -76,7 +79,7 @@ export interface DraftClaim {
   /** First and last day of its disputes, `YYYY-MM-DD`. */
   periodStart: string;
   periodEnd: string;
-  /** Of the least sure of its disputes. */
+  /** The lowest tier of its disputes. */
   tier: DisputeTier;
   /** By first day, then by model, kind and id. */
   disputes: readonly DraftDispute[];
@@ -84,7 +87,7 @@ export interface DraftClaim {
   undercharges: readonly NettedUndercharge[];
   billedPico: Pico;
   expectedPico: Pico;
-  /** Disputes’ impact, what was netted (not below zero), and the first less the second. */
+  /** The disputes' impact, the netted undercharges (not below zero), and their difference. */
   disputedPico: Pico;
   nettedPico: Pico;
   recoverablePico: Pico;
@@ -92,7 +95,7 @@ export interface DraftClaim {
   recoverableCents: bigint;
 }
 
-/** The months that disputes have days in, `YYYY-MM`, each once and in their order. */
+/** The months of the disputes' days, `YYYY-MM`, unique and ascending. */
 export function monthsOf(disputes: readonly Pick<DraftDispute, 'days'>[]): string[] {
   return [...new Set(disputes.flatMap(({ days }) => days.map(({ day }) => day.slice(0, 7))))].sort();
 }
@@ -101,12 +104,15 @@ export function disputedPicoOf(disputes: readonly Pick<DraftDispute, 'days'>[]):
   return sumOf(disputes.flatMap(({ days }) => days.map(({ impactPico }) => impactPico)));
 }
 
-/** What undercharges come to, as an amount that is not below zero. */
+/** The sum of undercharges as a non-negative amount. */
 export function nettedPicoOf(undercharges: readonly Pick<NettedUndercharge, 'impactPico'>[]): Pico {
   return -sumOf(undercharges.map(({ impactPico }) => impactPico));
 }
 
-/** The claim over disputes less undercharges of one account; undefined below a cent. @throws RangeError for several accounts. */
+/**
+ * The claim for disputes less undercharges of one account; undefined: it is below a cent. @throws RangeError for
+ * several accounts.
+ */
 export function netDraft(
   id: string,
   given: { disputes: readonly DraftDispute[]; undercharges: readonly NettedUndercharge[] },
@@ -151,7 +157,7 @@ const byFirstDay = (a: DraftDispute, b: DraftDispute): number =>
 const byDay = (a: NettedUndercharge, b: NettedUndercharge): number =>
   inOrder([a.day, a.model, a.kind, a.variant, a.findingId], [b.day, b.model, b.kind, b.variant, b.findingId]);
 
-/** Texts one after the other, each by its code units. */
+/** Compares lists of texts item by item, by code unit. */
 export function inOrder(a: readonly string[], b: readonly string[]): number {
   for (const [at, text] of a.entries()) {
     const other = b[at] ?? '';
@@ -160,16 +166,16 @@ export function inOrder(a: readonly string[], b: readonly string[]): number {
   return 0;
 }
 
-/** Disputes that one claim is drafted over: of one provider, account and kind, and of the month that they begin in. */
+/** The disputes of one claim: they share provider, account, kind and the month of their first day. */
 export interface DraftGroup {
-  /** The same for the same disputes' provider, account, kind and month. */
+  /** Equal for disputes of the same provider, account, kind and month. */
   key: string;
   provider: string;
   accountId: string;
   kind: FindingKind;
   month: string;
   disputes: readonly DraftDispute[];
-  /** That it has days in, in their order. */
+  /** The months of its days, ascending. */
   months: readonly string[];
   disputedPico: Pico;
 }
@@ -179,20 +185,20 @@ interface PlannedDraft {
   undercharges: readonly NettedUndercharge[];
 }
 
-/** Disputes that no claim is drafted over, since what was charged too little in their months leaves nothing of them. */
+/** Disputes without a claim, because the undercharges of their months exceed them. */
 export interface WithheldDraft {
   group: DraftGroup;
-  /** What no draft has netted of it in their months, as an amount that is not below zero. */
+  /** The undercharges of their months that no draft nets, as a non-negative amount. */
   underchargedPico: Pico;
 }
 
 export interface DraftPlan {
-  /** The most dollars first. */
+  /** Largest amount first. */
   drafts: PlannedDraft[];
   withheld: WithheldDraft[];
 }
 
-/** Nets each undercharge once, the largest draft first; months whose drafts cannot bear all of it are withheld. */
+/** Nets each undercharge once, the largest draft first. Months whose undercharges exceed their drafts are withheld. */
 export function planDrafts(
   disputes: readonly DraftDispute[],
   undercharges: readonly NettedUndercharge[],
@@ -216,7 +222,7 @@ export function planDrafts(
   return { drafts: drafts.sort((a, b) => bySize(a.group, b.group)), withheld };
 }
 
-/** The drafts of the groups that are left when, again and again, those are left out that have a month with too much. */
+/** The drafts of the groups that remain after repeatedly removing those of a month with too many undercharges. */
 function draftWhatIsBorne(
   groups: readonly DraftGroup[],
   undercharges: readonly NettedUndercharge[],
@@ -232,7 +238,7 @@ function draftWhatIsBorne(
   }
 }
 
-/** The disputes by provider, account, kind and the month that they begin in; the most dollars first. */
+/** Groups disputes by provider, account, kind and the month of their first day; largest amount first. */
 function groupDisputes(disputes: readonly DraftDispute[]): DraftGroup[] {
   const groups = new Map<string, DraftDispute[]>();
   for (const dispute of disputes) {
@@ -252,7 +258,7 @@ function groupDisputes(disputes: readonly DraftDispute[]): DraftGroup[] {
     .sort(bySize);
 }
 
-/** Gives each undercharge to the first group that can bear it, the largest group and the largest undercharge first. */
+/** Assigns each undercharge to the first group that can bear it, with the largest groups and undercharges first. */
 function allot(
   groups: readonly DraftGroup[],
   undercharges: readonly NettedUndercharge[],

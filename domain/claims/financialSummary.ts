@@ -4,9 +4,9 @@ import type { Severity } from '../policies/alert.js';
 import type { Blame, Direction, Finding } from '../reconciliation/inference/finding.js';
 import type { Grade } from '../reconciliation/matching/cells.js';
 
-/** What there is to get back and to save, in six numbers that add up (docs/financial.md). */
+/** Recoverable and avoidable money in six numbers that add up (docs/financial.md). */
 
-/** Days of findings that count as the same, added up; open and confirmed findings alone. */
+/** Sums of finding days that count alike; open and confirmed findings only. */
 export interface FindingSum {
   provider: string;
   accountId: string;
@@ -22,7 +22,7 @@ export interface FindingSum {
   impactPico: Pico;
 }
 
-/** What days of a finding count as. */
+/** The number to which days of a finding count. */
 type CountedAs =
   | 'confirmed'
   | 'review'
@@ -51,7 +51,7 @@ function countedAs(sum: Omit<FindingSum, 'provider' | 'accountId' | 'month' | 'i
   return sum.grade === 'HIGH' ? 'confirmed' : 'review';
 }
 
-/** An account's month: what was charged too much and too little, what is left to ask back, what nothing explains. */
+/** An account's month: overcharges, undercharges, the recoverable amount, and unexplained dollars. */
 export interface RecoverableMonth {
   provider: string;
   accountId: string;
@@ -59,10 +59,10 @@ export interface RecoverableMonth {
   confirmedPico: Pico;
   reviewPico: Pico;
   underchargedPico: Pico;
-  /** Net of what was charged too little, which is taken from what is confirmed first; in cents, rounded down. */
+  /** Net of undercharges, which are subtracted from confirmed amounts first; in cents, rounded down. */
   recoverableConfirmedPico: Pico;
   recoverableReviewPico: Pico;
-  /** Overcharges that nothing explains, each in whole cents. */
+  /** Unexplained overcharges, each in whole cents. */
   unexplainedCriticalPico: Pico;
   unexplainedReviewPico: Pico;
 }
@@ -78,7 +78,7 @@ export interface FinancialSummary {
   totalPico: Pico;
   /** Newest month first, then by provider and account. */
   breakdown: RecoverableMonth[];
-  /** Exact: what stands in none of the six. */
+  /** Exact amounts that are in none of the six numbers. */
   provisionalPico: Pico;
   unverifiedPico: Pico;
   notClaimablePico: Pico;
@@ -102,11 +102,11 @@ const NONE: Record<CountedAs, Pico> = {
 const positive = (pico: Pico): Pico => (pico > 0n ? pico : 0n);
 const wholeCents = (pico: Pico): Pico => centsFromPico(pico) * PICO_PER_CENT;
 
-/** A finding's amount as a positive number, whichever way the bill is wrong. */
+/** A finding's amount as a positive number, for overcharges and undercharges. */
 const sizeOf = ({ direction, impactPico }: FindingSum): Pico =>
   direction === 'overcharge' ? impactPico : -impactPico;
 
-/** The accounts' months that have an amount, newest first: the statement of a month shows the same figures. */
+/** The months of accounts with an amount, newest first; the statement of a month shows the same figures. */
 export function accountMonthsOf(sums: readonly FindingSum[]): RecoverableMonth[] {
   const months = new Map<string, { first: FindingSum; amounts: Record<CountedAs, Pico> }>();
   for (const sum of sums) {
@@ -178,17 +178,17 @@ function byNewestMonth(a: RecoverableMonth, b: RecoverableMonth): number {
   return newest || compare(a.provider, b.provider) || compare(a.accountId, b.accountId);
 }
 
-/** What people decide about findings: which of them they are asked about, and what becomes a dispute. */
+/** The decisions of people about findings: which findings they review, and which become disputes. */
 
-/** `gone`: somebody had decided on it, and later runs no longer find it. */
+/** `gone`: a decided finding that later runs no longer contain. */
 export const FINDING_STATUSES = ['open', 'confirmed', 'dismissed', 'gone'] as const;
 export type FindingStatus = (typeof FINDING_STATUSES)[number];
 
-/** `claimed`: a claim with it was sent to the provider. An open one may be resolved without a claim. */
+/** `claimed`: a claim with the dispute was sent to the provider. An open dispute can be resolved without a claim. */
 export const DISPUTE_STATUSES = ['open', 'claimed', 'resolved'] as const;
 export type DisputeStatus = (typeof DISPUTE_STATUSES)[number];
 
-/** How sure what is disputed is; nothing that is UNVERIFIED is disputed. */
+/** The certainty of disputes; UNVERIFIED findings are never disputed. */
 export const DISPUTE_TIERS = ['HIGH', 'MEDIUM', 'LOW'] as const satisfies readonly Grade[];
 export type DisputeTier = (typeof DISPUTE_TIERS)[number];
 
@@ -197,25 +197,28 @@ const MEDIUM_IMPACT_PICO = 10n * PICO_PER_USD;
 
 type Judged = Pick<Finding, 'kind' | 'direction' | 'blame' | 'grade' | 'provisional'>;
 
-/** People decide on provider mistakes and unexplained gaps, once days are final. */
+/** People review provider mistakes and unexplained gaps, once days are final. */
 export function isForReview({ kind, blame, provisional }: Judged): boolean {
   return !provisional && (blame === 'provider' || kind === 'unexplained');
 }
 
-/** How urgent: by the dollars, and high whatever they are where the engine calls it critical. */
+/** The severity by dollars; high for every finding that the engine marks critical. */
 export function severityOf({ impactPico, critical }: Pick<Finding, 'impactPico' | 'critical'>): Severity {
   const size = impactPico < 0n ? -impactPico : impactPico;
   if (critical || size >= HIGH_IMPACT_PICO) return 'high';
   return size >= MEDIUM_IMPACT_PICO ? 'medium' : 'low';
 }
 
-/** The tier of a dispute; undefined when too uncertain. Unexplained is LOW: its grade concerns the gap, not the cause. */
+/**
+ * The tier of a dispute; undefined: too uncertain. An unexplained gap is LOW, since its grade concerns the gap and
+ * not the cause.
+ */
 export function disputeTier({ kind, grade }: Pick<Judged, 'kind' | 'grade'>): DisputeTier | undefined {
   if (kind === 'unexplained') return 'LOW';
   return DISPUTE_TIERS.find((tier) => tier === grade);
 }
 
-/** Why a finding is not among those that people decide on, as a sentence; undefined where it is. */
+/** The reason why a finding is not reviewed, as a sentence; undefined: it is. */
 export function whyNotForReview(finding: Judged): string | undefined {
   if (isForReview(finding)) return undefined;
   return finding.provisional
@@ -231,9 +234,9 @@ export function whyNotDisputable(finding: Judged): string | undefined {
   return undefined;
 }
 
-/** Every amount of findings, disputes and claims is rounded here, so that no two figures differ for one thing. */
+/** All amounts of findings, disputes and claims are rounded here, so that each amount has one figure everywhere. */
 
-/** Whole cents of an amount, rounded toward zero: a claim asks for nothing that it cannot show. */
+/** Whole cents of an amount, rounded toward zero, so that a claim never asks for more than it can prove. */
 export function claimCents(pico: Pico): bigint {
   return pico / PICO_PER_CENT;
 }
@@ -245,16 +248,16 @@ export function dollarsText(cents: bigint): string {
   return `${cents < 0n ? '-' : ''}$${whole}.${digits.slice(-2)}`;
 }
 
-/** An exact amount as a finding or claim shows it: `$109.01` of 109.0176. */
+/** An exact amount as a finding or claim shows it: `$109.01` for 109.0176. */
 export const claimDollars = (pico: Pico): string => dollarsText(claimCents(pico));
 
-/** What was claimed of a month, `YYYY-MM`. */
+/** The claimed amount of a month, `YYYY-MM`. */
 export interface ClaimedMonth {
   month: string;
   impactPico: Pico;
 }
 
-/** Splits a credit over months in proportion to the claim, exactly and in any order. */
+/** Divides a credit among months in proportion to the claim, exactly and independent of their order. */
 export function allotCredit(creditCents: number, months: readonly ClaimedMonth[]): Map<string, Pico> {
   const creditPico = BigInt(creditCents) * PICO_PER_CENT;
   const claimed = months

@@ -1,7 +1,10 @@
 import { DomainError, invalidField } from '../errors.js';
 import type { TaxonomyKind } from '../reconciliation/taxonomy.js';
 
-/** The table of claim statuses and moves; API, workflow, activity, SQL check and docs/claims.md follow it, tests check it. */
+/**
+ * The claim statuses and their moves. API, workflow, activity, SQL check and docs/claims.md follow this table, and
+ * tests check that.
+ */
 
 export const CLAIM_STATUSES = [
   'draft',
@@ -16,7 +19,7 @@ export const CLAIM_STATUSES = [
 ] as const;
 export type ClaimStatus = (typeof CLAIM_STATUSES)[number];
 
-/** The moves that are legal. Providers skip steps in real correspondence; a refusal that is contested is `escalated`. */
+/** The legal moves. Providers skip steps in real correspondence; a contested refusal is `escalated`. */
 const NEXT: Readonly<Record<ClaimStatus, readonly ClaimStatus[]>> = {
   draft: ['submitted_to_provider'],
   submitted_to_provider: [
@@ -37,7 +40,7 @@ const NEXT: Readonly<Record<ClaimStatus, readonly ClaimStatus[]>> = {
     'escalated',
   ],
   under_review: ['credit_approved', 'credit_issued', 'partial', 'denied', 'escalated'],
-  // An approval that is taken back is an escalation first.
+  // If an approval is withdrawn, the claim is escalated first.
   credit_approved: ['credit_issued', 'partial', 'escalated'],
   escalated: [
     'provider_acknowledged',
@@ -52,7 +55,7 @@ const NEXT: Readonly<Record<ClaimStatus, readonly ClaimStatus[]>> = {
   partial: [],
 };
 
-/** The statuses that a claim may go to from this one; none from a terminal one. Never the same one. */
+/** The statuses that may follow this one, never including it; empty for a terminal status. */
 export function nextStatuses(from: ClaimStatus): readonly ClaimStatus[] {
   return NEXT[from];
 }
@@ -61,12 +64,12 @@ export function canMove(from: ClaimStatus, to: ClaimStatus): boolean {
   return NEXT[from].includes(to);
 }
 
-/** Nothing follows: the claim is over, and `resolved_at` says since when. */
+/** No status follows: the claim has ended at `resolved_at`. */
 export function isTerminal(status: ClaimStatus): boolean {
   return NEXT[status].length === 0;
 }
 
-/** Sent, and not over: the provider has the word. */
+/** The claim was sent and has not ended: the provider must answer. */
 export function isFiled(status: ClaimStatus): boolean {
   return status !== 'draft' && !isTerminal(status);
 }
@@ -85,12 +88,12 @@ export function requiredFor(to: ClaimStatus): MoveRequirements {
   };
 }
 
-/** A move of a claim that somebody asks for, on its way from the API through the workflow to the row. */
+/** A requested move of a claim, on its way from the API through the workflow to the row. */
 
 export interface MoveFields {
-  /** Why the provider refused, in its words. */
+  /** The reason of the refusal, in the provider's words. */
   denialReason: string | null;
-  /** What it was, by the provider's word. */
+  /** The provider's classification of the mistake. */
   violationType: TaxonomyKind | null;
   creditIssuedCents: number | null;
   /** The provider's reference. */
@@ -106,40 +109,40 @@ export const NO_FIELDS: MoveFields = {
 
 export interface ClaimCommand {
   claimId: string;
-  /** The same for every repeat of one request; a command that is recorded is never carried out again. */
+  /** Equal for every repeat of a request; a recorded command is not executed again. */
   commandId: string;
   to: ClaimStatus;
-  /** Of the claim as whoever asks has seen it: the move is refused where it is another one by now. */
+  /** The version of the claim that the client saw; the move is refused if the claim has changed since. */
   version: number;
-  /** By the database's clock, microseconds since 1970: it is refused from then on. */
+  /** The move is refused from this time on, by the database's clock, microseconds since 1970. */
   notAfterMicros: number;
   fields: MoveFields;
   keyId: string;
   requestId: string;
 }
 
-/** What the workflow of a claim knows of its row: what it waits by. */
+/** The fields of a claim's row that its workflow needs to wait. */
 export interface ClaimState {
   version: number;
   status: ClaimStatus;
-  /** When the next notice is due, microseconds since 1970; null: none is. */
+  /** The time of the next notice, microseconds since 1970; null: none is due. */
   nextActionAtMicros: number | null;
 }
 
-/** What a move makes of a claim: the rules that the row, its disputes and its outcome follow. */
+/** The effect of a move on the claim's row, its disputes and its outcome. */
 
-/** Digits of a fraction after the point. */
+/** Decimals of a fraction. */
 const FRACTION_DIGITS = 12;
-/** A credit of less than this share of what was asked for is a partial one by most people's reckoning. */
+/** A credit below this share of the claimed amount counts as partial. */
 const WHOLE_CREDIT_PERCENT = 98n;
 
-/** What a move leaves in the columns that it may change; times are left to the database. */
+/** The columns that a move may change, except times, which the database sets. */
 export interface MovedFields {
   externalTicketId: string | null;
   creditIssuedCents: number | null;
 }
 
-/** A ticket or a credit that was named before stays until another one is named; nothing is credited on a denied claim. */
+/** A ticket or credit stays until another one is named; a denied claim has no credit. */
 export function movedFields(before: MovedFields, to: ClaimStatus, said: MoveFields): MovedFields {
   return {
     externalTicketId: said.externalTicketId ?? before.externalTicketId,
@@ -147,12 +150,12 @@ export function movedFields(before: MovedFields, to: ClaimStatus, said: MoveFiel
   };
 }
 
-/** Whether a credit is too large to be called partial: it is then the whole of what was asked for, or more. */
+/** Whether a credit is too large to count as partial: the whole amount or more. */
 function isWhollyCredited(creditIssuedCents: number, recoverableCents: number): boolean {
   return creditIssuedCents >= recoverableCents;
 }
 
-/** Error illegal_transition, claim_conflict or invalid_body where the claim cannot be moved so, as it is. */
+/** Error illegal_transition, claim_conflict or invalid_body if the claim's present state does not allow the move. */
 export function assertMovable(
   claim: { status: ClaimStatus; version: number; recoverableCents: number },
   command: Pick<ClaimCommand, 'to' | 'version' | 'fields'>,
@@ -184,7 +187,10 @@ export function assertMovable(
     );
 }
 
-/** Whether a claim was recorded as credited in full though clearly less came: it may have been meant as partial. */
+/**
+ * Whether a claim is recorded as credited in full although clearly less was returned; it may have been meant as
+ * partial.
+ */
 export function isShortCredit(claim: {
   status: ClaimStatus;
   creditIssuedCents: number | null;
@@ -194,7 +200,7 @@ export function isShortCredit(claim: {
   return BigInt(claim.creditIssuedCents) * 100n < BigInt(claim.recoverableCents) * WHOLE_CREDIT_PERCENT;
 }
 
-/** The share of what was claimed that came back, 0 to 1, as a decimal that is rounded down. */
+/** The returned share of the claimed amount, 0 to 1, as a decimal rounded down. */
 export function creditedFraction(
   status: ClaimStatus,
   creditIssuedCents: number | null,
@@ -206,9 +212,9 @@ export function creditedFraction(
   return `0.${scaled.toString().padStart(FRACTION_DIGITS, '0')}`;
 }
 
-/** By the provider's word it was a mistake of the organization's own. */
+/** Classifications by which the mistake was the organization's own. */
 const OWN_MISTAKES: ReadonlySet<TaxonomyKind> = new Set(['client_metering_error', 'stale_price_reference']);
-/** By the provider's word the bill was right. */
+/** Classifications by which the bill was right. */
 const RIGHT_BILLS: ReadonlySet<TaxonomyKind> = new Set([
   'unobserved_usage',
   'timing_shift',
@@ -216,18 +222,18 @@ const RIGHT_BILLS: ReadonlySet<TaxonomyKind> = new Set([
   'contract_terms',
 ]);
 
-/** What the disputes of a claim are resolved with when it ends; undefined while it has not. */
+/** The resolution of a claim's disputes when it ends; undefined: it has not ended. */
 export function resolutionOf(status: ClaimStatus, violationType: TaxonomyKind | null): string | undefined {
   if (!isTerminal(status)) return undefined;
   if (status === 'credit_issued') return 'credit_received';
   if (status === 'partial') return 'credit_partial';
   if (violationType !== null && OWN_MISTAKES.has(violationType)) return 'our_error';
   if (violationType !== null && RIGHT_BILLS.has(violationType)) return 'provider_correct';
-  // Refused for want of evidence, or without another explanation: nobody has shown the bill to be right.
+  // Refused for lack of evidence or without an explanation: the bill was not proven right.
   return 'written_off';
 }
 
-/** What somebody may do about credits that look like the answer to a claim. */
+/** The kinds of credits that can be proposed as the answer to a claim. */
 
 export const CREDIT_SOURCES = ['credit_row', 'restatement'] as const;
 export type CreditSource = (typeof CREDIT_SOURCES)[number];
@@ -239,7 +245,10 @@ interface CreditMove {
   creditIssuedCents: number;
 }
 
-/** The move by which credits become the answer; undefined where the claim can no longer be credited, or it is nothing. */
+/**
+ * The move that accepts credits as the answer; undefined: the claim can no longer be credited, or the credit is
+ * zero.
+ */
 export function moveOfCredit(
   claim: { status: ClaimStatus; recoverableCents: number },
   cents: number,
@@ -248,7 +257,7 @@ export function moveOfCredit(
   return cents > 0 && canMove(claim.status, status) ? { status, creditIssuedCents: cents } : undefined;
 }
 
-/** The proposals that a credit of so many cents consists of: all of them, or the first that is as large; else none. */
+/** The proposals that add up to a credit: all of them, or the first of the same amount; else none. */
 export function answeredBy<T extends { cents: number }>(proposals: readonly T[], creditCents: number): T[] {
   if (proposals.reduce((sum, { cents }) => sum + cents, 0) === creditCents) return [...proposals];
   return proposals.filter(({ cents }) => cents === creditCents).slice(0, 1);

@@ -1,39 +1,39 @@
 import { divideHalfEven, type Pico } from '../money.js';
 import { inOrder } from './draft.js';
 
-/** Which credits on later bills look like the answer to which claim (docs/claims.md, “Credits”). */
+/** Matches credits on later bills with claims (docs/claims.md, “Credits”). */
 
 const PICO_PER_CENT = 10n ** 10n;
 
 export interface CreditRow {
-  /** The same for the same row in every copy of the bill. */
+  /** Equal for the same row in every copy of the bill. */
   key: string;
   accountId: string;
   day: string;
-  /** When what it is about ends: a row of a month stands on the month's first day. */
+  /** The end of the credited period: a monthly row is stored on the month's first day. */
   endMicros: bigint;
-  /** What is given back, above zero. */
+  /** The returned amount, above zero. */
   amountPico: Pico;
   /** The provider's label, verbatim. */
   description: string;
-  /** Whether the bill calls it usage: then it is no answer but to the cent. */
+  /** Whether the bill categorises it as usage: then it must match to the cent. */
   isUsage: boolean;
 }
 
-/** A claim that credits may be the answer to, all of one provider. */
+/** A claim that credits of its provider may answer. */
 export interface CreditableClaim {
   id: string;
-  /** '' where it may be any account of the provider: nobody had named it. */
+  /** '': unknown, so any account of the provider may match. */
   accountId: string;
   submittedAtMicros: bigint;
   /** Both inclusive. */
   periodStart: string;
   periodEnd: string;
-  /** What is still to come: what was asked for less what is proposed or accepted, or what was announced. */
+  /** The outstanding amount: the claimed amount less proposed and accepted credits, or the announced credit. */
   wantedCents: bigint;
-  /** False once it was credited by somebody’s word: only what ties to that is its answer then. */
+  /** false: somebody recorded a credit, so only credits that match it to the cent are its answer. */
   isOpen: boolean;
-  /** What a description may name: the provider’s reference, our own id. */
+  /** References that a description may contain: the provider’s ticket and our own id. */
   tickets: readonly string[];
 }
 
@@ -43,16 +43,19 @@ export interface FoundCredit {
   rows: readonly { row: CreditRow; cents: bigint }[];
 }
 
-/** Whether this row was refused for this claim before. */
+/** Whether this row was rejected for this claim before. */
 type IsRefused = (claimId: string, rowKey: string) => boolean;
 
-/** A claim and how well a description names it: 2 its ticket, 1 its period, 0 neither. */
+/** A claim and the strength of a description's reference to it: 2 its ticket, 1 its period, 0 neither. */
 interface Candidate {
   claim: CreditableClaim;
   named: number;
 }
 
-/** Single rows equal to a claim, then rows of one day or label, then partial rows that name it; ambiguous ones are left out. */
+/**
+ * Matches single rows that equal a claim, then rows of one day or label, then partial rows that name it; ambiguous
+ * ones match nothing.
+ */
 export function matchCredits(
   claims: readonly CreditableClaim[],
   rows: readonly CreditRow[],
@@ -90,18 +93,18 @@ class Search {
     return Math.max(0, ...this.claims.map((claim) => namedBy(claim, [row])));
   }
 
-  /** Rows that come to what a claim waits for, to the cent; of several claims the one that they name, else none. */
+  /** Matches rows that equal a claim's outstanding amount to the cent; of several claims the named one, else none. */
   tie(rows: readonly CreditRow[]): void {
     if (rows.some(({ key }) => this.taken.has(key))) return;
     const cents = divideHalfEven(sumOf(rows), PICO_PER_CENT);
     const fits = this.candidatesOf(rows).filter(({ claim }) => cents > 0n && this.wantedOf(claim) === cents);
     const claim = onlyOf(fits);
     if (claim) this.take(claim, rows, cents);
-    // What fits several and is nobody's is nobody's part either.
+    // An ambiguous full match must not be used as a partial match either.
     else if (fits.length > 1) for (const { key } of rows) this.taken.add(key);
   }
 
-  /** A row of less than a claim waits for that names it. */
+  /** Matches a row below a claim's outstanding amount if the row names the claim. */
   takePart(row: CreditRow): void {
     if (this.taken.has(row.key) || row.isUsage) return;
     const cents = row.amountPico / PICO_PER_CENT;
@@ -113,7 +116,7 @@ class Search {
     if (claim) this.take(claim, [row], cents);
   }
 
-  /** Whom rows may be an answer to: a ticket that they name leaves no other. */
+  /** The claims that rows may answer; a named ticket excludes all others. */
   private candidatesOf(rows: readonly CreditRow[]): Candidate[] {
     const all = this.claims
       .filter((claim) =>
@@ -140,7 +143,7 @@ class Search {
   }
 }
 
-/** The one candidate, or the one that is named best. */
+/** The only candidate, or the best named one. */
 function onlyOf(candidates: readonly Candidate[]): CreditableClaim | undefined {
   const best = Math.max(0, ...candidates.map(({ named }) => named));
   const [first, ...others] = candidates.filter(({ named }) => named === best);
@@ -153,7 +156,7 @@ function namedBy(claim: CreditableClaim, rows: readonly CreditRow[]): number {
   return rows.every(({ description }) => namesPeriod(description, claim)) ? 1 : 0;
 }
 
-/** Rows of one account that a provider may mean as one credit: of a label and day, of a day, of a label and month. */
+/** Rows of one account that may be one credit: of one label and day, of one day, or of one label and month. */
 function groupsOf(rows: readonly CreditRow[]): CreditRow[][] {
   const ways: ((row: CreditRow) => string[])[] = [
     ({ accountId, day, description }) => [accountId, day, description],
@@ -170,7 +173,7 @@ function groupsOf(rows: readonly CreditRow[]): CreditRow[][] {
   });
 }
 
-/** Cents by what the rows come to one after the other: they sum to the whole. */
+/** Divides cents among the rows by cumulative sums, so that they add up to the whole. */
 function shareCents(rows: readonly CreditRow[], cents: bigint): FoundCredit['rows'] {
   const inDays = [...rows].sort((a, b) => inOrder([a.day, a.key], [b.day, b.key]));
   let sum = 0n;
@@ -187,7 +190,7 @@ function shareCents(rows: readonly CreditRow[], cents: bigint): FoundCredit['row
 const sumOf = (rows: readonly CreditRow[]): Pico =>
   rows.reduce((sum, { amountPico }) => sum + amountPico, 0n);
 
-/** Shorter references stand in too many texts by chance. */
+/** Shorter references occur in too many texts by chance. */
 const TICKET_CHARS_MIN = 4;
 
 const MONTHS = [
@@ -195,14 +198,14 @@ const MONTHS = [
   ...['july', 'august', 'september', 'october', 'november', 'december'],
 ];
 
-/** Whether a text has a reference in it, as a word of its own, in whatever case. */
+/** Whether a text contains a reference as a word, ignoring case. */
 function namesTicket(description: string, ticket: string): boolean {
   const wanted = ticket.trim().toLowerCase();
   if (wanted.length < TICKET_CHARS_MIN) return false;
   return hasWord(description.toLowerCase(), wanted);
 }
 
-/** Whether a text names a month that the period has days in: `2026-03`, `2026/03`, `03/2026`, `March 2026`, `Mar 2026`. */
+/** Whether a text names a month of the period: `2026-03`, `2026/03`, `03/2026`, `March 2026`, `Mar 2026`. */
 function namesPeriod(
   description: string,
   { periodStart, periodEnd }: { periodStart: string; periodEnd: string },
@@ -213,7 +216,7 @@ function namesPeriod(
   );
 }
 
-/** The months, `YYYY-MM`, from the one of a day to the one of another. */
+/** The months, `YYYY-MM`, from that of `from` to that of `to`. */
 function monthsBetween(from: string, to: string): string[] {
   const numberOf = (day: string) => Number(day.slice(0, 4)) * 12 + Number(day.slice(5, 7)) - 1;
   const first = numberOf(from);
@@ -233,7 +236,7 @@ function formsOf(month: string): string[] {
   ];
 }
 
-/** Whether a text has another in it with no letter and no digit right before and after it. */
+/** Whether a text contains another one without a letter or digit right before or after it. */
 function hasWord(text: string, word: string): boolean {
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
     if (!isWordCharacter(text[at - 1]) && !isWordCharacter(text[at + word.length])) return true;

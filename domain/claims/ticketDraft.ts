@@ -9,7 +9,7 @@ import { takeInTurns } from './evidence/documentTexts.js';
 import { dollarsText } from './financialSummary.js';
 import type { ClaimStatus } from './lifecycle.js';
 
-/** The text by which an escalated claim is put before a provider’s support (docs/claims.md, “Ticket draft”). */
+/** The text of an escalated claim for the provider’s support (docs/claims.md, “Ticket draft”). */
 
 export interface TicketFacts {
   claim: {
@@ -23,7 +23,7 @@ export interface TicketFacts {
     evidenceStaleAtMicros: bigint | null;
   };
   organization: string;
-  /** In the order in which it happened. */
+  /** In chronological order. */
   events: readonly {
     to: ClaimStatus;
     atMicros: bigint;
@@ -43,7 +43,7 @@ export interface TicketFacts {
   }[];
   /** Credits on later bills that may be a part of the answer. */
   credits: readonly { cents: number; rows: readonly { day: string; description: string }[] }[];
-  /** Undefined where it is in a form of another version. */
+  /** Undefined: it has the form of another version. */
   evidence: ClaimEvidence | undefined;
   rows: readonly LabelledRow[];
 }
@@ -54,10 +54,10 @@ export interface TicketDraft {
   suggestedResolution: string;
 }
 
-/** Projects that a ticket names; the attached CSV has the lines of all. */
+/** Maximum projects in a ticket; the attached CSV has the lines of all. */
 const PROJECTS_MAX = 20;
 
-/** What each move is to somebody who reads the correspondence. */
+/** Each move in words for readers of the correspondence. */
 const MOVES: Readonly<Record<ClaimStatus, string>> = {
   draft: 'claim prepared',
   submitted_to_provider: 'claim sent to you',
@@ -137,7 +137,7 @@ function accountLines({ claim, organization, evidence, rows }: TicketFacts, name
   ];
 }
 
-/** The period as the bill's days and as times of UTC. */
+/** The period in days of the bill and in UTC. */
 function timeLines({ provider, periodStart, periodEnd }: TicketFacts['claim']): string[] {
   const times = (day: string) => timesOfBillingDay(isProvider(provider) ? provider : 'unknown', day, 0);
   const [start, end] = [times(periodStart).startMicros, times(periodEnd).endMicros];
@@ -199,16 +199,16 @@ function remedyLines({ claim, credits }: TicketFacts): string[] {
   ];
 }
 
-/** The files of the evidence under the names that they are downloaded with. */
+/** The evidence files with their download names. */
 const attachedLines = (claimId: string): string[] => [
   `- ${claimId}-evidence.pdf: the claim with its lines, rates and calls`,
   `- ${claimId}-evidence.csv: the lines as a table`,
   `- ${claimId}-evidence.tar.gz: all of it, with the pages of your reports`,
 ];
 
-/** The lines of a ticket draft: what was billed and expected, meter by meter, and the calls that show it. */
+/** The lines of a ticket draft: billed and expected amounts by meter, and the calls that prove them. */
 
-/** A row of the bill as it stands now, with its label verbatim. */
+/** A present row of the bill with its verbatim label. */
 export interface LabelledRow {
   day: string;
   model: string | null;
@@ -220,14 +220,14 @@ export interface LabelledRow {
   project: string | null;
 }
 
-/** Meters that a ticket lists one by one; the attached CSV has all of them. */
+/** Maximum meters in a ticket; the attached CSV has all of them. */
 const METERS_MAX = 40;
 const LABELS_MAX = 5;
-/** Calls that a ticket names, or one of each model where those are more: support looks them up in its own logs. */
+/** Maximum calls in a ticket, or one of each model if there are more models, for the support's own logs. */
 const SAMPLES_MAX = 25;
 const USAGE_CHARS_MAX = 300;
 
-/** Amounts with a point and at least two digits behind it. */
+/** Amounts with at least two decimals. */
 export function usd(exact: string): string {
   const isNegative = exact.startsWith('-');
   const [whole = '0', fraction = ''] = (isNegative ? exact.slice(1) : exact).split('.');
@@ -247,7 +247,7 @@ interface Meter {
   expectedPico: Pico;
 }
 
-/** What was billed, a paragraph for each meter and rate, the largest difference first. */
+/** The billed charges, a paragraph for each meter and rate, largest difference first. */
 function meterParagraphs(evidence: ClaimEvidence, rows: readonly LabelledRow[]): string[] {
   const meters = [...metersOf(evidence.cells).values()].sort((a, b) => {
     const [of, other] = [differenceOf(a), differenceOf(b)];
@@ -328,13 +328,13 @@ function meterText(cell: EvidenceCell): string {
 
 const RATE_DIGITS = 6;
 
-/** Every rate of a ticket: two digits behind the point at least, and six at most, since what was charged is a quotient. */
+/** A rate in a ticket: two to six decimals, since a charged rate is a quotient. */
 function rateText(rate: number, unit: string): string {
   const rounded = decimalFromScaled(parseScaled(String(rate), RATE_DIGITS) ?? 0n, RATE_DIGITS);
   return `${usd(rounded)} per million ${unit}`;
 }
 
-/** How the rates of a meter are written; `isMixed`: several hold for parts of its quantity. */
+/** The notation of a meter's rates; `isMixed`: several apply to parts of its quantity. */
 interface RateStyle {
   unit: string;
   isMixed: boolean;
@@ -357,7 +357,7 @@ function expectedText(
   return isMixed ? `${quantity}the rates below = ${amount}` : amount;
 }
 
-/** The labels of the rows that the meter's cells are made of, as the provider writes them. */
+/** The provider's labels of the rows in the meter's cells. */
 function labelsOf({ cells }: Meter, rows: readonly LabelledRow[]): string[] {
   const days = new Set(cells.map(({ day }) => day));
   const [first] = cells;
@@ -378,7 +378,7 @@ function ratesOf({ cells }: Meter, { pricing_snapshot }: ClaimEvidence): Evidenc
   return pricing_snapshot.rates.filter(({ id }) => ids.has(id));
 }
 
-/** A rate with who gives it; of several, what each of them holds for. */
+/** A rate with its source; with several rates, the part to which each applies. */
 function sourceText(
   rate: EvidenceRate,
   { pricing_snapshot }: ClaimEvidence,
@@ -405,7 +405,7 @@ const circumstancesOf = (rate: EvidenceRate): string =>
     ...(rate.region === null ? [] : [rate.region]),
   ].join(', ');
 
-/** Calls of every disputed model, those with a request id before others, with their usage as the client got it. */
+/** Calls of every disputed model with the usage that the client received; those with a request id come first. */
 function sampleLines(samples: readonly EvidenceSample[]): string[] {
   const models = [...new Set(samples.map(({ model }) => model))];
   const groups = models.map((model) => {

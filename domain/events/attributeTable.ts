@@ -1,6 +1,7 @@
 /**
- * What every attribute of a span means. Each row: a meaning, where it is looked for, and the names that carry it,
- * the first one present first. The columns of docs/ingest.md are these rows; a new client is a new name here.
+ * The meanings of a span's attributes. Each row has a meaning, where to look for it, and the attribute names, of
+ * which the first present one counts. The columns of docs/ingest.md are these rows. To support a new client, add
+ * its names here.
  *
  * Sources of the names: OpenTelemetry semantic conventions for GenAI up to 1.41, OpenInference, Traceloop, the
  * Vercel AI SDK, Langfuse, the Anthropic SDK 2, pydantic-ai, LiteLLM, OpenLIT, Sentry, Strands, as their released
@@ -14,7 +15,7 @@ export interface InsideName {
 }
 
 interface AttributeRow {
-  /** `span`: only what the span itself says; `anywhere`: span, then scope, then resource. */
+  /** `span`: only attributes of the span itself; `anywhere`: of the span, then the scope, then the resource. */
   from: 'span' | 'anywhere';
   names: readonly (string | InsideName)[];
 }
@@ -23,7 +24,7 @@ function inside(attribute: string, key: string): InsideName {
   return { inside: attribute, key };
 }
 
-/** A label that applications put into their metadata, in each place where a client carries metadata. */
+/** A label in the application's metadata, in each place where a client sends metadata. */
 function inMetadata(key: string): (string | InsideName)[] {
   return [
     `metadata.${key}`,
@@ -63,7 +64,7 @@ export const ATTRIBUTE_TABLE = {
       'llm.request.model_name',
       'ai.model.id',
       'langfuse.observation.model.name',
-      // OpenInference names the model of a call that failed nowhere else.
+      // For a failed call, OpenInference names the model only here.
       { inside: 'llm.invocation_parameters', key: 'model' },
       { inside: 'embedding.invocation_parameters', key: 'model' },
     ],
@@ -301,7 +302,7 @@ export type Meaning = keyof typeof ATTRIBUTE_TABLE;
 /** Every attribute with this prefix goes into the event's `_service` block, under the rest of its name. */
 export const SERVICE_PREFIX = '_service.';
 
-/** The meanings that carry usage: what a span must not have to be no call. */
+/** Meanings that carry usage; a span without any of them is no call. */
 export const USAGE_MEANINGS = [
   'inputTokens',
   'outputTokens',

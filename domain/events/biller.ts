@@ -1,11 +1,11 @@
 /**
- * Whose model was called and who bills it. A host tells who bills before any word does: half of what calls itself
- * OpenAI is somebody else's (docs/ingest.md).
+ * Resolves the provider and the biller of a call. The host decides before any word does, since half of the
+ * endpoints that call themselves OpenAI belong to other billers (docs/ingest.md).
  */
 import { type Biller, findProvider, findProviderByHost, type Provider } from '../providers.js';
 import type { CallRecord } from './event.js';
 
-/** Words that name a framework where a provider should stand: they say nothing about who was called. */
+/** Framework names that clients send as the provider; they do not identify the called provider. */
 const FRAMEWORKS = new Set([
   'langchain',
   'llamaindex',
@@ -18,11 +18,11 @@ const FRAMEWORKS = new Set([
 ]);
 
 export interface BillerHints {
-  /** What clients call the provider, the first word first. */
+  /** The client's words for the provider, by priority. */
   words: readonly string[];
-  /** Hosts, addresses or base URLs of the call, the first first. */
+  /** Hosts, addresses or base URLs of the call, by priority. */
   hosts: readonly string[];
-  /** Models by which a provider may be inferred when nobody names one. */
+  /** Models from which a provider is inferred if no word or host names one. */
   models: readonly string[];
   /** The API that the instrumented library speaks. */
   api?: Provider | undefined;
@@ -34,7 +34,7 @@ export interface BilledCall {
   billerFromHost: boolean;
 }
 
-/** Undefined: `unknown_provider`. A foreign host, or a foreign word before a known one, bills as `unknown`. */
+/** Undefined: `unknown_provider`. A foreign host, or a foreign word before a known one, gives the biller `unknown`. */
 export function resolveBiller(
   hints: BillerHints,
   inferProvider: (model: string) => Provider | undefined,
@@ -60,7 +60,7 @@ function firstOf<T>(items: readonly string[], find: (item: string) => T | undefi
   return undefined;
 }
 
-/** The host name in a host, an address with a port or a URL; undefined when there is none. */
+/** The host name in a host, an address with a port, or a URL; undefined if there is none. */
 export function hostOf(address: string): string | undefined {
   const afterScheme = address.trim().replace(/^[a-z][a-z0-9+.-]*:\/\//i, '');
   const authority = afterScheme.split(/[/?#]/, 1)[0] ?? '';
@@ -69,12 +69,12 @@ export function hostOf(address: string): string | undefined {
   return bare === '' || bare === undefined ? undefined : bare.toLowerCase();
 }
 
-/** The namespace of a response id, so that reports with a gateway's host or none share one id. */
+/** The namespace of a response id, so that reports with a gateway's host and reports without a host share one id. */
 export function identityBiller(call: Pick<CallRecord, 'provider' | 'billedBy' | 'billerFromHost'>): Biller {
   return call.billerFromHost && call.billedBy !== 'unknown' ? call.billedBy : call.provider;
 }
 
-/** A model id without vendor prefix, region, date and revision; only to compare spans, never for prices. */
+/** A model id without vendor prefix, region, date and revision; used only to compare spans, never for prices. */
 const VENDOR_PREFIX =
   /^(?:(?:us-gov|us|eu|apac|jp|au|ca|global)\.)?(?:anthropic|amazon|openai|google|meta|mistral|cohere|deepseek|xai|ai21|qwen|zai|moonshotai)[./]/;
 const DATE_SUFFIX = /[-@:](?:20\d{2}-?\d{2}-?\d{2}|\d{2}-20\d{2}|\d{2}-\d{2}|\d{4})$/;
@@ -106,7 +106,7 @@ function familyOf(model: string): string {
   return name.replace(/^gpt-35/, 'gpt-3.5').replaceAll('.', '-');
 }
 
-/** Whether the id names one dated release rather than a family or an alias. */
+/** Whether the id names a dated release rather than a family or an alias. */
 export function isDatedModel(model: string): boolean {
   return DATED.test(model);
 }

@@ -12,16 +12,16 @@ import {
 import type { CallRecord, SpanLink } from './event.js';
 import type { CallProofs } from './resolveCalls.js';
 
-/** Spans between two that are walked over; a longer way, or a circle, is no kinship. */
+/** Maximum steps of a walk from a span up to another. Spans farther apart, or in a circle of links, are not nested. */
 export const WALK_STEPS_MAX = 256;
 
-/** Which span lies inside which, over all traces, by the known links; nodes are numbered from 0. */
+/** The nesting of spans in all traces by the known links; nodes are numbered from 0. */
 export class SpanTree {
   readonly #nodes = new Map<string, number>();
   readonly #parents: number[] = [];
   #ancestry: Ancestry | undefined;
 
-  /** Where two links of one span name parents, the later one holds. */
+  /** If two links of one span name parents, the later one counts. */
   constructor(links: Iterable<SpanLink>) {
     for (const { traceId, spanId, parentSpanId } of links) {
       if (parentSpanId === null) continue;
@@ -43,7 +43,7 @@ export class SpanTree {
     return this.#parents.length;
   }
 
-  /** The node of a span; undefined where no link of the tree knows anything around or inside it. */
+  /** The node of a span; undefined: no link mentions the span or its parent. */
   nodeOf(span: SpanLink): number | undefined {
     return this.#nodes.get(spanKey(span));
   }
@@ -52,25 +52,25 @@ export class SpanTree {
     return this.#parents[node] as number;
   }
 
-  /** The node right around a span: as the span itself says, else as the tree's links do. */
+  /** The node of a span's parent: by the span's own link, else by the tree's links. */
   nodeAround(span: SpanLink): number {
     if (span.parentSpanId !== null) return this.#nodes.get(span.traceId + span.parentSpanId) ?? NO_PARENT;
     const node = this.nodeOf(span);
     return node === undefined ? NO_PARENT : this.parentOf(node);
   }
 
-  /** Whether `inner` lies inside `outer`, however many spans are between them. */
+  /** Whether `inner` lies inside `outer`, with any number of spans between them. */
   isInside(inner: SpanLink | null, outer: SpanLink | null): boolean {
     if (inner === null || outer === null || inner.traceId !== outer.traceId) return false;
     if (inner.spanId === outer.spanId) return false;
-    // UsageReport by the span itself, whether the tree knows it or not.
+    // The span's own link proves it, also if the tree lacks the span.
     if (inner.parentSpanId === outer.spanId) return true;
     if (this.#parents.length === 0) return false;
     const node = this.nodeOf(outer);
     return node !== undefined && this.isAtOrInside(this.nodeAround(inner), node);
   }
 
-  /** Whether a node around a span is another one, or lies inside it near enough. */
+  /** Whether `around`, a node that encloses a span, is `outer` or lies inside it within `WALK_STEPS_MAX`. */
   isAtOrInside(around: number, outer: number): boolean {
     if (around === NO_PARENT) return false;
     this.#ancestry ??= new Ancestry(this.#parents);
@@ -83,18 +83,21 @@ function spanKey(span: SpanLink): string {
   return span.traceId + span.spanId;
 }
 
-/** A node without a parent has this one. */
+/** The parent of a node without a parent. */
 export const NO_PARENT = -1;
 
-/** Distances up a forest in constant time; parents may form circles, each cut into roots with places on the circle. */
+/**
+ * Distances to ancestors in constant time. Parents may form circles; each node of a circle becomes a root with its
+ * place on the circle.
+ */
 export class Ancestry {
   readonly #root: Int32Array;
   /** Levels below the root. */
   readonly #depth: Int32Array;
-  /** The first and the last number of the nodes at or below a node. */
+  /** Nodes are numbered in preorder: the first and last number of a node's subtree. */
   readonly #first: Int32Array;
   readonly #last: Int32Array;
-  /** Of the roots that lie on a circle: which one, the place on it, and how many are on it. */
+  /** For roots on a circle: the circle's number, the root's place on it, and below the number of roots on it. */
   readonly #circle: Int32Array;
   readonly #place: Int32Array;
   readonly #circleLength: number[] = [];
@@ -112,7 +115,7 @@ export class Ancestry {
     this.#number(parents);
   }
 
-  /** Steps up from a node to another one: 0 for the node itself, -1 where the other lies not above it. */
+  /** Steps up from one node to another; 0: the same node; -1: `to` is no ancestor. */
   distance(from: number, to: number): number {
     const number = this.#first[from] as number;
     if ((this.#first[to] as number) <= number && number <= (this.#last[to] as number))
@@ -133,7 +136,7 @@ export class Ancestry {
         seenBy[node] = start;
         node = parents[node] as number;
       }
-      // Met again on the walk that has just begun: a circle that no earlier walk came to.
+      // The walk returned to a node of itself: a circle that no earlier walk has found.
       if (node === NO_PARENT || seenBy[node] !== start || this.#circle[node] !== -1) continue;
       const circle = this.#circleLength.length;
       let length = 0;
@@ -150,7 +153,7 @@ export class Ancestry {
     const count = parents.length;
     const firstChild = new Int32Array(count).fill(-1);
     const nextSibling = new Int32Array(count).fill(-1);
-    /** From the roots down, level by level. */
+    /** The nodes from the roots down, level by level. */
     const order: number[] = [];
     for (let node = 0; node < count; node += 1) {
       const parent = parents[node] as number;
@@ -177,7 +180,7 @@ export class Ancestry {
       const parent = parents[node] as number;
       size[parent] = (size[parent] as number) + (size[node] as number);
     }
-    /** The next number for a child of a node. */
+    /** The next free preorder number for a child, by node. */
     const free = new Int32Array(count);
     let next = 0;
     for (let at = 0; at < count; at += 1) {
@@ -197,7 +200,7 @@ export class Ancestry {
   }
 }
 
-/** Which calls of a set are one call: proven by an id, or by one span lying inside another. */
+/** Groups calls that are one call, as proven by an id or by one span inside another. */
 
 const WORK_OF_CALL = 128;
 const WORK_OF_COMPARISON = 8;
@@ -205,9 +208,9 @@ const NONE = -1;
 const NO_TREE = new SpanTree([]);
 
 export interface CallGroups {
-  /** Indices of the calls by call, in the order of their first ones. */
+  /** Indices of the calls, grouped by call and ordered by the first index of each group. */
   groups: number[][];
-  /** Outer spans that several calls lie in and that equal none of them. */
+  /** Outer spans that contain several calls and equal none of them. */
   sums: ReadonlySet<number>;
 }
 
@@ -247,7 +250,7 @@ interface Inner {
   node: number;
 }
 
-/** For each call that lies around others of its kind: those of which it is the nearest one around. */
+/** For each call that encloses others it could equal: the calls whose nearest such enclosing call it is. */
 function* innersByOuter(
   calls: readonly CallRecord[],
   { bySpan }: CallProofs,
@@ -260,7 +263,7 @@ function* innersByOuter(
   for (const index of bySpan.values()) {
     const call = calls[index] as CallRecord;
     const node = tree.nodeOf(call.trace as SpanLink);
-    // Neither inside nor around anything.
+    // The span lies neither inside nor around another one.
     if (node === undefined) continue;
     traits[index] = traitsOf(call);
     callAt[node] = index;
@@ -292,7 +295,10 @@ interface Choice {
   isSum: boolean;
 }
 
-/** The branch that an outer span reports: same response id, else same counts; else it sums up and labels the last. */
+/**
+ * The branch that an outer span reports: with the same response id, else with the same counts. Otherwise the outer
+ * span is a sum, and its labels go to the last branch.
+ */
 function* chooseBranch(
   calls: readonly CallRecord[],
   outer: CallRecord,
@@ -313,7 +319,7 @@ function* chooseBranch(
   return { branch: equal ?? last, isSum: equal === undefined };
 }
 
-/** Branches by their richest calls, of which only the spans' own word tells that one lies inside another. */
+/** Branches ordered by their richest calls; only the spans' own parent links decide that one lies inside another. */
 function* poorestFirst(
   calls: readonly CallRecord[],
   branches: readonly (readonly number[])[],
@@ -342,23 +348,23 @@ function* richestOf(calls: readonly CallRecord[], branch: readonly number[], pac
 const WORK_OF_STEP = 64;
 const NO_PLACE = -1;
 
-/** A call inside an outer one. */
+/** A call inside an outer call. */
 export interface InnerCall {
   index: number;
   node: number;
-  /** Equal for calls that are known to be one already. */
+  /** Equal for calls that are already known to be one. */
   group: number;
 }
 
 /**
- * Puts calls together that are one already, or of which one lies inside the other. A branch lists its calls from the
- * one that was taken up last, and the branches stand in the order in which they were last joined.
+ * Joins calls that are already one, or of which one lies inside the other. A branch lists its calls from the last
+ * one processed, and branches are ordered by their last join.
  *
- * The calls are taken up one by one, and each walks up its trace once, not farther than kinship goes. A call above it
- * that is still to come is left a note; the nearest one that has been taken up ends the walk, since it has left notes
- * above itself.
+ * The calls are processed one by one. Each walks up its trace once, at most as far as nesting counts. It leaves a
+ * note for calls above it that are not processed yet. The nearest processed call ends the walk, since it has left
+ * notes above itself.
  *
- * @param places a list as long as the tree, filled with -1; it is so again when the work is done.
+ * @param places a list as long as the tree, filled with -1; it is filled with -1 again at the end.
  */
 export function* kinBranches(
   inners: readonly InnerCall[],
@@ -417,14 +423,14 @@ class Notes {
   }
 }
 
-/** Branches as chains of places, so that two are joined without copying either. */
+/** Branches as linked lists of places, so that a join copies neither list. */
 class Branches {
   readonly #sets: DisjointSets;
-  /** By what the sets find: when it was last joined, its first place and its last one. */
+  /** By set representative: the time of the last join, and below the first and the last place. */
   readonly #joinedAt: number[] = [];
   readonly #first: number[] = [];
   readonly #last: number[] = [];
-  /** By place: the one behind it. */
+  /** By place: the next place. */
   readonly #next: number[];
 
   constructor(count: number) {
@@ -432,7 +438,7 @@ class Branches {
     this.#next = new Array(count).fill(NO_PLACE);
   }
 
-  /** Adds the next place in front of the branches of its kin. */
+  /** Puts the next place in front of the joined branches of its kin. */
   add(place: number, kin: readonly number[]): void {
     const found = [...new Set(kin.map((other) => this.#sets.find(other)))];
     if (found.length > 1) found.sort((a, b) => (this.#joinedAt[a] as number) - (this.#joinedAt[b] as number));
@@ -451,7 +457,7 @@ class Branches {
   list(): number[][] {
     const branches: number[][] = [];
     for (const place of this.#next.keys()) {
-      // The place by which a branch was last joined is the first of its chain.
+      // The place of the last join is the first of its list.
       const branch = this.#sets.find(place);
       if (this.#joinedAt[branch] !== place) continue;
       const chain: number[] = [];

@@ -6,9 +6,12 @@ import { trustIn } from './clients.js';
 import type { BillerSpan, CallRecord, TokenUsage } from './event.js';
 import { joinPromptHashes } from './prompts.js';
 
-/** Which report of a call counts depends on content alone, so any order ends in the same call (docs/decisions/0002). */
+/**
+ * The choice of the report that counts depends on content alone, so reports in any order result in the same call
+ * (docs/decisions/0002).
+ */
 
-/** What of a call decides about its reports, or is completed by them. Every CallRecord is one. */
+/** The fields of a call that decide between its reports or are completed by them. Every CallRecord is one. */
 export type CallReport = Pick<
   CallRecord,
   | 'provider'
@@ -44,12 +47,15 @@ export type CallReport = Pick<
   | 'promptHash'
 >;
 
-/** Under which the response id of a call is known, whoever tells it; null when it has none. */
+/** The namespaced response id, equal in all reports of the call; null: the report has none. */
 export function responseKey(report: CallReport): string | null {
   return report.responseId === null ? null : `${identityBiller(report)} ${report.responseId}`;
 }
 
-/** One call: the same response id at one biller, or nested spans of one model family with usage or both failed. */
+/**
+ * Two reports are one call if they have the same response id at one biller, or if their spans are nested, of one
+ * model family, and both have usage or both failed.
+ */
 export function isSameCall(one: CallReport, other: CallReport, tree: SpanTree): boolean {
   const key = responseKey(one);
   if (key !== null && key === responseKey(other)) return true;
@@ -57,7 +63,7 @@ export function isSameCall(one: CallReport, other: CallReport, tree: SpanTree): 
   return couldBeOneCall(one, other);
 }
 
-/** The part of rule 2 that is not kinship. */
+/** The conditions of a nested pair except the nesting itself. */
 export function couldBeOneCall(one: CallReport, other: CallReport): boolean {
   return canBeOneCall(traitsOf(one), traitsOf(other));
 }
@@ -66,7 +72,10 @@ export function isSameUsage(one: TokenUsage, other: TokenUsage): boolean {
   return wholeInput(one) === wholeInput(other) && wholeOutput(one) === wholeOutput(other);
 }
 
-/** Sorting order of reports: let through, response id, more classes, inner span; apart, the earlier end, then the later start. */
+/**
+ * Order of reports, the one that counts last: let through, with a response id, more classes, the inner span.
+ * Reports that are not nested: the earlier end, then the later start.
+ */
 export function compareReports(one: CallReport, other: CallReport, tree: SpanTree): number {
   return (
     compareRichness(one, other) ||
@@ -75,7 +84,7 @@ export function compareReports(one: CallReport, other: CallReport, tree: SpanTre
   );
 }
 
-/** The part of `compareReports` that comes before nesting decides. */
+/** The criteria of `compareReports` before nesting. */
 export function compareRichness(one: CallReport, other: CallReport): number {
   return (
     Number(one.status !== 'blocked') - Number(other.status !== 'blocked') ||
@@ -84,7 +93,7 @@ export function compareRichness(one: CallReport, other: CallReport): number {
   );
 }
 
-/** The part of `compareReports` for reports that lie apart. */
+/** The criteria of `compareReports` for reports that are not nested. */
 export function compareApart(one: CallReport, other: CallReport): number {
   return (
     compare(other.endMicros, one.endMicros) ||
@@ -93,19 +102,19 @@ export function compareApart(one: CallReport, other: CallReport): number {
   );
 }
 
-/** Only what is stored with an event, so that a stored report compares as it did when it came. */
+/** Uses only stored columns, so that a stored report compares as it did when it arrived. */
 function identityOf({ requestId, scopeName, model, provider }: CallReport): string {
   return `${requestId ?? ''} ${scopeName} ${model} ${provider}`;
 }
 
-/** What decides whether two spans, one inside the other, can be one call. Read once a call, compared often. */
+/** The traits that decide whether two nested spans can be one call. Computed once for each call, compared often. */
 export interface CallTraits {
   isAttempt: boolean;
   family: string;
-  /** Of the model that answered, where it is another family. */
+  /** The family of the model that answered; null: it equals `family` or is unknown. */
   responseFamily: string | null;
   responseId: string | null;
-  /** Equal for equal counts; null: none were sent. */
+  /** Equal for equal counts; null: the report has no usage. */
   counts: string | null;
 }
 
@@ -122,7 +131,10 @@ export function traitsOf(report: CallReport): CallTraits {
   };
 }
 
-/** A failed attempt and an answered call are two; so are two response ids unless the counts agree (a gateway's own id). */
+/**
+ * A failed attempt and an answered call are two calls. So are two response ids, unless the counts are equal (a
+ * gateway's own id).
+ */
 export function canBeOneCall(one: CallTraits, other: CallTraits): boolean {
   if (one.isAttempt !== other.isAttempt || !isOfOneFamily(one, other)) return false;
   if (one.responseId === null || other.responseId === null || one.responseId === other.responseId)
@@ -143,14 +155,14 @@ function isOfOneFamily(one: CallTraits, other: CallTraits): boolean {
   );
 }
 
-/** Items that are sorted at once, before they are merged. */
+/** Number of items in a sorted run before runs are merged. */
 const RUN_ITEMS = 64;
 const WORK_OF_COMPARISON = 64;
 
-/** As `compareReports`, for two reports of a list by their indices. */
+/** Like `compareReports`, for two reports of a list by their indices. */
 export type CompareRanked = (one: number, other: number) => number;
 
-/** Makes reports quick to compare by ranks; `isInside` cannot be ranked, since with it the comparison is no order. */
+/** Makes comparisons of reports cheap by ranks. `isInside` cannot be ranked, since nesting is no total order. */
 export function* rankReports(
   reports: readonly CallReport[],
   isInside: (inner: number, outer: number) => boolean,
@@ -164,7 +176,7 @@ export function* rankReports(
     (apart[one] as number) - (apart[other] as number);
 }
 
-/** The place of each item in the order, from 0; equal items have the same. The comparison must be an order. */
+/** The rank of each item from 0; equal items share one. The comparison must be a total order. */
 function* ranksBy<T>(
   items: readonly T[],
   compare: (one: T, other: T) => number,
@@ -183,7 +195,7 @@ function* ranksBy<T>(
   return ranks;
 }
 
-/** The numbers from 0 to `count` in order: runs are sorted, then merged two by two. */
+/** The numbers from 0 to `count` in order, by merge sort in steps. */
 function* sortInSteps(count: number, compare: CompareRanked, pace: Pace): Steps<number[]> {
   let runs: number[][] = [];
   for (let from = 0; from < count; from += RUN_ITEMS) {
@@ -218,12 +230,12 @@ function* merge(
   return merged;
 }
 
-/** What another report of a call adds to the one that stands for it. */
+/** Merges the reports of one call into the one that counts. */
 
-/** The winner with what the loser adds. What both tell and tell differently is decided by the values themselves. */
+/** The winner, completed by the loser. If both have a value and the values differ, the values themselves decide. */
 export function mergeReport<T extends CallReport>(winner: T, loser: CallReport, tree: SpanTree): T {
   const call = { ...winner };
-  // What was blocked consumed nothing and had no answer: its counts are guesses. Its labels are as good as any.
+  // A blocked call consumed nothing and had no answer: its counts are estimates. Its labels count like any others.
   const wasMade = loser.status !== 'blocked' || winner.status === 'blocked';
   call.sessionId = sessionOf(winner, loser);
   call.teamId = either(winner.teamId, loser.teamId);
@@ -254,20 +266,20 @@ function either(one: string | null, other: string | null): string | null {
   return one < other ? one : other;
 }
 
-/** As `either`, where one word says less than any other. */
+/** Like `either`, but the value `least` gives way to any other. */
 function eitherBut(least: string, one: string | null, other: string | null): string | null {
   if (one === least && other !== null) return other;
   if (other === least && one !== null) return one;
   return either(one, other);
 }
 
-/** A reported cost of zero is what clients write when they do not know one. */
+/** Clients report a cost of zero if they do not know the cost. */
 function largerCost(one: bigint | null, other: bigint | null): bigint | null {
   if (other === null || (other === 0n && one === null)) return one;
   return one === null || other > one ? other : one;
 }
 
-/** A session that was named counts before a trace id that stands in for one. */
+/** A named session counts before a trace id that replaces a missing one. */
 function sessionOf(winner: CallReport, loser: CallReport): string {
   const one = namedSession(winner);
   const other = namedSession(loser);
@@ -278,7 +290,7 @@ function namedSession(report: CallReport): string | null {
   return report.sessionId === '' || report.sessionId === report.trace?.traceId ? null : report.sessionId;
 }
 
-/** The most exact name of the model that answered: a dated release before an alias. */
+/** The most exact name of the answering model: a dated release counts before an alias. */
 function bestModel(one: CallReport, other: CallReport): string | null {
   let best: string | null = null;
   for (const name of [one.responseModel, other.responseModel, datedModel(one), datedModel(other)]) {
@@ -301,7 +313,7 @@ function compareModels(one: string, other: string): number {
 
 interface NamedBiller extends BillerSpan, Pick<CallReport, 'billedBy' | 'billerFromHost'> {}
 
-/** A provider's host decides; else the inner report; of two apart the later one. */
+/** A biller by host counts first, then that of the inner report; without nesting, that of the later one. */
 function joinBillers(winner: CallReport, loser: CallReport, tree: SpanTree) {
   const own = namedBiller(winner);
   const other = namedBiller(loser);
@@ -339,7 +351,10 @@ function isProviderHost({ billerFromHost, billedBy }: NamedBiller): boolean {
 
 type Counted = Pick<CallRecord, 'usage' | 'origin'>;
 
-/** Each class from the report that knows it; unknown cached parts are taken out of the input. Else `one` holds. */
+/**
+ * Takes each class from the report that knows it, and takes unknown cached parts out of the input. Otherwise `one`
+ * counts.
+ */
 export function joinUsages(one: Counted, other: Counted): Counted {
   if (one.usage === null || other.usage === null) {
     return one.usage === null
@@ -365,7 +380,7 @@ export function joinUsages(one: Counted, other: Counted): Counted {
     reasoning: Math.max(one.usage.reasoning, other.usage.reasoning),
     cached: Math.max(one.usage.cached, other.usage.cached),
   };
-  // The output is that of the base, known or not.
+  // The output is that of the base report, known or unknown.
   const isOpen = (name: string): boolean =>
     name === 'output' || [one, other].every(({ origin }) => origin.usageMissing.includes(name));
   const usageMissing = base.origin.usageMissing.filter(
@@ -374,10 +389,10 @@ export function joinUsages(one: Counted, other: Counted): Counted {
   return { usage, origin: { ...base.origin, usageMissing } };
 }
 
-/** Tokens by which two counts of one output may differ: a client adds one in streams. */
+/** Tokens by which two counts of one output may differ: a client counts one too many in streams. */
 const OUTPUT_SLACK = 1;
 
-/** Input may differ by cached parts or output by an early end; both differ only in a sum of several calls. */
+/** Inputs may differ by cached parts, or outputs by an early end. Only a sum of several calls differs in both. */
 function countsTheSame(one: TokenUsage, other: TokenUsage): boolean {
   return (
     wholeInput(one) === wholeInput(other) || Math.abs(wholeOutput(one) - wholeOutput(other)) <= OUTPUT_SLACK
@@ -388,7 +403,7 @@ function pickCounted({ usage, origin }: Counted): Counted {
   return { usage, origin };
 }
 
-/** Lifetimes of cache writes, from the report that knows them of the whole write. */
+/** The split of cache writes by lifetime, from the report that splits the whole write. */
 function joinSplits(one: TokenUsage, other: TokenUsage, cacheCreation: number) {
   const longs = [one, other]
     .filter((usage) => usage.cacheCreation1h !== null && usage.cacheCreation === cacheCreation)
@@ -398,7 +413,7 @@ function joinSplits(one: TokenUsage, other: TokenUsage, cacheCreation: number) {
   return { cacheCreation5m: cacheCreation - long, cacheCreation1h: long };
 }
 
-/** The source whose output counts: more trusted, then the larger count, then any fixed order. */
+/** Order of the sources of an output count: the more trusted one, then the larger count, then any fixed order. */
 function compareSources(one: Counted, other: Counted): number {
   return (
     trustIn(one.origin.usageSource) - trustIn(other.origin.usageSource) ||
@@ -408,12 +423,12 @@ function compareSources(one: Counted, other: Counted): number {
   );
 }
 
-/** All input tokens of a usage, cached ones and audio included. */
+/** All input tokens of a usage, including cached ones and audio. */
 export function wholeInput(usage: TokenUsage): number {
   return usage.input + usage.inputAudio + usage.cacheRead + usage.cacheCreation;
 }
 
-/** All output tokens of a usage, reasoning and audio included. */
+/** All output tokens of a usage, including reasoning and audio. */
 export function wholeOutput(usage: TokenUsage): number {
   return usage.output + usage.outputAudio;
 }

@@ -1,10 +1,13 @@
-/** Clients as measured at the named versions: scope, whether input includes cached tokens, classes they cannot send. */
+/**
+ * Clients as measured at the named versions: scope, whether their input includes cached tokens, and the classes
+ * that they cannot send.
+ */
 
 import type { CountedScope } from '../installation/settings.js';
 import type { Provider } from '../providers.js';
 import type { CallRecord, InputSemantics } from './event.js';
 
-/** A class as `usage_missing` names it. */
+/** A token class as `usage_missing` names it. */
 export type MissingClass =
   | 'input'
   | 'output'
@@ -15,22 +18,22 @@ export type MissingClass =
 
 export interface Client {
   scope: string;
-  /** The rule holds below this version; absent: for all later ones. */
+  /** The row applies below this version; absent: to all later ones. */
   below?: string;
-  /** Convention, as `usage_source` shows it. */
+  /** The convention, as `usage_source` shows it. */
   source: string;
   semantics: InputSemantics;
-  /** Providers whose counts this client passes on as they are although its convention is inclusive. */
+  /** Providers whose exclusive counts this inclusive client passes on unchanged. */
   exclusiveFor?: readonly Provider[];
   missing: readonly MissingClass[];
-  /** The API that the instrumented library speaks: the last word on the provider when no other names one of ours. */
+  /** The API of the instrumented library, from which the provider is inferred if nothing else names one. */
   api?: Provider;
 }
 
-/** Clients of OpenAI's API that tell its whole input and output and nothing of what is inside. */
+/** Clients of OpenAI's API that send the whole input and output but none of their parts. */
 const NO_CACHE_NO_REASONING = ['cache_read', 'cache_write_5m', 'reasoning'] as const;
 
-/** Rows of one scope stand in rising order of `below`. */
+/** Rows of one scope are ordered by `below`, ascending. */
 export const CLIENTS: readonly Client[] = [
   {
     scope: 'com.anthropic.sdk.python',
@@ -39,7 +42,7 @@ export const CLIENTS: readonly Client[] = [
     missing: [],
     api: 'anthropic',
   },
-  // The TypeScript client traces itself as the Python one does, from 0.136 on.
+  // From 0.136 on, the TypeScript client sends the same spans as the Python client.
   {
     scope: 'com.anthropic.sdk.typescript',
     source: 'anthropic_sdk',
@@ -47,7 +50,7 @@ export const CLIENTS: readonly Client[] = [
     missing: [],
     api: 'anthropic',
   },
-  // 4.2.7 leaves out what OpenAI wrote to its cache.
+  // 4.2.7 omits OpenAI's cache writes.
   {
     scope: '@arizeai/openinference-instrumentation-openai',
     source: 'openinference',
@@ -55,7 +58,7 @@ export const CLIENTS: readonly Client[] = [
     missing: ['cache_write_5m'],
     api: 'openai',
   },
-  // Up to 0.1.22 (published) the raw input of the response and no cache fields; 0.2.8 sums them.
+  // Up to 0.1.22 (published) it sends the raw input of the response and no cache fields; 0.2.8 sums them.
   {
     scope: '@arizeai/openinference-instrumentation-anthropic',
     below: '0.2.0',
@@ -92,7 +95,7 @@ export const CLIENTS: readonly Client[] = [
     missing: NO_CACHE_NO_REASONING,
     api: 'openai',
   },
-  // 0.27.0 sends the raw input beside both cache counts; later sources sum them.
+  // 0.27.0 sends the raw input beside both cache counts; later versions sum them.
   {
     scope: '@traceloop/instrumentation-anthropic',
     below: '0.27.1',
@@ -108,7 +111,7 @@ export const CLIENTS: readonly Client[] = [
     missing: ['reasoning'],
     api: 'anthropic',
   },
-  // 0.62.4 tells no cache writes, and no reasoning of chat streams.
+  // 0.62.4 sends no cache writes, and no reasoning of chat streams.
   {
     scope: 'opentelemetry.instrumentation.openai.v1',
     source: 'traceloop',
@@ -123,7 +126,7 @@ export const CLIENTS: readonly Client[] = [
     missing: ['cache_write_5m', 'reasoning'],
     api: 'openai',
   },
-  // Sums input and cache itself; in streams it reports one output token too many (0.62.4).
+  // It sums input and cache itself; in streams it reports one output token too many (0.62.4).
   {
     scope: 'opentelemetry.instrumentation.anthropic',
     source: 'traceloop',
@@ -140,7 +143,7 @@ export const CLIENTS: readonly Client[] = [
   },
   // @ai-sdk/otel 1: inclusive for every provider; reasoning only as a supplemental attribute.
   { scope: 'gen_ai', source: 'ai_sdk', semantics: 'inclusive', missing: ['reasoning'] },
-  // The AI SDK's older spans: until its version 6 the counts of Anthropic and Bedrock as they came.
+  // Older spans of the AI SDK: before version 6 they pass on the counts of Anthropic and Bedrock unchanged.
   {
     scope: 'ai',
     source: 'ai_sdk',
@@ -148,7 +151,7 @@ export const CLIENTS: readonly Client[] = [
     exclusiveFor: ['anthropic', 'aws_bedrock'],
     missing: [],
   },
-  // Reasoning stands in the usage objects that it passes on, and not in counts that are written by hand.
+  // Passed-on usage objects contain the reasoning; counts that the application sets do not.
   { scope: 'langfuse-sdk', source: 'langfuse', semantics: 'inclusive', missing: ['reasoning'] },
   { scope: 'pydantic-ai', source: 'pydantic_ai', semantics: 'inclusive', missing: [] },
   {
@@ -159,7 +162,10 @@ export const CLIENTS: readonly Client[] = [
   },
 ];
 
-/** How close a convention is to the provider's counts; the closer report's output counts (Traceloop adds a token). */
+/**
+ * Trust in a convention by its closeness to the provider's counts. The more trusted report's output counts
+ * (Traceloop adds a token).
+ */
 const TRUST: Readonly<Record<string, number>> = {
   anthropic_sdk: 9,
   anthropic: 8,
@@ -186,14 +192,14 @@ export function trustIn(usageSource: string): number {
 const BY_SCOPE = new Map<string, Client[]>();
 for (const client of CLIENTS) BY_SCOPE.set(client.scope, [...(BY_SCOPE.get(client.scope) ?? []), client]);
 
-/** The row of a scope at a version; undefined for a client that was never measured. No version means the newest. */
+/** The row of a scope and version; no version means the newest. Undefined: the client was never measured. */
 export function findClient(scope: string, version: string): Client | undefined {
   return BY_SCOPE.get(scope)?.find(
     ({ below }) => below === undefined || (version !== '' && isBelow(version, below)),
   );
 }
 
-/** Compares dotted versions number by number; a pre-release counts as its release. */
+/** Whether a dotted version is below another, number by number; a pre-release compares like its release. */
 export function isBelow(version: string, bound: string): boolean {
   const left = numbersOf(version);
   const right = numbersOf(bound);
@@ -210,12 +216,12 @@ function numbersOf(version: string): number[] {
     .map((part) => Number.parseInt(part, 10) || 0);
 }
 
-/** Why a call is left out that another instrumentation is to tell: counted beside the reasons of rejections. */
+/** Reason for leaving out a call that another instrumentation reports too; counted beside the rejection reasons. */
 export const SCOPE_NOT_COUNTED = 'scope_not_counted';
 
 type ScopedCall = Pick<CallRecord, 'serviceName' | 'scopeName'>;
 
-/** A service in the list counts by its named scopes only, others by all: it depends on the call alone. */
+/** A service in the list counts only by its named scopes, others by all. The result depends on the call alone. */
 export function countedBy(countedScopes: readonly CountedScope[]): (call: ScopedCall) => boolean {
   const scopesByService = new Map<string, Set<string>>();
   for (const { service, scope } of countedScopes) {

@@ -1,4 +1,7 @@
-/** One call; its token classes are disjoint. An absent class is in `usageMissing`, a call without usage is `unmetered`. */
+/**
+ * One call with disjoint token classes. `usageMissing` lists the absent classes; a call without usage is
+ * `unmetered`.
+ */
 import type { Pico } from '../money.js';
 import type { Biller, Provider } from '../providers.js';
 
@@ -7,7 +10,7 @@ export type EventStatus = 'ok' | 'error' | 'cancelled' | 'blocked';
 export type CostSource = 'reported' | 'computed' | 'unpriced';
 export type InputSemantics = 'inclusive' | 'exclusive' | 'disjoint';
 
-/** Classes of tokens that have a price of their own. */
+/** Token classes with a price of their own. */
 export const TOKEN_CLASSES = [
   'input',
   'cache_read',
@@ -34,21 +37,21 @@ export interface TokenUsage {
   output: number;
   inputAudio: number;
   outputAudio: number;
-  /** Subset of output, never added. */
+  /** A subset of the output, never added to it. */
   reasoning: number;
   /** The cached count as an inclusive provider reported it; equal to cacheRead, 0 for exclusive providers. */
   cached: number;
 }
 
 export interface UsageOrigin {
-  /** The convention that the counts were read by, e.g. `otel`, `openinference`, `traceloop`, `langfuse`, `openai`. */
+  /** The convention of the counts, e.g. `otel`, `openinference`, `traceloop`, `langfuse`, `openai`. */
   usageSource: string;
   inputSemantics: InputSemantics;
-  /** Classes that this client cannot send, by name of TokenClass or `reasoning`. */
+  /** Classes that this client cannot send: names of TokenClass, or `reasoning`. */
   usageMissing: readonly string[];
-  /** The usage object as received, at most 1 KB of JSON text; null when there was none. */
+  /** The usage object as received, at most 1 KB of JSON text; null: none was received. */
   usageRaw: string | null;
-  /** What does not add up in the counts as received: shown, never repaired in silence. */
+  /** Contradictions in the received counts, which are shown and never corrected silently. */
   usageFlags: readonly UsageFlag[];
 }
 
@@ -68,23 +71,23 @@ export const USAGE_FLAGS = [
 ] as const;
 export type UsageFlag = (typeof USAGE_FLAGS)[number];
 
-/** A call as mapped from any way in, before it is priced and stored. Strings are stripped already. */
+/** A call mapped from any input format, before it is priced and stored. Strings are already stripped. */
 export interface CallRecord {
   kind: EventKind;
   provider: Provider;
   billedBy: Biller;
-  /** True when the biller was told from a host; false when from the provider word or the model. */
+  /** true: a host identified the biller; false: the provider word or the model did. */
   billerFromHost: boolean;
   model: string;
   responseModel: string | null;
   /** Microseconds since 1970-01-01Z of the start. */
   startMicros: bigint;
   endMicros: bigint;
-  /** The time as it enters the hash: the nanosecond text as sent, else UTC ISO with microseconds. */
+  /** The time in the hash: the nanosecond text as sent, else UTC ISO with microseconds. */
   hashTimestamp: string;
   durationMs: number;
   requestId: string | null;
-  /** The provider's own response id: what makes two spans one call. */
+  /** The provider's response id; two spans with the same one are one call. */
   responseId: string | null;
   sessionId: string;
   teamId: string | null;
@@ -102,31 +105,34 @@ export interface CallRecord {
   httpStatus: number | null;
   blockedRuleId: string | null;
   preventedPico: Pico | null;
-  /** Null when the client sent no usage at all. */
+  /** null: the client sent no usage. */
   usage: TokenUsage | null;
   origin: UsageOrigin;
-  /** Cost as the client reported it, pico-dollars. */
+  /** The client's reported cost, pico-dollars. */
   reportedCostPico: Pico | null;
-  /** Prompts without system instructions, untruncated; read on request, only short ones are kept. */
+  /** Prompts without system instructions, untruncated. Read on request; only short ones are kept in memory. */
   prompts: () => readonly string[];
-  /** Equal for calls with equal prompts (promptHashOf); null where there are none, or nobody is to know. */
+  /**
+   * Equal for calls with equal prompts (promptHashOf); null: the call has no prompt, or the hash must not be
+   * stored.
+   */
   promptHash: bigint | null;
   payload: Json | null;
   toolInput: Json | null;
   toolOutput: Json | null;
   service: Json | null;
-  /** Who told of it: OTel `service.name` and instrumentation scope, for ingest health. */
+  /** The sender: OTel `service.name` and below the instrumentation scope, for ingest health. */
   serviceName: string;
   scopeName: string;
   scopeVersion: string;
   trace: SpanLink | null;
-  /** How many classes this report itself told (0 = no usage): which of two reports is the richer; never completed. */
+  /** Number of classes in this report itself (0: no usage), which ranks reports. Merges do not change it. */
   reportedClasses: number;
-  /** The report that named the biller, where another one of the call did; null when this one did. */
+  /** The report that identified the biller; null: this one. */
   billerSpan: BillerSpan | null;
 }
 
-/** Which report of a call named its biller: by its place and its times it is known to lie inside others. */
+/** The span and times of the report that identified the biller, to check its nesting. */
 export interface BillerSpan {
   trace: SpanLink | null;
   startMicros: bigint;
@@ -142,7 +148,7 @@ export interface SpanLink {
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** Why an item was not stored. */
+/** Reasons why an item was not stored. */
 export const REJECTION_REASONS = [
   'unknown_provider',
   'invalid_number',
@@ -154,9 +160,9 @@ export const REJECTION_REASONS = [
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
 export interface Rejection {
-  /** Place of the item in its request, from 0. */
+  /** Index of the item in its request, from 0. */
   index: number;
-  /** What the item calls itself, as far as it is known: `span "chat gpt-4o", id 00f067aa0ba902b7`; else ''. */
+  /** The item's name and id as far as known: `span "chat gpt-4o", id 00f067aa0ba902b7`; else ''. */
   label: string;
   reason: RejectionReason;
   message: string;
@@ -180,16 +186,22 @@ export const LABEL_CHARS_MAX = 256;
 export const ID_CHARS_MAX = 512;
 export const STOP_REASON_CHARS_MAX = 64;
 export const PAYLOAD_BYTES_MAX = 262_144;
-/** Of what a resource or a scope says once and each of its calls keeps: its service block, a tool's input or output. */
+/**
+ * Maximum bytes of resource or scope data that each of their calls stores: the service block, a tool's input or
+ * output.
+ */
 export const REPEATED_BYTES_MAX = 4_096;
 export const USAGE_RAW_BYTES_MAX = 1_024;
-/** Non-mapped attributes of a span that are kept in payload. */
+/** Maximum unmapped attributes of a span in the payload. */
 export const PAYLOAD_ATTRIBUTES_MAX = 256;
 export const INGEST_ITEMS_MAX = 10_000;
-/** The newest spans of a trace that are compared to find repeated reports; a request holds no more. */
+/**
+ * Maximum spans of a trace, newest first, that are compared to find repeated reports; a request may contain no
+ * more.
+ */
 export const TRACE_SPANS_MAX = 10_000;
 
-/** Columns in the order in which exports write them. */
+/** Columns in the order of exports. */
 export const EVENT_COLUMNS = [
   'id',
   'provider',

@@ -13,13 +13,13 @@ import {
 } from './event.js';
 import { stripText } from './jsonValues.js';
 
-/** The fault of one item: it is rejected with a reason, the others are kept. */
+/** The fault of one item: the item is rejected with a reason, the others are stored. */
 
 const SHOWN_CHARS = 64;
 const INTEGER_TEXT = /^[+-]?\d{1,40}$/;
 const DECIMAL_TEXT = /^[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:e[+-]?\d{1,4})?$/i;
 const MICROS_PER_MILLI = 1_000n;
-/** How far ahead a clock may be: 24 hours. */
+/** Maximum lead of a client's clock: 24 hours. */
 const AHEAD_MICROS = 86_400_000_000n;
 
 export class ItemFault extends Error {
@@ -32,7 +32,7 @@ export class ItemFault extends Error {
   }
 }
 
-/** A value as it stands in a message: stripped and cut. */
+/** A value for a message: stripped and cut. */
 export function shown(value: unknown): string {
   const text =
     typeof value === 'object' && value !== null
@@ -44,7 +44,7 @@ export function shown(value: unknown): string {
   return clean.length > SHOWN_CHARS ? `${clean.slice(0, SHOWN_CHARS)}…` : clean;
 }
 
-/** A whole number of tokens, 0…10^12, or its text; anything else is a fault (P-16 in docs/reliability.md). */
+/** A whole number of tokens, 0…10^12, or its text; any other value is a fault (P-16 in docs/reliability.md). */
 export function readTokens(value: unknown, field: string): number {
   const number = wholeNumberOf(value);
   if (number === undefined || number < 0 || number > TOKENS_MAX || Object.is(number, -0)) {
@@ -63,11 +63,11 @@ function wholeNumberOf(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined;
   const text = value.trim();
   if (!INTEGER_TEXT.test(text)) return undefined;
-  // A negative zero stays one, and is refused like every negative number.
+  // A negative zero stays negative and is refused like every negative number.
   return text.length <= 15 ? Number(text) : wholeNumberOf(BigInt(text.replace(/^\+/, '')));
 }
 
-/** Reads dollars, 0…10^6, as a number or decimal text → pico-dollars. */
+/** Reads dollars, 0…10^6, from a number or decimal text → pico-dollars. */
 export function readCost(value: unknown, field: string): Pico {
   const pico =
     typeof value === 'number'
@@ -86,7 +86,7 @@ export function readCost(value: unknown, field: string): Pico {
   return pico;
 }
 
-/** Reads milliseconds, 0…10^9, rounded half up to whole ones. */
+/** Reads milliseconds, 0…10^9, rounded half up to whole milliseconds. */
 export function readDurationMs(value: unknown, field: string): number {
   const number = typeof value === 'string' && DECIMAL_TEXT.test(value.trim()) ? Number(value) : value;
   if (
@@ -103,7 +103,10 @@ export function readDurationMs(value: unknown, field: string): number {
   return Math.round(number);
 }
 
-/** Duration between two times, rounded half up; an end before the start, or one too late, is a fault. */
+/**
+ * The duration between two times in milliseconds, rounded half up. An end before the start, or too late, is a
+ * fault.
+ */
 export function durationBetween(startNanos: bigint, endNanos: bigint): number {
   if (endNanos < startNanos) throw new ItemFault('invalid_number', 'the end lies before the start');
   const millis = (endNanos - startNanos + 500_000n) / 1_000_000n;
@@ -116,13 +119,13 @@ export function durationBetween(startNanos: bigint, endNanos: bigint): number {
   return Number(millis);
 }
 
-/** The window that call times must lie in. */
+/** The range of accepted call times. */
 export interface TimeWindow {
   nowMicros: bigint;
   oldestMicros: bigint;
 }
 
-/** Refuses a time before the oldest kept day or more than 24 hours ahead: a wrong clock must be seen. */
+/** Refuses a time before the oldest accepted day or more than 24 hours ahead, so that a wrong clock is noticed. */
 export function checkTime(micros: bigint, window: TimeWindow): void {
   if (micros < window.oldestMicros || micros > window.nowMicros + AHEAD_MICROS) {
     const millis = micros / MICROS_PER_MILLI;
@@ -137,7 +140,7 @@ export function checkTime(micros: bigint, window: TimeWindow): void {
   }
 }
 
-/** A text that may not be longer than `charsMax`: it is never cut, the item is rejected. */
+/** A text of at most `charsMax`. A longer one is never cut; the item is rejected. */
 export function checkLength(text: string, charsMax: number, field: string): string {
   if (text.length > charsMax) {
     throw new ItemFault(
@@ -148,20 +151,20 @@ export function checkLength(text: string, charsMax: number, field: string): stri
   return text;
 }
 
-/** Times of a call: OTLP nanoseconds (text, number or exact) or ISO 8601. */
+/** Times of a call, from OTLP nanoseconds (text, number or bigint) or ISO 8601. */
 
 export interface CallTime {
   startMicros: bigint;
   endMicros: bigint;
   durationMs: number;
-  /** The start as it enters the hash. */
+  /** The start as the hash contains it. */
   hashTimestamp: string;
 }
 
 const NANOS_TEXT = /^\d{1,20}$/;
 const NANOS_PER_MICRO = 1_000n;
 
-/** Without an end the call ends at its start. @throws ItemFault missing_field, invalid_number, timestamp_out_of_range. */
+/** A span without an end ends at its start. @throws ItemFault missing_field, invalid_number, timestamp_out_of_range. */
 export function timeOfSpan(start: unknown, end: unknown, window: TimeWindow): CallTime {
   const startNanos = readNanos(start, 'startTimeUnixNano');
   if (startNanos === undefined) throw new ItemFault('missing_field', 'startTimeUnixNano is missing');
@@ -172,7 +175,7 @@ export function timeOfSpan(start: unknown, end: unknown, window: TimeWindow): Ca
     startMicros,
     endMicros: endNanos / NANOS_PER_MICRO,
     durationMs: durationBetween(startNanos, endNanos),
-    // A JSON number has lost its last digits before it comes here; its decimal text is still the same on a repeat.
+    // A JSON number has already lost its last digits here, but a repeat has the same decimal text.
     hashTimestamp: typeof start === 'string' ? start : startNanos.toString(),
   };
 }
@@ -195,19 +198,19 @@ export function readInstant(value: unknown, field: string): bigint {
   return instant.micros;
 }
 
-/** UTC with exactly six decimals: how a time enters the hash where no nanoseconds were sent. */
+/** UTC with six decimals: the time in the hash if no nanoseconds were sent. */
 export function hashTimestampOf(micros: bigint): string {
   const iso = isoFromMicros(micros);
   return iso.length === 20 ? `${iso.slice(0, 19)}.000000Z` : iso;
 }
 
-/** What mapping needs from outside: the clock, the oldest day that is taken, and the price book's guess of a provider. */
+/** External inputs of mapping: the clock, the oldest accepted day, and the provider that the price book infers. */
 export interface MapContext extends TimeWindow {
   /** Now, microseconds since 1970-01-01Z. */
   nowMicros: bigint;
   /** Earlier calls are refused: 2020-01-01, or the limit of EVENT_RETENTION_DAYS. */
   oldestMicros: bigint;
-  /** The one provider that sells this model at first hand; undefined when there is none or more than one. */
+  /** The one provider that sells this model first-hand; undefined: none or several do. */
   inferProvider(model: string): Provider | undefined;
 }
 
@@ -217,12 +220,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A field of an object; undefined for null, and for an inherited name such as `constructor`. */
+/** A field of an object; undefined for null and for inherited names such as `constructor`. */
 export function fieldOf(object: JsonObject | undefined, name: string): Json | undefined {
   return object !== undefined && Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
 }
 
-/** A scalar field as text; empty is absent. @throws ItemFault invalid_field for a list or an object. */
+/** A scalar field as text; empty text counts as absent. @throws ItemFault invalid_field for a list or an object. */
 export function textOf(object: JsonObject | undefined, name: string): string | undefined {
   const value = fieldOf(object, name);
   if (value === undefined || value === '') return undefined;
@@ -230,7 +233,7 @@ export function textOf(object: JsonObject | undefined, name: string): string | u
   return String(value);
 }
 
-/** The first of several places that has the field, as text. */
+/** The field as text, from the first object that has it. */
 export function firstText(objects: readonly (JsonObject | undefined)[], name: string): string | undefined {
   for (const object of objects) {
     const text = textOf(object, name);
@@ -247,7 +250,7 @@ export function idIn(text: string | undefined, name: string): string | null {
   return text === undefined ? null : checkLength(text, ID_CHARS_MAX, name);
 }
 
-/** A boolean field; absent is false. @throws ItemFault invalid_field for anything but true, false, 1 and 0. */
+/** A boolean field; absent: false. @throws ItemFault invalid_field for any value but true, false, 1 and 0. */
 export function flagOf(object: JsonObject | undefined, name: string): boolean {
   const value = fieldOf(object, name);
   if (value === undefined || value === false || value === 0 || value === 'false') return false;
@@ -261,7 +264,7 @@ export function hostsOf(object: JsonObject | undefined): string[] {
     .filter((value): value is string => typeof value === 'string' && hostOf(value) !== undefined);
 }
 
-/** The entries that no field was read from; null when none is left. */
+/** The entries that were not read as fields; null: none. */
 export function restOf(object: JsonObject | undefined, read: ReadonlySet<string>): JsonObject | null {
   if (object === undefined) return null;
   const rest = Object.fromEntries(Object.entries(object).filter(([name]) => !read.has(name)));

@@ -1,9 +1,12 @@
 import { DomainError } from '../errors.js';
 import { type Json, PAYLOAD_ATTRIBUTES_MAX, PAYLOAD_BYTES_MAX } from './event.js';
 
-/** OTLP values from JSON (64-bit integers as text or number) or protobuf; unreadable ones stay and are judged where used. */
+/**
+ * OTLP values from JSON (64-bit integers as text or number) or protobuf. Unreadable values are kept and checked
+ * when used.
+ */
 
-/** An attribute's value; undefined stands for an empty one. A bigint is an integer beyond 2^53. */
+/** An attribute's value; undefined: an empty value; a bigint: an integer beyond 2^53. */
 export type AttributeValue =
   | string
   | number
@@ -13,13 +16,13 @@ export type AttributeValue =
   | { [key: string]: Json }
   | undefined;
 
-/** Levels of lists and maps inside an attribute that are read; deeper ones become null. */
+/** Levels of lists and maps that are read inside an attribute; deeper ones become null. */
 export const VALUE_DEPTH_MAX = 64;
 
 const INTEGER = /^-?\d+$/;
 const SAFE_INTEGER_CHARS = 15;
 
-/** Reads an AnyValue. Strings come stripped. */
+/** Reads an AnyValue and strips its strings. */
 export function readAnyValue(value: unknown, depth = 0): AttributeValue {
   if (typeof value !== 'object' || value === null) return readBare(value);
   const any = value as Record<string, unknown>;
@@ -41,7 +44,7 @@ function readBare(value: unknown): AttributeValue {
   return undefined;
 }
 
-/** int64: a JSON number, or decimal text read to the last digit; other text stays text. */
+/** int64: a JSON number, or decimal text read exactly; other text stays text. */
 function readInteger(value: unknown): AttributeValue {
   if (typeof value !== 'string') return readBare(value);
   if (!INTEGER.test(value)) return stripText(value);
@@ -74,13 +77,13 @@ function readMap(value: unknown, depth: number): { [key: string]: Json } {
   return map;
 }
 
-/** The value as JSON holds it. */
+/** The value as JSON. */
 export function jsonOf(value: AttributeValue): Json {
   if (value === undefined) return null;
   return typeof value === 'bigint' ? jsonFromBigint(value) : value;
 }
 
-/** A value as a label: text, or a number or boolean written out; empty text, lists and maps are no label. */
+/** A value as a label: text, or a number or boolean as text. Undefined for empty text, lists and maps. */
 export function labelOf(value: AttributeValue): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : undefined;
@@ -88,7 +91,7 @@ export function labelOf(value: AttributeValue): string | undefined {
   return undefined;
 }
 
-/** Parses JSON text to a value; undefined for what is not JSON of an object or list. */
+/** The object or list in a JSON text; undefined for any other text. */
 export function parseJsonText(text: string): Json[] | { [key: string]: Json } | undefined {
   const first = text.trimStart()[0];
   if (first !== '{' && first !== '[') return undefined;
@@ -99,7 +102,7 @@ export function parseJsonText(text: string): Json[] | { [key: string]: Json } | 
   }
 }
 
-/** A map given as such or as JSON text; undefined for anything else. */
+/** A map, given as such or as JSON text; undefined for any other value. */
 export function mapOf(value: AttributeValue | Json): { [key: string]: Json } | undefined {
   const read = typeof value === 'string' ? parseJsonText(value) : value;
   return typeof read === 'object' && read !== null && !Array.isArray(read)
@@ -107,12 +110,15 @@ export function mapOf(value: AttributeValue | Json): { [key: string]: Json } | u
     : undefined;
 }
 
-/** Keeps tab, line feed, carriage return and printable ASCII in strings and keys; of equal keys the later holds. */
+/**
+ * Keeps tab, line feed, carriage return and printable ASCII in strings and keys. The later of two equal keys
+ * counts.
+ */
 
 const FOREIGN = /[^\t\n\r\x20-\x7e]/;
 const FOREIGN_ALL = /[^\t\n\r\x20-\x7e]/g;
 
-/** Levels that a value may nest; requests are refused above 64 before they are decoded. */
+/** Maximum nesting of a value; requests deeper than 64 are refused before this. */
 const DEPTH_MAX = 128;
 
 /** The text without its foreign characters; the same string when it has none. */
@@ -174,7 +180,7 @@ function stripObject(object: Record<string, unknown>, depth: number): Record<str
   return copy;
 }
 
-/** Sets a key as plain data whatever its name: `__proto__` by assignment would set the prototype instead. */
+/** Defines a key as a data property, since an assignment to `__proto__` would set the prototype. */
 export function setOwn<T>(target: Record<string, T>, key: string, value: T): void {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
@@ -183,19 +189,19 @@ export function setOwn<T>(target: Record<string, T>, key: string, value: T): voi
   }
 }
 
-/** A 64-bit integer as JSON can hold it: a number while that is exact, else its decimal text. */
+/** A 64-bit integer for JSON: a number if that is exact, else its decimal text. */
 export function jsonFromBigint(value: bigint): number | string {
   return value >= -9_007_199_254_740_991n && value <= 9_007_199_254_740_991n
     ? Number(value)
     : value.toString();
 }
 
-/** What is kept of an item beside its fields: at most 256 attributes, at most 256 KB. */
+/** The stored payload of an item beside its fields: at most 256 attributes, at most 256 KB. */
 
-/** Events of a span that are kept with their attributes. */
+/** Maximum stored events of a span, with their attributes. */
 const SPAN_EVENTS_MAX = 128;
 
-/** Unread attributes (names and values alternating) and the span's events; null when there are none. */
+/** Unread attributes (names and values alternating) and the span's events; null: there are none. */
 export function payloadOfSpan(unread: readonly AttributeValue[], events: unknown): Json | null {
   const keptEvents = readEvents(events);
   if (unread.length === 0 && keptEvents.length === 0) return null;
@@ -226,9 +232,9 @@ function readEvents(events: unknown): Json[] {
   return kept;
 }
 
-/** The value, or a note of its size where its JSON text is longer than the limit: never a part of it. */
+/** The value, or a note of its size if its JSON text exceeds the limit; never a part of the value. */
 export function withinLimit(value: Json, bytesMax = PAYLOAD_BYTES_MAX): Json {
-  // Stripped text has no character of more than two bytes once escaped, so the cheap bound spares writing it out.
+  // A stripped character takes at most two bytes when escaped, so this cheap bound often avoids writing the JSON.
   if (jsonCharsBound(value, bytesMax) <= bytesMax) return value;
   const bytes = JSON.stringify(value).length;
   return bytes <= bytesMax ? value : { _truncated: true, bytes };
@@ -236,7 +242,7 @@ export function withinLimit(value: Json, bytesMax = PAYLOAD_BYTES_MAX): Json {
 
 const NUMBER_CHARS = 25;
 
-/** An upper bound of the length of the value's JSON text, or some number above `enough` where it is longer. */
+/** An upper bound of the length of the value's JSON text; a longer text returns some number above `enough`. */
 export function jsonCharsBound(value: Json, enough: number): number {
   if (typeof value === 'string') return value.length * 2 + 2;
   if (typeof value !== 'object' || value === null) return NUMBER_CHARS;

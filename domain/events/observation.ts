@@ -41,7 +41,7 @@ const OBSERVATION = 'observation-create';
 const GENERATION = 'GENERATION';
 const SCOPE_NAME = 'observability';
 
-/** @throws DomainError invalid_body for no observation, unknown_observation_type for another `type`. */
+/** @throws DomainError invalid_body if the input is no observation, unknown_observation_type for another `type`. */
 export function mapObservation(input: unknown, context: MapContext): MappedBatch {
   const message = stripJson(input);
   if (!isJsonObject(message)) throw structureFault('body', 'must be an object with type and body');
@@ -82,7 +82,7 @@ function structureFault(field: string, message: string): DomainError {
   return new DomainError('invalid_body', `${field}: ${message}`, { issues: [issue] });
 }
 
-/** Fields of the body that become fields of the event; the rest is its payload. */
+/** Fields of the body that become fields of the event; the others are its payload. */
 const READ = new Set([
   'id',
   'type',
@@ -218,7 +218,7 @@ function labelsOf(body: JsonObject, metadata: JsonObject | undefined) {
   };
 }
 
-/** `usage.input` and `usage.output`, or a usage object in any dialect that is known. */
+/** `usage.input` and `usage.output`, or a usage object in any known dialect. */
 function usageReportOf(body: JsonObject): UsageReport {
   const none: UsageReport = {
     reported: {},

@@ -1,4 +1,4 @@
-/** OTLP traces → calls. A bad span costs no other; only a body that is no OTLP is refused whole. Pure. */
+/** OTLP traces → calls. A bad span does not affect others; only a body that is not OTLP is refused as a whole. Pure. */
 import { DomainError, type FieldIssue } from '../errors.js';
 import { type Client, findClient } from './clients.js';
 import { LABEL_CHARS_MAX, type MappedBatch, type SpanLink } from './event.js';
@@ -7,7 +7,10 @@ import { stripText } from './jsonValues.js';
 import { SpanAttributes } from './spanAttributes.js';
 import { callOfSpan, isCallSpan } from './spanCall.js';
 
-/** An ExportTraceServiceRequest as decoded from JSON or protobuf: unknown fields ignored, 64-bit numbers in any form. */
+/**
+ * An ExportTraceServiceRequest decoded from JSON or protobuf; unknown fields are ignored, 64-bit numbers may have
+ * any form.
+ */
 export interface OtlpRequest {
   resourceSpans?: unknown;
 }
@@ -24,7 +27,7 @@ export interface OtlpSpan {
   status?: unknown;
 }
 
-/** Who tells: a scope of a service, with what it says of all its spans. */
+/** A scope of a service, with the attributes that apply to all its spans. */
 export interface SpanSource {
   serviceName: string;
   scopeName: string;
@@ -33,7 +36,7 @@ export interface SpanSource {
   outer: SpanAttributes;
 }
 
-/** How many spans a request holds, so that one that holds too many is refused before it is read. */
+/** Number of spans in a request, so that a request with too many is refused before it is mapped. */
 export function countSpans(request: OtlpRequest): number {
   let count = 0;
   for (const resource of looseList((request as OtlpRequest | null)?.resourceSpans)) {
@@ -44,7 +47,7 @@ export function countSpans(request: OtlpRequest): number {
   return count;
 }
 
-/** How many resources a request has, or scopes where there are more of them: each costs as much as a small span. */
+/** The larger of the numbers of resources and scopes in a request; each costs as much as a small span. */
 export function countGroups(request: OtlpRequest): number {
   const resources = looseList((request as OtlpRequest | null)?.resourceSpans);
   let scopes = 0;
@@ -57,7 +60,7 @@ function looseList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Calls, rejected spans with their place, ignored spans and their links. @throws DomainError invalid_body. */
+/** Calls, rejected spans with their index, ignored spans and their links. @throws DomainError invalid_body. */
 export function mapOtlpRequest(request: OtlpRequest, context: MapContext): MappedBatch {
   const batch: MappedBatch = { calls: [], rejections: [], ignored: 0, links: [] };
   let index = 0;
@@ -96,11 +99,11 @@ function mapSpan(
     const { reason, message } = fault;
     batch.rejections.push({ index, label: labelOf(span), reason, message, serviceName, scopeName });
   }
-  // A root ends every walk up a trace, so only spans with a parent are worth keeping.
+  // A root ends every walk up a trace, so only links of spans with a parent are kept.
   if (link?.parentSpanId) batch.links.push(link);
 }
 
-/** Name and id of a span for a message, stripped and cut; '' where it has neither. */
+/** Name and id of a span for messages, stripped and cut; '': it has neither. */
 function labelOf(span: unknown): string {
   const { name, spanId } = isObject(span) ? span : {};
   const named = typeof name === 'string' && name !== '' ? ` "${shown(name)}"` : '';
@@ -114,7 +117,7 @@ interface SourcedSpans {
   spans: readonly unknown[];
 }
 
-/** The spans by source. The whole structure is checked before the first span is mapped. */
+/** The spans by source. Checks the whole structure before the first span is mapped. */
 function sourcesOf(request: OtlpRequest): SourcedSpans[] {
   const issues = new Issues();
   const sources: SourcedSpans[] = [];
@@ -131,19 +134,19 @@ function sourcesOf(request: OtlpRequest): SourcedSpans[] {
   return sources;
 }
 
-/** Faults of a body that are told at most: one that has so many has another form altogether. */
+/** Maximum reported faults of a body; a body with so many has another format altogether. */
 const ISSUES_MAX = 20;
 
 class Issues {
   readonly #found: FieldIssue[] = [];
 
-  /** @throws DomainError invalid_body when there are enough of them. */
+  /** @throws DomainError invalid_body at the maximum number of faults. */
   add(field: string, message: string): void {
     this.#found.push({ in: 'body', field, message });
     if (this.#found.length >= ISSUES_MAX) this.throwAny();
   }
 
-  /** @throws DomainError invalid_body when there is any. */
+  /** @throws DomainError invalid_body if there is any fault. */
   throwAny(): void {
     const [first] = this.#found;
     if (first === undefined) return;
@@ -166,7 +169,7 @@ function sourceOf(scopeSpans: unknown, outer: SpanAttributes): SpanSource {
   };
 }
 
-/** Names of services and scopes only label ingest health: they are cut where a call's own text would be refused. */
+/** Names of services and scopes are only labels of ingest health, so long ones are cut instead of refused. */
 function shortText(value: unknown): string {
   return typeof value === 'string' ? stripText(value).slice(0, LABEL_CHARS_MAX) : '';
 }
@@ -189,7 +192,7 @@ function attributesOf(
   return new SpanAttributes(pairs, outer);
 }
 
-/** The objects of a list with their paths; anything else in it is a fault of the body. */
+/** The objects of a list with their paths; any other item is a fault of the body. */
 function listAt(
   holder: unknown,
   field: string,
@@ -205,7 +208,7 @@ function listAt(
   return items;
 }
 
-/** The items of a list; an absent list is empty, anything else is a fault of the body. */
+/** The items of a list; absent: no items; any other value is a fault of the body. */
 function itemsAt(holder: unknown, field: string, prefix: string, issues: Issues): readonly unknown[] {
   const list = isObject(holder) ? holder[field] : undefined;
   if (list === undefined || list === null) return [];
@@ -222,7 +225,7 @@ const TRACE_ID = /^[0-9a-f]{32}$/;
 const SPAN_ID = /^[0-9a-f]{16}$/;
 const ZEROS = /^0*$/;
 
-/** The span's place in its trace; null when its ids are not those of OpenTelemetry. */
+/** The span's place in its trace; null: its ids are not OpenTelemetry ids. */
 function linkOf(span: OtlpSpan): SpanLink | null {
   const traceId = hexOf(span.traceId, TRACE_ID);
   const spanId = hexOf(span.spanId, SPAN_ID);

@@ -1,4 +1,7 @@
-/** Prompts as policies scan them: each text part alone, without system instructions (docs/ingest.md); read lazily. */
+/**
+ * The prompts that policies search: each text part by itself, without system instructions (docs/ingest.md); read
+ * lazily.
+ */
 
 import { hash } from 'node:crypto';
 import type { EventKind, Json } from './event.js';
@@ -11,10 +14,10 @@ import {
   stripText,
 } from './jsonValues.js';
 
-/** Roles whose text is an instruction of the application's author, not a prompt. */
+/** Roles whose text is an instruction by the application's author, not a prompt. */
 const SYSTEM_ROLES = new Set(['system', 'developer']);
 
-/** Attributes that hold a prompt, a list of messages, or the JSON text of a request. */
+/** Attributes that contain a prompt, a list of messages, or the JSON text of a request. */
 const CONTENT_ATTRIBUTES = new Set([
   'gen_ai.input.messages',
   'gen_ai.prompt',
@@ -29,7 +32,7 @@ const CONTENT_ATTRIBUTES = new Set([
 const NUMBERED_PROMPT = /^gen_ai\.prompt\.(\d+)\.(role|content)$/;
 const NUMBERED_MESSAGE =
   /^llm\.input_messages\.(\d+)\.message\.(?:(role|content)|contents\.\d+\.message_content\.text)$/;
-/** Event names of messages, with their role: conventions before 1.37. */
+/** Event names of messages contain the role, in conventions before 1.37. */
 const MESSAGE_EVENT = /^gen_ai\.(user|assistant|tool)\.message$/;
 const CONTENT_EVENTS = new Set(['gen_ai.content.prompt', 'gen_ai.client.inference.operation.details']);
 const DEPTH_MAX = 8;
@@ -43,10 +46,10 @@ class Collected {
   }
 }
 
-/** Characters of a call's prompts that are kept while it waits to be stored: calls wait in great numbers. */
+/** Characters of a call's prompts that stay in memory until it is stored, since many calls wait at once. */
 const KEPT_CHARS_MAX = 2_048;
 
-/** Keeps short prompts: they are read twice, to hash and to judge, and reading costs more than searching. */
+/** Keeps short prompts in memory: they are read twice, to hash and to judge, and reading costs more than searching. */
 export function keepingShort(read: () => readonly string[]): () => readonly string[] {
   let kept: readonly string[] | undefined;
   return () => {
@@ -57,7 +60,7 @@ export function keepingShort(read: () => readonly string[]): () => readonly stri
   };
 }
 
-/** Prompts of a span: from its unread attributes (names and values alternating) and its events. */
+/** Prompts of a span, from its unread attributes (names and values alternating) and its events. */
 export function promptsOfSpan(unread: readonly AttributeValue[], events: unknown): string[] {
   const found = new Collected();
   collectAttributes(unread, found);
@@ -81,7 +84,7 @@ function collectAttributes(unread: readonly AttributeValue[], found: Collected):
   }
 }
 
-/** Prompts found in a stored payload; undefined where nothing or only its size was kept. Some may be missing. */
+/** Prompts in a stored payload; undefined: only its size or nothing is stored. Some prompts may be missing. */
 export function promptsOfStored(kind: EventKind, payload: Json): string[] | undefined {
   if (payload === null || (isMap(payload) && payload._truncated === true)) return undefined;
   if (kind !== 'otel_span' || !isMap(payload)) return promptsOfPayload(payload);
@@ -105,7 +108,7 @@ function isMap(value: Json): value is JsonMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Prompts of a payload as wrappers and webhooks send it: `prompt`, `input` and `messages[].content`. */
+/** Prompts of a payload in the form of wrappers and webhooks: `prompt`, `input` and `messages[].content`. */
 export function promptsOfPayload(payload: Json): string[] {
   const found = new Collected();
   if (typeof payload === 'object' && payload !== null && !Array.isArray(payload)) {
@@ -145,7 +148,7 @@ function isOfMessages(name: unknown): name is string {
   return typeof name === 'string' && (MESSAGE_EVENT.test(name) || CONTENT_EVENTS.has(name));
 }
 
-/** Prompts of a span's event, from its attributes. */
+/** Collects the prompts in the attributes of a span's event. */
 function collectMessage(name: unknown, attributes: readonly [string, Json][], found: Collected): void {
   if (!isOfMessages(name)) return;
   const isMessage = MESSAGE_EVENT.test(name);
@@ -156,7 +159,7 @@ function collectMessage(name: unknown, attributes: readonly [string, Json][], fo
   }
 }
 
-/** Text, or the JSON text of something; a message; a list of either; a request that holds messages. */
+/** Accepts text, the JSON text of a value, a message, a list of either, or a request that contains messages. */
 function collectContent(value: Json, found: Collected, depth: number): void {
   if (depth > DEPTH_MAX) return;
   if (typeof value === 'string') {
@@ -168,10 +171,10 @@ function collectContent(value: Json, found: Collected, depth: number): void {
   if (typeof value === 'object' && value !== null) collectKnown(value, found, depth + 1);
 }
 
-/** Keys that hold messages, parts or the prompt itself. System instructions stand under none of them. */
+/** Keys that contain messages, parts or the prompt itself; system instructions have other keys. */
 const CONTAINERS = ['messages', 'input', 'prompt', 'contents', 'parts', 'content', 'text', 'message'];
 
-/** Whether the shape was one that is understood; other JSON stays one prompt as it is written. */
+/** Whether the shape is known; JSON of an unknown shape is one prompt as written. */
 function collectKnown(value: Json[] | { [key: string]: Json }, found: Collected, depth: number): boolean {
   if (depth > DEPTH_MAX) return false;
   if (Array.isArray(value)) return collectItems(value, found, depth);
@@ -204,24 +207,24 @@ function collectItems(items: readonly Json[], found: Collected, depth: number): 
   return isKnown;
 }
 
-/** A typed part: text, input_text and their like hold a prompt; images, tool calls and reasoning do not. */
+/** Collects a typed part: types such as text and input_text are prompts; images, tool calls and reasoning are not. */
 function collectPart(part: { [key: string]: Json }, type: string, found: Collected): void {
   const text = part.text ?? part.content;
   if (type.endsWith('text') && typeof text === 'string') found.add(text);
 }
 
-/** A number by which calls with equal prompts are told, without keeping what was said (docs/decisions/0027). */
+/** A hash that is equal for equal prompts and does not store their text (docs/decisions/0027). */
 
-/** No text can hold it: texts are stripped of it before. */
+/** Stripped text never contains this character. */
 const SEPARATOR = '\u001f';
 
-/** First 8 bytes of the prompts' sha256 as Postgres's signed integer; null without prompts. */
+/** The first 8 bytes of the prompts' sha256 as a signed Postgres integer; null: there is no prompt. */
 export function promptHashOf(prompts: readonly string[]): bigint | null {
   if (prompts.length === 0) return null;
   return hash('sha256', prompts.join(SEPARATOR), 'buffer').readBigInt64BE();
 }
 
-/** Of two reports of a call, whichever comes first: the smaller number, or the one that is there. */
+/** The smaller hash of two reports of a call, or the only one; independent of their order. */
 export function joinPromptHashes(one: bigint | null, other: bigint | null): bigint | null {
   if (one === null || other === null) return one ?? other;
   return one < other ? one : other;

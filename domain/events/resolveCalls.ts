@@ -1,4 +1,7 @@
-/** Which spans of a set report one call, and which stands for it (docs/ingest.md, docs/decisions/0001); linear, in steps. */
+/**
+ * Finds the spans that report one call and the one that counts (docs/ingest.md, docs/decisions/0001). Linear, in
+ * steps.
+ */
 
 import { hash } from 'node:crypto';
 import { uuidFromMicros } from '../ids.js';
@@ -8,25 +11,28 @@ import { compareReports, mergeReport, rankReports, responseKey } from './callRep
 import type { CallRecord, SpanLink } from './event.js';
 
 const WORK_OF_CALL = 256;
-/** Up to here calls are compared as they are. */
+/** Maximum number of calls that are sorted without ranks. */
 const PLAIN_SORT_MAX = 8;
-/** Of a span that lies neither inside nor around another one. */
+/** The node of a span that lies neither inside nor around another one. */
 const NO_NODE = -2;
 
-/** A call of the set with what became of it, in the place of the call that was given. */
+/** A call of the set and its resolution, at the same index as the given call. */
 export interface ResolvedCall {
-  /** The call, completed where it stands for others. */
+  /** The call, completed if it counts instead of others. */
   call: CallRecord;
-  /** Index of the call that stands for this one; null: it stands for itself. */
+  /** Index of the call that counts instead of this one; null: this one counts. */
   supersededBy: number | null;
 }
 
-/** As `resolveCallsInSteps`, without a pause. */
+/** Like `resolveCallsInSteps`, without pauses. */
 export function resolveCalls(calls: readonly CallRecord[], links: readonly SpanLink[]): ResolvedCall[] {
   return finish(resolveCallsInSteps(calls, links));
 }
 
-/** `links`: spans that are no calls. A call given twice stands for itself both times. Independent of the order. */
+/**
+ * `links`: spans that are not calls. A call that is given twice counts both times. The result does not depend on
+ * the order.
+ */
 export function* resolveCallsInSteps(
   calls: readonly CallRecord[],
   links: readonly SpanLink[],
@@ -50,7 +56,7 @@ function* linksOf(calls: readonly CallRecord[], links: readonly SpanLink[]): Gen
   for (const { trace } of calls) if (trace !== null) yield trace;
 }
 
-/** Indices of calls that are one call, and those of all that sum several up. */
+/** Indices of reports of one call, and the spans that sum up several calls. */
 interface Group {
   calls: readonly CallRecord[];
   members: readonly number[];
@@ -65,7 +71,7 @@ function* resolveGroup(
 ): Steps<void> {
   const callAt = (index: number) => calls[index] as CallRecord;
   const summing = new Set(members.filter((index) => sums.has(index)).map(callAt));
-  // Spans in a circle may each sum up the other; then none of them does.
+  // Spans in a circle can each contain the other; then none of them is a sum.
   if (members.every((index) => summing.has(callAt(index)))) summing.clear();
   const reports = members.map(callAt).filter((call) => !summing.has(call));
   const [winner, ...others] = (yield* richestFirst(reports, tree, pace)) as [CallRecord, ...CallRecord[]];
@@ -102,24 +108,24 @@ function* richestFirst(
   return order.map((at) => reports[at] as CallRecord);
 }
 
-/** A span that sums up several calls adds its labels to one of them, never its counts, its id or what it was asked. */
+/** A span that sums up several calls gives one of them its labels, but never its counts, id or prompt hash. */
 function withoutCounts(call: CallRecord): CallRecord {
   return { ...call, usage: null, reportedCostPico: null, promptHash: null };
 }
 
 const WORK_OF_PROOF = 128;
 
-/** What proves calls of a set to be one, and where their spans are. */
+/** The proofs by which calls of a set are one, and the calls by span. */
 export interface CallProofs {
-  /** Indices of calls by what proves them one: the same event, or a response id at its biller. */
+  /** Indices of calls by proof: the same event, or the same response id at one biller. */
   byProof: ReadonlyMap<string, readonly number[]>;
   /** The last call of each span. */
   bySpan: ReadonlyMap<string, number>;
-  /** Whether any two calls share a response id, a trace or all that makes them unique: else nothing is sent twice. */
+  /** Whether two calls share a response id, a trace or an identity; if not, no call was sent twice. */
   mayRepeat: boolean;
 }
 
-/** As unique as the event: the same request of the same model at the same time, blocked or let through. */
+/** The identity of the event: the same request of the same model at the same time, blocked or let through. */
 export function callIdentity(call: CallRecord): string {
   return `${call.provider} ${call.requestId} ${call.startMicros} ${call.model} ${call.status === 'blocked'}`;
 }
@@ -152,17 +158,20 @@ export function* listProofs(calls: readonly CallRecord[], pace: Pace): Steps<Cal
   return { byProof, bySpan, mayRepeat };
 }
 
-/** Two hashes: `api_key_hash` and the event's id, made of what makes it unique, so that a repeat has the same id. */
+/**
+ * Two hashes: `api_key_hash`, and the event's id, which is derived from the event's identity, so that a repeat has
+ * the same id.
+ */
 
 const HASH_CHARS = 16;
 
 type Hashed = Pick<CallRecord, 'requestId' | 'sessionId' | 'model' | 'hashTimestamp' | 'status'>;
 
 /**
- * The first 16 hex digits of sha256(key id ':' request id), or of sha256(key id ':' session ':' model ':' time)
- * when the call has no request id. The time is the text as it came: nanoseconds as sent, else ISO with microseconds.
- * A blocked call's begins with a word of its own: the same request, let through after all, is another event, and its cost
- * is not taken for a repeat of the block (docs/decisions/0027).
+ * The first 16 hex digits of sha256(key id ':' request id), or of sha256(key id ':' session ':' model ':' time) if
+ * the call has no request id. The time is the received text: nanoseconds as sent, else ISO with microseconds. The
+ * hashed text of a blocked call has a prefix: if the same request is let through later, it is another event, and
+ * its cost is not taken for a repeat of the block (docs/decisions/0027).
  */
 export function apiKeyHash(keyId: string, call: Hashed): string {
   const identity =
@@ -174,9 +183,9 @@ export function apiKeyHash(keyId: string, call: Hashed): string {
 }
 
 /**
- * The uuid of an event: its time to the microsecond, then 62 bits of the sha256 of provider, model, api_key_hash and
- * time. The hash already holds the key, and with it the organization. No field can hold the separator: strings are
- * stripped of it before.
+ * The uuid of an event: its time in microseconds, then 62 bits of the sha256 of provider, model, api_key_hash and
+ * time. The hash depends on the key and so on the organization. No field contains the separator, since strings are
+ * stripped before.
  */
 export function eventId(
   call: Pick<CallRecord, 'provider' | 'model' | 'startMicros'>,

@@ -37,7 +37,7 @@ import { serviceOf, stopReasonOf } from './spanCall.js';
 import { meterUsage, type ReportedUsage, type UsageReport } from './usage.js';
 import { readUsageObject } from './usageObjects.js';
 
-/** Wrapper events: an Event's names, tokens in disjoint classes or the provider's usage object, normalised here. */
+/** Maps wrapper events: their names, and tokens as disjoint classes or as the provider's usage object. */
 
 const SCOPE_NAME = 'sdk';
 const STATUSES: ReadonlySet<string> = new Set([
@@ -46,7 +46,7 @@ const STATUSES: ReadonlySet<string> = new Set([
   'cancelled',
   'blocked',
 ] satisfies EventStatus[]);
-/** Ids as providers make them: the same id in a span is the same call. A wrapper's own request ids are none. */
+/** Forms of providers' ids: the same id in a span means the same call. A wrapper's own request ids have other forms. */
 const RESPONSE_ID = /^(?:chatcmpl-|cmpl-|resp_|msg_|gen-)/;
 
 /** Whether a wrapper's request id is the provider's response id. */
@@ -54,7 +54,7 @@ export function isResponseId(requestId: string): boolean {
   return RESPONSE_ID.test(requestId);
 }
 
-/** Maps items in their order; a wrong one is rejected with its index and costs the others nothing. */
+/** Maps items in order; a wrong item is rejected with its index and does not affect the others. */
 export function mapSdkEvents(items: readonly unknown[], context: MapContext): MappedBatch {
   const batch: MappedBatch = { calls: [], rejections: [], ignored: 0, links: [] };
   items.forEach((item, index) => {
@@ -165,7 +165,7 @@ const TOKEN_FIELDS = [
   ['reasoning_tok', 'reasoning'],
 ] as const satisfies readonly (readonly [string, keyof ReportedUsage])[];
 
-/** The provider's usage object where there is one, else the event's own token fields, which are disjoint already. */
+/** The provider's usage object if there is one, else the event's own token fields, which are already disjoint. */
 function usageReportOf(
   event: JsonObject,
 ): UsageReport & { isBatch: boolean; serviceTier: string | undefined } {
@@ -174,7 +174,7 @@ function usageReportOf(
   if (usage !== undefined && !isJsonObject(usage))
     throw new ItemFault('invalid_field', 'usage is not an object');
   const read = usage === undefined ? undefined : readUsageObject(usage, 'usage');
-  // A wrapper that tells an input and no output means an embedding; one that tells nothing leaves both open.
+  // An event with input but no output is an embedding; if both are absent, both are unknown.
   const rest = { cannotSend: [], isBatch: false, serviceTier: undefined };
   if (usage !== undefined && read !== undefined) {
     const { reported, semantics: expected, source, isBatch, serviceTier } = read;
@@ -194,7 +194,8 @@ function usageReportOf(
   checkSubset(reported.inputAudio, reported.input, 'input_audio');
   checkSubset(reported.outputAudio, reported.output, 'output_audio');
   const isEmpty = Object.keys(raw).length === 0;
-  // The cached tokens stand beside the input, its audio and the reasoning inside: that is how exclusive counts read.
+  // Cached tokens are separate from the input, but audio and reasoning are parts of input and output, as in
+  // exclusive counts.
   return {
     ...rest,
     reported,
@@ -242,7 +243,7 @@ function labelsOf(event: JsonObject) {
   };
 }
 
-/** The interface places `_service` inside the payload; wrappers may send it there or beside. */
+/** `_service` belongs inside the payload, but wrappers may also send it beside the payload. */
 function innerService(payload: Json | undefined): Json | undefined {
   return isJsonObject(payload) ? fieldOf(payload, '_service') : undefined;
 }
@@ -273,7 +274,7 @@ function outcomeOf(event: JsonObject) {
     }
     return { ...outcome, reportedCostPico: null, blockedRuleId, preventedPico };
   }
-  // A call that names a rule and forgets to say that it was blocked would be counted as made.
+  // A call that names a rule but lacks the blocked status would count as made.
   if (blockedRuleId !== null) throw notBlocked('blocked_rule_id');
   if (preventedPico !== null && preventedPico > 0n) throw notBlocked('prevented_usd');
   return { ...outcome, reportedCostPico, blockedRuleId: null, preventedPico: null };

@@ -1,4 +1,4 @@
-/** A span's, scope's or resource's attributes by meaning, in one pass with one look-up each. */
+/** Assigns attributes of a span, scope or resource to their meanings, in one pass with one look-up each. */
 
 import { ATTRIBUTE_TABLE, type Meaning, SERVICE_PREFIX } from './attributeTable.js';
 import { type Json, REPEATED_BYTES_MAX } from './event.js';
@@ -15,7 +15,7 @@ import {
   withinLimit,
 } from './jsonValues.js';
 
-/** What a name offers: a value for a slot, the lower rank the better. A copy stands inside a map that is kept whole. */
+/** A name's value for a slot; a lower rank counts first. A copy is a value inside a map that is also kept whole. */
 interface Offer {
   name: string;
   slot: number;
@@ -23,7 +23,7 @@ interface Offer {
   isCopy: boolean;
 }
 
-/** A value under a key of the map. */
+/** A value under a key of a map. */
 interface CopyOffer extends Offer {
   key: string;
 }
@@ -54,20 +54,20 @@ function compile() {
 }
 
 export class SpanAttributes {
-  /** By slot: the value that holds, and the offer that it came by. Most resources and scopes have none. */
+  /** By slot: the value that counts, and below its offer. Most resources and scopes have none. */
   #values: AttributeValue[] = NO_VALUES;
   #held: (Offer | undefined)[] = NO_OFFERS;
-  /** What nothing was read from, in order: names and values alternate. */
+  /** Attributes that no meaning was read from, in order; names and values alternate. */
   readonly #unread: AttributeValue[] = [];
   #service: { [key: string]: Json } | undefined;
-  /** What the spans inside a resource or a scope keep of it, worked out once. */
+  /** The part of a resource or scope that its spans store, computed once. */
   readonly #repeated = new Map<Meaning | 'service', Json | undefined>();
   readonly #outer: SpanAttributes | undefined;
 
   /**
-   * @param pairs OTLP key-values; keys and values are stripped here, the later of two equal keys holds.
-   * @param outer what the scope says of a span, or the resource of a scope: read where the inner one is silent.
-   * @throws ItemFault invalid_field when the attributes are no list.
+   * @param pairs OTLP key-values. Keys and values are stripped here; the later of two equal keys counts.
+   * @param outer the scope of a span, or the resource of a scope, which is read for absent attributes.
+   * @throws ItemFault invalid_field if the attributes are not a list.
    */
   constructor(pairs: unknown, outer?: SpanAttributes) {
     this.#outer = outer;
@@ -110,7 +110,7 @@ export class SpanAttributes {
       const inner = Object.hasOwn(map, offer.key) ? map[offer.key] : undefined;
       if (typeof inner === 'string') this.#offer(offer, stripText(inner));
       else if (typeof inner === 'number' || typeof inner === 'boolean') this.#offer(offer, inner);
-      // No label; as a cost it is refused.
+      // Such a value is no label; offered as a cost, it is refused.
       else if (inner !== null && inner !== undefined && offer.slot === COST_SLOT) this.#offer(offer, inner);
     }
   }
@@ -132,7 +132,7 @@ export class SpanAttributes {
     this.#values[offer.slot] = value;
   }
 
-  /** The value of a meaning, from where the table looks for it; undefined when nobody says it. */
+  /** The value of a meaning, from the level that the table names; undefined: no attribute has it. */
   get(meaning: Meaning): AttributeValue {
     return this.#at(SLOTS.get(meaning) as number);
   }
@@ -143,7 +143,7 @@ export class SpanAttributes {
     return this.#outer.#at(slot);
   }
 
-  /** As `get`, as a label. */
+  /** Like `get`, as a label. */
   label(meaning: Meaning): string | undefined {
     return labelOf(this.get(meaning));
   }
@@ -152,12 +152,12 @@ export class SpanAttributes {
     return this.#values[SLOTS.get(meaning) as number] !== undefined;
   }
 
-  /** The attribute that a meaning was read from, for messages and for what is kept of the usage. */
+  /** The attribute that a meaning was read from, for messages and for the stored usage. */
   nameOf(meaning: Meaning): string {
     return this.#held[SLOTS.get(meaning) as number]?.name ?? meaning;
   }
 
-  /** All that is said for a meaning, the first name first: the one that holds, then those that it outranked. */
+  /** All values of a meaning by priority: first the one that counts, then the others. */
   all(meaning: Meaning): string[] {
     const held = this.label(meaning);
     if (held === undefined) return [];
@@ -176,25 +176,25 @@ export class SpanAttributes {
     return found.sort((a, b) => a.rank - b.rank).map(({ text }) => text);
   }
 
-  /** Attributes that nothing was read from, names and values alternating, in the order in which they came. */
+  /** Attributes that no meaning was read from, names and values alternating, in received order. */
   get unread(): readonly AttributeValue[] {
     return this.#unread;
   }
 
-  /** A value of the `_service` block, as the span says it, else the scope, else the resource. */
+  /** A value of the `_service` block of the span, else of the scope, else of the resource. */
   inService(key: string): Json | undefined {
     if (this.#service !== undefined && Object.hasOwn(this.#service, key)) return this.#service[key];
     return this.#outer?.inService(key);
   }
 
-  /** The `_service` block as it is kept: of the resource, the scope and the span, the inner one first. */
+  /** The stored `_service` block: those of resource, scope and span merged, where the inner one counts first. */
   get service(): { [key: string]: Json } | undefined {
     const repeated = this.#outer === undefined ? undefined : this.#outer.#repeatedService;
     if (repeated === undefined || this.#service === undefined) return this.#service ?? repeated;
     return { ...repeated, ...this.#service };
   }
 
-  /** What every span inside repeats. */
+  /** The block that every span inside repeats. */
   get #repeatedService(): { [key: string]: Json } | undefined {
     if (this.#repeated.has('service')) return this.#repeated.get('service') as { [key: string]: Json };
     const { service } = this;

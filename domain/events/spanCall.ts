@@ -44,7 +44,7 @@ const HTTP_STATUS = /^[1-5]\d\d$/;
 /** A service tier that names a batch API. */
 const BATCH_TIER = 'batch';
 
-/** @param link the span's place in its trace. @throws ItemFault for what makes the span no storable call. */
+/** @param link the span's place in its trace. @throws ItemFault if the span cannot be stored as a call. */
 export function callOfSpan(
   span: OtlpSpan,
   link: SpanLink | null,
@@ -113,7 +113,7 @@ function billerOf(
   source: SpanSource,
   context: MapContext,
 ) {
-  // A longer word is no provider's, and a resource may repeat it for each of its spans.
+  // No provider's word is longer, and a resource may repeat it for each of its spans.
   const words = attributes.all('provider').map((word) => word.slice(0, LABEL_CHARS_MAX));
   const billed = resolveBiller(
     {
@@ -134,7 +134,7 @@ function billerOf(
   return billed;
 }
 
-/** Ids of the call: the response id, else the span's own ids, make it one request. */
+/** The ids of the call: the response id identifies the request, else the span's own ids do. */
 function idsOf(span: OtlpSpan, link: SpanLink | null, attributes: SpanAttributes) {
   const responseId = attributes.label('responseId') ?? null;
   if (responseId !== null) checkLength(responseId, ID_CHARS_MAX, 'gen_ai.response.id');
@@ -146,7 +146,7 @@ function idsOf(span: OtlpSpan, link: SpanLink | null, attributes: SpanAttributes
   return { responseId, requestId, sessionId };
 }
 
-/** An id that is not OpenTelemetry's still tells spans apart; all zeros is none. */
+/** An id that is not OpenTelemetry's still distinguishes spans; all zeros counts as none. */
 function idText(value: unknown): string {
   return typeof value === 'string' && !/^0*$/.test(value) ? stripText(value) : '';
 }
@@ -178,7 +178,7 @@ function id(text: string | undefined, field: string): string | null {
   return text === undefined ? null : checkLength(text, ID_CHARS_MAX, field);
 }
 
-/** The `_service` block, with the environment filled in where another attribute names it. */
+/** The `_service` block, with the environment of another attribute if it has none. */
 export function serviceOf(
   service: { [key: string]: Json } | undefined,
   environment: string | null,
@@ -187,7 +187,7 @@ export function serviceOf(
   return withinLimit(environment === null ? service : { ...service, environment });
 }
 
-/** How the call ended: an error ends as an attempt, one that its caller gave up as cancelled. */
+/** The outcome of the call: an error becomes a failed attempt, a call that its caller ended becomes cancelled. */
 function outcomeOf(
   span: OtlpSpan,
   attributes: SpanAttributes,
@@ -204,7 +204,7 @@ function outcomeOf(
   return { status: isAborted ? 'cancelled' : 'error', httpStatus };
 }
 
-/** The first of the finish reasons: a list, the JSON text of one, or a word; `unknown` when there is none. */
+/** The first of the finish reasons, from a list, its JSON text, or a word; `unknown`: there is none. */
 export function stopReasonOf(value: AttributeValue | Json): string {
   const list = typeof value === 'string' ? parseJsonText(value) : value;
   const first = Array.isArray(list)
@@ -214,12 +214,12 @@ export function stopReasonOf(value: AttributeValue | Json): string {
   return text === undefined ? 'unknown' : stripText(text);
 }
 
-/** Whether a flag is set: true, 1, or their texts. */
+/** Whether a flag is set: true, 1, or one of their texts. */
 export function isTrue(value: AttributeValue | Json): boolean {
   return value === true || value === 1 || value === 'true' || value === '1' || value === 'True';
 }
 
-/** Which spans are calls: aggregates repeat the usage inside them and would double the bill. */
+/** Operations that are calls. Aggregate spans repeat the usage inside them, which would count twice. */
 
 const CALL_OPERATIONS = new Set(['chat', 'text_completion', 'generate_content', 'embeddings']);
 const AGGREGATE_OPERATIONS = new Set([
@@ -233,10 +233,10 @@ const CALL_KINDS = new Set(['LLM', 'EMBEDDING']);
 const AGGREGATE_KINDS = new Set(['AGENT', 'CHAIN', 'TOOL']);
 const CALL_OBSERVATIONS = new Set(['generation', 'embedding']);
 const AI_SDK_CALL = /\.do(?:Generate|Stream|Embed|Rerank)$/;
-/** Requests of the Anthropic SDK that name a model and are free: it traces them beside the calls. */
+/** Free requests that name a model; the Anthropic SDK traces them beside the calls. */
 const FREE_REQUESTS = new Set(['anthropic.messages.count_tokens', 'anthropic.sessions.create']);
 
-/** Whether a span is one call: by its marker, else when it names a model or carries usage. */
+/** Whether a span is one call: by its marker, else because it names a model or carries usage. */
 export function isCallSpan(attributes: SpanAttributes, spanName: string): boolean {
   const operation = attributes.label('operation');
   if (operation !== undefined && AGGREGATE_OPERATIONS.has(operation)) return false;
@@ -270,7 +270,7 @@ const COUNTS = [
   ['outputAudio', 'outputAudio'],
 ] as const satisfies readonly (readonly [Meaning, keyof ReportedUsage])[];
 
-/** Conventions by the first words of their attribute names. */
+/** Conventions by the prefixes of their attribute names. */
 const CONVENTIONS = [
   ['gen_ai.usage.', 'otel'],
   ['llm.token_count.', 'openinference'],
@@ -283,7 +283,7 @@ export interface SpanUsage extends UsageReport {
   serviceTier: string | undefined;
 }
 
-/** A span's usage: attributes by the table, else Langfuse's JSON text. @throws ItemFault invalid_number. */
+/** A span's usage from attributes by the table, else from Langfuse's JSON text. @throws ItemFault invalid_number. */
 export function usageOfSpan(
   attributes: SpanAttributes,
   client: Client | undefined,
@@ -360,7 +360,7 @@ function isEmbedding(attributes: SpanAttributes): boolean {
   );
 }
 
-/** The AI SDK passes on Anthropic's own usage beside its counts: cache writes and their lifetimes are only there. */
+/** The AI SDK passes on Anthropic's usage beside its own counts; only it contains cache writes and their lifetimes. */
 function addProviderMetadata(reported: ReportedUsage, attributes: SpanAttributes): void {
   const anthropic = mapOf(mapOf(attributes.get('providerMetadata'))?.anthropic);
   const usage = mapOf(anthropic?.usage);

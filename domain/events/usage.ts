@@ -1,4 +1,7 @@
-/** Reported counts → disjoint classes. Input is *inclusive* of cached tokens, *exclusive*, or all counts are *disjoint*. */
+/**
+ * Converts reported counts to disjoint classes. The input *includes* cached tokens, *excludes* them, or all counts
+ * are *disjoint*.
+ */
 
 import type { Provider } from '../providers.js';
 import type { MissingClass } from './clients.js';
@@ -12,7 +15,7 @@ import {
 } from './event.js';
 import { ItemFault } from './itemFault.js';
 
-/** Counts as reported, each a whole number of tokens; what was not reported is absent. */
+/** Reported counts, each a whole number of tokens; absent: not reported. */
 export interface ReportedUsage {
   input?: number;
   output?: number;
@@ -32,7 +35,7 @@ export interface NormalisedUsage {
   flags: UsageFlag[];
 }
 
-/** How many classes were reported: the richer of two reports is the one that reported more. */
+/** Number of reported classes, by which the richer of two reports is found. */
 export function countReported(reported: ReportedUsage): number {
   const hasSplit = reported.cacheWrite5m !== undefined || reported.cacheWrite1h !== undefined;
   return (
@@ -45,7 +48,7 @@ export function countReported(reported: ReportedUsage): number {
   );
 }
 
-/** Whether anything was reported that can be metered: a total alone cannot be priced. */
+/** Whether the report can be priced: it needs more than a total. */
 export function isReported(reported: ReportedUsage): boolean {
   return (
     reported.input !== undefined ||
@@ -57,7 +60,10 @@ export function isReported(reported: ReportedUsage): boolean {
   );
 }
 
-/** Arithmetic decides first (input below cached parts, or a total with them: exclusive), else `expected`. `cached` stays 0. */
+/**
+ * Decides by arithmetic first (input below its cached parts, or a total that adds them: exclusive), else by
+ * `expected`. `cached` stays 0.
+ */
 export function normaliseUsage(reported: ReportedUsage, expected: InputSemantics): NormalisedUsage {
   const flags: UsageFlag[] = [];
   const cache = cacheOf(reported, flags);
@@ -96,7 +102,7 @@ interface Whole {
   total: number | undefined;
 }
 
-/** Input and output as reported; where one of them is absent, what the total leaves for it. */
+/** Input and output as reported; if one is absent, the rest of the total. */
 function wholeOf(reported: ReportedUsage, cached: number): Whole {
   const { input, output, total } = reported;
   if (input === undefined && output !== undefined && total !== undefined && total >= output) {
@@ -123,7 +129,7 @@ function cacheOf(reported: ReportedUsage, flags: UsageFlag[]) {
   const read = reported.cacheRead ?? 0;
   const { cacheWrite: write, cacheWrite5m: short, cacheWrite1h: long } = reported;
   if (short === undefined && long === undefined) {
-    // No write at all has no lifetimes to tell.
+    // A cache write of zero tokens has a known split by lifetime: zeros.
     const none = write === undefined || write > 0 ? null : 0;
     return { read, write: write ?? 0, write5m: none, write1h: none };
   }
@@ -139,7 +145,10 @@ function cacheOf(reported: ReportedUsage, flags: UsageFlag[]) {
   return { read, write, write5m, write1h };
 }
 
-/** Output with its reasoning inside. Some providers count reasoning apart: then the total says so, or it is larger. */
+/**
+ * Output including reasoning. Some providers count reasoning separately, which the total shows, or a reasoning
+ * above the output.
+ */
 function outputOf(
   reported: ReportedUsage,
   whole: Whole,
@@ -158,7 +167,7 @@ function outputOf(
   return { tokens: whole.output + reasoning, reasoning };
 }
 
-/** Takes audio out of the tokens that it is part of; buckets are apart already. */
+/** Subtracts audio from the tokens that include it; buckets are already separate. */
 function audioOf(
   audio: number,
   tokens: number,
@@ -168,33 +177,33 @@ function audioOf(
 ) {
   if (semantics === 'disjoint') return { audio, text: tokens };
   if (audio <= tokens) return { audio, text: tokens - audio };
-  // How much of the audio was cached is not reported, so only what can be uncached audio is counted as such.
+  // The cached part of the audio is not reported, so only audio that can be uncached counts as audio.
   flags.push(flag);
   return { audio: tokens, text: 0 };
 }
 
-/** A total may count what was sent (Traceloop adds an exclusive input to the output) or all classes. */
+/** A total may add the counts as sent (Traceloop adds an exclusive input to the output) or all classes. */
 function isTotal(total: number, reported: ReportedUsage, usage: TokenUsage): boolean {
   const all =
     usage.input + usage.inputAudio + usage.cacheRead + usage.cacheCreation + usage.output + usage.outputAudio;
   return total === all || total === (reported.input ?? 0) + (reported.output ?? 0);
 }
 
-/** A call's usage with its origin, from whichever way in. */
+/** Computes a call's usage and its origin, for every input format. */
 
-/** Providers whose API counts the input without the cached tokens: Anthropic and Bedrock's Converse. */
+/** Providers whose API reports the input without cached tokens: Anthropic, and Bedrock with Converse. */
 const EXCLUSIVE_PROVIDERS: ReadonlySet<Provider> = new Set(['anthropic', 'aws_bedrock']);
 
 export interface UsageReport {
   reported: ReportedUsage;
-  /** What the table of clients, or the object's own keys, say of the input. */
+  /** The input semantics by the table of clients or by the object's own keys. */
   expected: InputSemantics;
-  /** How it is called on the event, where it is known better than `expected` says. */
+  /** The convention to show on the event, if it is more exact than `expected`. */
   shownAs?: InputSemantics;
   source: string;
   /** Classes that the client cannot send. */
   cannotSend: readonly MissingClass[];
-  /** The usage as received, as names and values; cut to what fits into 1 KB. */
+  /** The usage as received, as names and values, cut to 1 KB. */
   raw: { [name: string]: unknown } | null;
   /** A call without output, such as an embedding. */
   isInputOnly: boolean;
@@ -206,7 +215,7 @@ export interface Metered {
   reportedClasses: number;
 }
 
-/** Usage and origin of a call of this provider and model. Usage is null when no count was reported. */
+/** Usage and origin of a call of this provider and model. null: no count was reported. */
 export function meterUsage(given: UsageReport, provider: Provider, model: string): Metered {
   const usageRaw = given.raw === null ? null : rawText(given.raw);
   if (!isReported(given.reported)) {
@@ -232,7 +241,7 @@ export function meterUsage(given: UsageReport, provider: Provider, model: string
   return { usage, origin, reportedClasses: countReported(given.reported) };
 }
 
-/** Counts in range may add up to too much. @throws ItemFault invalid_number. */
+/** Counts that are each in range may add up to more than the maximum. @throws ItemFault invalid_number. */
 function checkSums({
   input,
   inputAudio,
@@ -254,17 +263,17 @@ function checkSums({
       throw new ItemFault('invalid_number', `the ${name} tokens add up to more than ${TOKENS_MAX}`);
 }
 
-/** Claude counts its input without the cached tokens wherever it is sold. */
+/** Claude's API reports the input without cached tokens at every seller. */
 function isExclusiveApi(provider: Provider, model: string): boolean {
   return EXCLUSIVE_PROVIDERS.has(provider) || model.includes('claude');
 }
 
-/** Of a call without any count: everything, so that its zeros are not read as counts. */
+/** For a call without any count: all classes, so that its zeros are not read as counts. */
 function unmeteredClasses({ cannotSend, isInputOnly }: UsageReport): MissingClass[] {
   return isInputOnly ? ['input'] : [...new Set<MissingClass>(['input', 'output', ...cannotSend])];
 }
 
-/** Classes that the client cannot send and did not, and those that this call leaves open. */
+/** Classes that the client cannot send and did not send, and those that this call leaves unknown. */
 function missingOf({ reported, cannotSend, isInputOnly }: UsageReport, usage: TokenUsage): MissingClass[] {
   const isWriteTold =
     reported.cacheWrite !== undefined ||
@@ -280,14 +289,14 @@ function missingOf({ reported, cannotSend, isInputOnly }: UsageReport, usage: To
   if (reported.input === undefined && !isTotalReported && !missing.includes('input')) missing.push('input');
   if (reported.output === undefined && !isTotalReported && !isInputOnly && !missing.includes('output'))
     missing.push('output');
-  // A write of unknown lifetime: the 1-hour rate is another one.
+  // A write with an unknown lifetime may have the 1-hour rate, so that class is missing.
   if (usage.cacheCreation > 0 && usage.cacheCreation1h === null && !missing.includes('cache_write_1h')) {
     missing.push('cache_write_1h');
   }
   return missing;
 }
 
-/** JSON text of at most 1 KB: entries that do not fit any more are left out and `_truncated` says so. */
+/** JSON text of at most 1 KB. Entries that do not fit are left out, and `_truncated` marks it. */
 function rawText(raw: { [name: string]: unknown }): string {
   const text = JSON.stringify(raw, exact);
   if (text.length <= USAGE_RAW_BYTES_MAX) return text;
@@ -300,7 +309,7 @@ function rawText(raw: { [name: string]: unknown }): string {
   return kept + mark;
 }
 
-/** Numbers that JSON has no word for, as text. */
+/** Writes numbers that JSON cannot represent as text. */
 function exact(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString();
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;

@@ -1,4 +1,4 @@
-/** A provider's usage object or a client's version of it; keys compare in snake case with dotted nesting. */
+/** Reads a provider's usage object or a client's version of it. Keys compare in snake case with dotted nesting. */
 import type { InputSemantics, Json } from './event.js';
 import { readTokens } from './itemFault.js';
 import type { ReportedUsage } from './usage.js';
@@ -7,19 +7,19 @@ export interface ReadUsage {
   reported: ReportedUsage;
   semantics: InputSemantics;
   source: string;
-  /** The usage says that its call went through a batch API. */
+  /** The usage shows that the call used a batch API. */
   isBatch: boolean;
   serviceTier: string | undefined;
 }
 
 interface Dialect {
   source: string;
-  /** One of these keys present: the object is of this dialect. */
+  /** The object is of this dialect if one of these keys is present. */
   marks: readonly string[];
   semantics: InputSemantics;
-  /** Keys by class, first present first; several keys in one entry are added up. */
+  /** Keys by class; the first present one counts. Several keys in one entry are added up. */
   counts: { [Class in keyof ReportedUsage]?: readonly (string | readonly string[])[] };
-  /** The audio that was cached already: it is no audio input of this call. */
+  /** The part of the audio that was cached, which is no audio input of this call. */
   cachedAudio?: readonly string[];
 }
 
@@ -30,10 +30,11 @@ const ANTHROPIC_CACHE = {
   cacheWrite1h: ['cache_creation.ephemeral_1h_input_tokens', 'cache_details.1h'],
 } as const;
 
-/** In the order in which they are tried: a more report mark first. */
+/** Dialects in the order of trial: those with more specific marks come first. */
 const DIALECTS: readonly Dialect[] = [
   {
-    // Thoughts and tool prompts are counted apart from candidates and prompt; cached content is part of the prompt.
+    // Thoughts and tool prompts are counted separately from candidates and prompt; cached content is part of the
+    // prompt.
     source: 'google',
     marks: ['prompt_token_count', 'candidates_token_count', 'total_token_count'],
     semantics: 'inclusive',
@@ -49,7 +50,7 @@ const DIALECTS: readonly Dialect[] = [
     cachedAudio: ['cache_tokens_details.audio'],
   },
   {
-    // Billed units are what is charged; `tokens` counts the prompt's frame too.
+    // Billed units are charged; `tokens` also counts the template around the prompt.
     source: 'cohere',
     marks: ['billed_units.input_tokens', 'billed_units.output_tokens', 'tokens.input_tokens'],
     semantics: 'inclusive',
@@ -120,7 +121,7 @@ const DIALECTS: readonly Dialect[] = [
     },
   },
   {
-    // Anthropic's messages and Bedrock's Converse: the cached tokens stand beside the input.
+    // Anthropic's messages and Bedrock's Converse report cached tokens separately from the input.
     source: 'anthropic',
     marks: [...ANTHROPIC_CACHE.cacheRead, ...ANTHROPIC_CACHE.cacheWrite, ...ANTHROPIC_CACHE.cacheWrite1h],
     semantics: 'exclusive',
@@ -133,7 +134,7 @@ const DIALECTS: readonly Dialect[] = [
     },
   },
   {
-    // No cached part is reported, so both semantics say the same.
+    // No cached part is reported, so both semantics agree.
     source: 'provider',
     marks: ['input_tokens', 'output_tokens'],
     semantics: 'inclusive',
@@ -146,7 +147,7 @@ const DIALECTS: readonly Dialect[] = [
   },
 ];
 
-/** Undefined without a known count. @param field where it stood. @throws ItemFault invalid_number. */
+/** Undefined: no known count. @param field the path of the usage. @throws ItemFault invalid_number. */
 export function readUsageObject(usage: { [key: string]: Json }, field: string): ReadUsage | undefined {
   const counts = new Counts(usage, field);
   const dialect = DIALECTS.find(({ marks }) => marks.some((mark) => counts.names(mark)));
@@ -167,7 +168,7 @@ function readDialect(dialect: Dialect, counts: Counts): Read {
     readonly (string | readonly string[])[],
   ][]) {
     for (const key of keys) {
-      // Each is read, so that an invalid one is found also behind the one that holds.
+      // Every key is read, so that an invalid value is found also after the one that counts.
       const value = counts.sumOf(typeof key === 'string' ? [key] : key);
       if (value !== undefined) reported[name] ??= value;
     }
@@ -179,7 +180,7 @@ function readDialect(dialect: Dialect, counts: Counts): Read {
   return { reported, semantics: dialect.semantics, source: dialect.source };
 }
 
-/** Buckets of input and output by the endings that clients give them; every other bucket counts as plain tokens. */
+/** Buckets of input and output by the endings of clients' names; every other bucket counts as plain tokens. */
 const BUCKETS: readonly { class: keyof ReportedUsage; pattern: RegExp }[] = [
   { class: 'total', pattern: /^(?:total|total_tokens)$/ },
   {
@@ -201,15 +202,21 @@ const BUCKETS: readonly { class: keyof ReportedUsage; pattern: RegExp }[] = [
 
 const WHOLE_BUCKET = /^(?:input|output|total)(?:_tokens)?$/;
 
-/** Whether what is no number stands in the place of one: not under a name of the client's own, such as `input_type`. */
+/**
+ * Whether a value that is no number is under a key that must hold one; clients' own names such as `input_type`
+ * need none.
+ */
 function isBucket(tokenClass: keyof ReportedUsage, key: string, isObject: boolean): boolean {
   if (WHOLE_BUCKET.test(key)) return true;
   const isNamedFreely = tokenClass === 'input' || tokenClass === 'output';
-  // An object such as `cache_creation` holds counts of its own.
+  // An object such as `cache_creation` contains counts.
   return !isNamedFreely && (!isObject || key.endsWith('_tokens'));
 }
 
-/** Langfuse's usage_details; its JavaScript SDK sends buckets, but a total may prove that parts were left inside. */
+/**
+ * Langfuse's usage_details. Its JavaScript SDK sends buckets, but the total may prove that parts are still
+ * included.
+ */
 function readBuckets(counts: Counts): Read {
   const reported: ReportedUsage = {};
   for (const key of counts.keys()) {
@@ -234,12 +241,12 @@ function readBuckets(counts: Counts): Read {
 const FLATTEN_DEPTH_MAX = 2;
 const FLATTEN_KEYS_MAX = 100;
 
-/** The values of a usage object by dotted snake-case key. Null is absent. */
+/** The values of a usage object by dotted snake-case key; null counts as absent. */
 class Counts {
   readonly #field: string;
-  /** Numbers, and what stands in the place of one. */
+  /** Numbers, and invalid values under the keys of numbers. */
   readonly #values = new Map<string, Json>();
-  /** Objects by their own key: another shape than the known ones, unless a known count has it. */
+  /** Objects by their own key: an unknown shape, unless a known count is inside. */
   readonly #objects = new Map<string, Json>();
 
   constructor(usage: { [key: string]: Json }, field: string) {
@@ -247,7 +254,7 @@ class Counts {
     this.#collect(usage, '', 0);
   }
 
-  /** Whether the object has this key, for another value than an object. */
+  /** Whether the object has this key with a value that is no object. */
   names(key: string): boolean {
     return this.#values.has(key);
   }
@@ -265,7 +272,7 @@ class Counts {
     return [...this.#values.keys(), ...this.#objects.keys()];
   }
 
-  /** The sum of the counts under these keys; undefined when none is there. @throws ItemFault invalid_number. */
+  /** The sum of the counts under these keys; undefined: none is present. @throws ItemFault invalid_number. */
   sumOf(keys: readonly string[]): number | undefined {
     let sum: number | undefined;
     for (const key of keys) {
@@ -289,7 +296,7 @@ class Counts {
     }
   }
 
-  /** Google's counts by modality and Bedrock's cache writes by lifetime come as lists. */
+  /** Google's counts by modality and Bedrock's cache writes by lifetime are lists. */
   #collectParts(parts: readonly Json[], key: string): void {
     for (const part of parts) {
       if (typeof part !== 'object' || part === null || Array.isArray(part)) continue;
@@ -299,7 +306,7 @@ class Counts {
       const path = `${key}.${name.toLowerCase()}`;
       const before = this.#values.get(path);
       if (before === undefined && this.#values.size >= FLATTEN_KEYS_MAX) return;
-      // What is no number stays, and is refused where it is read.
+      // A value that is no number stays, and is refused when it is read.
       if (before === undefined || typeof value !== 'number') this.#values.set(path, value);
       else if (typeof before === 'number') this.#values.set(path, before + value);
     }

@@ -6,10 +6,10 @@ import type { BilledClass, ChargeCategory } from '../billedRow.js';
 import { timesOfBillingDay } from '../billingDay.js';
 import { nextMonth } from '../periods.js';
 
-/** Cost rows of one day that say the same of everything, added up: what a row of an export is about. */
+/** The sum of one day's cost rows with equal fields; the unit of an export's rows. */
 export interface FocusCharge {
   accountId: string;
-  /** An invoice's line, told of the month that begins on the day: it is compared with no day. */
+  /** A monthly invoice line, stored on the month's first day; it is compared with no day's calls. */
   isOfMonth: boolean;
   chargeCategory: ChargeCategory;
   lineItem: string;
@@ -22,14 +22,14 @@ export interface FocusCharge {
   observable: boolean;
   project: string | null;
   apiKey: string | null;
-  /** The team that the key is entered for. */
+  /** The team to which the key is assigned. */
   teamId: string | null;
-  /** In 1e-12 units; null where a row has none. */
+  /** In 1e-12 units; null: a row has none. */
   quantity: bigint | null;
   quantityUnit: string | null;
-  /** In US dollars; null where nobody can convert the currency. */
+  /** In US dollars; null: the currency has no exchange rate. */
   amountPico: Pico | null;
-  /** What the bill itself calls the list and the contracted price; null where not every row says so. */
+  /** The bill's own list and contract price; null: not every row has one. */
   listPico: Pico | null;
   contractedPico: Pico | null;
   /** Upper-case ISO 4217 code, and the amount in it, 1e-12 units. */
@@ -37,9 +37,9 @@ export interface FocusCharge {
   originalAmount: bigint;
 }
 
-/** A model's day as a run has published it, of a day whose bill has not changed since. */
+/** The published comparison of a model's day whose bill has not changed since. */
 export interface ComparedDay {
-  /** '' where calls of unknown account were compared with the sum over all accounts. */
+  /** '': calls of unknown account were compared with the sum over all accounts. */
   accountId: string;
   model: string;
   matchStatus: MatchStatus;
@@ -53,42 +53,42 @@ export interface ComparedDay {
   disputeId: string | null;
 }
 
-/** What an export says of prices: exact, so that price × quantity is the cost to the last digit. */
+/** The prices of an exported row, exact, so that price × quantity equals the cost to the last digit. */
 export interface FocusPricing {
-  /** Decimal texts; null where the category has none. */
+  /** Decimal texts; null: the category has none. */
   quantity: string | null;
   unit: string | null;
   listUnitPrice: string | null;
   listCost: string;
   contractedUnitPrice: string | null;
   contractedCost: string;
-  /** Whose the list price is; none: unknown, and ListCost repeats the billed amount as FOCUS asks for. */
+  /** The source of the list price; none: unknown, and ListCost repeats the billed amount as FOCUS requires. */
   listSource: 'price_list' | 'bill' | 'none' | null;
-  /** What the prices are given in: US dollars, or the bill's own currency where nobody can convert it. */
+  /** The currency of the prices: US dollars, or the bill's currency if it has no exchange rate. */
   currency: string;
   currencyListUnitPrice: string | null;
   currencyContractedUnitPrice: string | null;
-  /** The billed amount in it. */
+  /** The billed amount in `currency`. */
   currencyBilled: string;
 }
 
 export const RECON_STATUSES = ['matched', 'partial', 'unmatched', 'unbilled', 'not_compared'] as const;
 export type ReconStatus = (typeof RECON_STATUSES)[number];
 
-/** How a charge compares with what was observed. */
+/** The comparison of a charge with observed calls. */
 export interface FocusMatch {
   status: ReconStatus;
   reason: string | null;
   grade: Grade | null;
   provisional: boolean | null;
-  /** Its part of the computed cost of the model's day; null where nothing was compared. */
+  /** The charge's share of the computed cost of the model's day; null: nothing was compared. */
   observedPico: Pico | null;
   gapPico: Pico | null;
   finding: ComparedDay['finding'];
   disputeId: string | null;
 }
 
-/** One row of an export, whatever its version. Decimals are exact texts; null is an empty cell. */
+/** One row of an export in any version. Decimals are exact texts; null: an empty cell. */
 export interface FocusRecord {
   provider: Provider;
   day: string;
@@ -104,7 +104,7 @@ export interface FocusRecord {
   match: FocusMatch | null;
 }
 
-/** How FOCUS names who sells a model, and the service that is sold. */
+/** The seller of a model and the sold service, by their FOCUS names. */
 export interface FocusSeller {
   /** ProviderName until 1.2, ServiceProviderName from 1.3; it also issues the invoice. */
   provider: string;
@@ -122,7 +122,7 @@ export const FOCUS_SELLERS: Readonly<Record<Provider, FocusSeller>> = {
   xai: { provider: 'xAI', service: 'xAI API' },
 };
 
-/** Makers as Amazon Bedrock writes them before the first dot of a model id. */
+/** Makers by the part of a Bedrock model id before the first dot. */
 const BEDROCK_MAKERS: Readonly<Record<string, string>> = {
   ai21: 'AI21 Labs',
   amazon: 'AWS',
@@ -136,7 +136,7 @@ const BEDROCK_MAKERS: Readonly<Record<string, string>> = {
   stability: 'Stability AI',
 };
 
-/** PublisherName: who makes the model, where its id says so; else whoever sells it. */
+/** PublisherName: the maker of the model if its id contains it, else the seller. */
 export function publisherOf(provider: Provider, model: string | null): string {
   if (provider === 'azure_openai') return FOCUS_SELLERS.openai.provider;
   const words = provider === 'aws_bedrock' ? (model ?? '').split('.') : [];
@@ -144,7 +144,7 @@ export function publisherOf(provider: Provider, model: string | null): string {
   return maker ?? FOCUS_SELLERS[provider].provider;
 }
 
-/** SkuMeter of each class. Thirty minutes and five minutes are both the ordinary cache write. */
+/** SkuMeter of each class. Thirty-minute and five-minute cache writes are both the ordinary cache write. */
 export const FOCUS_METERS: Readonly<Record<BilledClass, string>> = {
   input: 'Input Tokens',
   cache_read: 'Cache Read Tokens',
@@ -157,7 +157,7 @@ export const FOCUS_METERS: Readonly<Record<BilledClass, string>> = {
   other: 'Other',
 };
 
-/** A cell: a text, a number that is written out, or nothing. */
+/** A cell: a text, a number to write out, or empty. */
 export type FocusCell = string | { number: string } | null;
 
 export interface FocusColumn {
@@ -165,27 +165,27 @@ export interface FocusColumn {
   of(record: FocusRecord): FocusCell;
 }
 
-/** Decimal columns always have a point, so that a tool that guesses types takes none of them for whole numbers. */
+/** Decimal columns always contain a point, so that tools that infer types do not read them as integers. */
 const number = (text: string | null): FocusCell =>
   text === null ? null : { number: text.includes('.') ? text : `${text}.0` };
 const usd = (pico: Pico | null | undefined): FocusCell =>
   pico === null || pico === undefined ? null : { number: decimalFromPico(pico) };
 const yesOrNo = (value: boolean | null | undefined): FocusCell =>
   value === null || value === undefined ? null : String(value);
-/** Date/time as FOCUS writes it: when the day begins by the clock that the provider bills by. */
+/** Date/time in FOCUS notation: the start of the day by the provider's billing clock. */
 const startOf = ({ provider }: FocusRecord, day: string) =>
   `${isoFromMicros(timesOfBillingDay(provider, day, 0).startMicros).slice(0, 19)}Z`;
 const monthOf = (record: FocusRecord) => `${record.day.slice(0, 7)}-01`;
 const endOf = (record: FocusRecord) =>
   startOf(record, record.charge.isOfMonth ? nextMonth(monthOf(record)) : shiftDay(record.day, 1));
-/** A unit, a rate and a product exist for what is used or bought. */
+/** Only usage and purchases have a unit, a rate and a product. */
 const hasSku = ({ category }: FocusRecord) => category === 'Usage' || category === 'Purchase';
 
-/** A number of the provider's own, so that no two providers share one. */
+/** Contains the provider, so that no two providers share a SKU id. */
 const skuId = (record: FocusRecord) =>
   hasSku(record) ? `${record.provider}/${record.charge.lineItem}` : null;
 
-/** A SKU at one price: everything that the bill names and prices differ by. */
+/** A SKU at one price: all billed fields on which the price depends. */
 function skuPriceId(record: FocusRecord): string | null {
   if (!hasSku(record)) return null;
   const { serviceTier, isBatch, longContext, region, tokenClass, model } = record.charge;
@@ -199,7 +199,7 @@ function skuPriceId(record: FocusRecord): string | null {
   return `${skuId(record)}/${model ?? ''}/${terms.join('+')}`;
 }
 
-/** FOCUS 1.2, SkuPriceDetails: keys of our own begin with x_, values are no objects. */
+/** FOCUS 1.2, SkuPriceDetails: our own keys begin with x_, and values are not objects. */
 function skuPriceDetails(record: FocusRecord): string | null {
   if (!hasSku(record)) return null;
   const { model, tokenClass, serviceTier, isBatch, longContext, region, observable } = record.charge;
@@ -218,7 +218,7 @@ function skuPriceDetails(record: FocusRecord): string | null {
 
 const providerOf = (record: FocusRecord) => FOCUS_SELLERS[record.provider].provider;
 
-/** Columns of every version that is written, of which one knows only some. */
+/** Columns of all exported versions; some exist in one version only. */
 const FOCUS_COLUMNS: readonly (FocusColumn & { versions?: readonly FocusExportVersion[] })[] = [
   { name: 'BilledCost', of: (record) => number(record.billedCost) },
   { name: 'BillingAccountId', of: ({ charge }) => charge.accountId },
@@ -227,13 +227,13 @@ const FOCUS_COLUMNS: readonly (FocusColumn & { versions?: readonly FocusExportVe
   { name: 'BillingPeriodEnd', of: (record) => startOf(record, nextMonth(monthOf(record))) },
   { name: 'BillingPeriodStart', of: (record) => startOf(record, monthOf(record)) },
   { name: 'ChargeCategory', of: (record) => record.category },
-  // A bill does not say which month an adjustment corrects, and only corrections of earlier months have a class.
+  // A bill does not show which month an adjustment corrects, and only corrections of earlier months have a class.
   { name: 'ChargeClass', of: () => null },
   { name: 'ChargeDescription', of: (record) => record.description },
   { name: 'ChargeFrequency', of: ({ category }) => (category === 'Usage' ? 'Usage-Based' : 'One-Time') },
   { name: 'ChargePeriodEnd', of: endOf },
   { name: 'ChargePeriodStart', of: (record) => startOf(record, record.day) },
-  // No bill says so yet; rules of other columns ask for it.
+  // No bill has it yet, but rules of other columns require it.
   { name: 'CommitmentDiscountStatus', of: () => null },
   { name: 'ConsumedQuantity', of: (record) => number(record.consumedQuantity) },
   { name: 'ConsumedUnit', of: (record) => record.consumedUnit },
@@ -305,7 +305,7 @@ const OWN_COLUMNS: readonly FocusColumn[] = [
   { name: 'x_DisputeId', of: ({ match }) => match?.disputeId ?? null },
 ];
 
-/** The columns of one version in their order: FOCUS's by name, then ours. */
+/** The columns of a version in order: FOCUS columns by name, then ours. */
 export function focusColumnsOf(version: FocusExportVersion): readonly FocusColumn[] {
   return [
     ...FOCUS_COLUMNS.filter(({ versions }) => versions === undefined || versions.includes(version)),
@@ -313,7 +313,7 @@ export function focusColumnsOf(version: FocusExportVersion): readonly FocusColum
   ];
 }
 
-/** The versions of FOCUS (FinOps Open Cost and Usage Specification) that are written. */
+/** The exported versions of FOCUS (FinOps Open Cost and Usage Specification). */
 export const FOCUS_EXPORT_VERSIONS = ['1.2', '1.4'] as const;
 export type FocusExportVersion = (typeof FOCUS_EXPORT_VERSIONS)[number];
 
@@ -321,6 +321,6 @@ export type FocusExportVersion = (typeof FOCUS_EXPORT_VERSIONS)[number];
 export const FOCUS_CATEGORIES = ['Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'] as const;
 export type FocusCategory = (typeof FOCUS_CATEGORIES)[number];
 
-/** FOCUS 1.2, ServiceCategory and the subcategory of it that language models belong to. */
+/** FOCUS 1.2: the ServiceCategory, and below the subcategory, of language models. */
 export const FOCUS_SERVICE_CATEGORY = 'AI and Machine Learning';
 export const FOCUS_SERVICE_SUBCATEGORY = 'Generative AI';

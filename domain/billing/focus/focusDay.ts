@@ -25,7 +25,7 @@ import {
   type UnbilledUse,
 } from './focusPricing.js';
 
-/** FOCUS has no refunds: what is given back and belongs to no other category is an adjustment. */
+/** FOCUS has no refunds: returned money that is no credit is an adjustment. */
 const CATEGORIES: Readonly<Record<ChargeCategory, FocusCategory>> = {
   usage: 'Usage',
   tax: 'Tax',
@@ -35,20 +35,23 @@ const CATEGORIES: Readonly<Record<ChargeCategory, FocusCategory>> = {
   adjustment: 'Adjustment',
 };
 
-/** What stands for an account in what was compared over all of them. */
+/** The account name of a comparison over all accounts. */
 const ANY_ACCOUNT = '(all)';
 
 export interface FocusDay {
   provider: Provider;
   day: string;
   charges: readonly FocusCharge[];
-  /** The same day's usage, judged: it has the quantities of the usage report and the rates. */
+  /** The day's usage after comparison, with the usage report's quantities and the rates. */
   judged: readonly DayCharge[];
   compared: readonly ComparedDay[];
   prices: ChargePrices;
 }
 
-/** One row a charge and one at zero for observed unbilled use; sums equal the bill and the computed cost. */
+/**
+ * One row for each charge, and rows of zero cost for observed unbilled usage. Sums equal the bill and the computed
+ * cost.
+ */
 export function focusRecordsOf(day: FocusDay): FocusRecord[] {
   const names = new ChargeNames(day);
   const usage = day.charges.filter((charge) => charge.chargeCategory === 'usage');
@@ -62,7 +65,7 @@ export function focusRecordsOf(day: FocusDay): FocusRecord[] {
   ];
 }
 
-/** By which names bill, prices and comparison speak of the same charge. */
+/** Maps the names of a charge in the bill, the prices and the comparison to each other. */
 class ChargeNames {
   readonly #rates: DayRates;
   readonly #list: DayRates;
@@ -79,7 +82,7 @@ class ChargeNames {
     this.#compared = new Map(compared.map((one) => [`${one.accountId}\n${one.model}`, one]));
   }
 
-  /** The judged charge that this one is a row of. */
+  /** The compared charge that contains this one. */
   judgedOf(charge: FocusCharge): DayCharge | undefined {
     if (charge.isOfMonth) return undefined;
     const hasMeter = charge.model !== null && charge.observable;
@@ -95,7 +98,7 @@ class ChargeNames {
     );
   }
 
-  /** What use of a model costs ordinarily: neither batch nor long, of the standard tier. */
+  /** The rates of ordinary calls of a model: standard tier, no batch, not long. */
   ordinaryRates(model: string, tokenClass: FocusCharge['tokenClass']): ChargeRatesPerMillion | null {
     if (!isTokenClass(tokenClass)) return null;
     const ordinary = {
@@ -126,7 +129,7 @@ function meterKey(charge: MeterFields, label: string, tier: string): string {
   return JSON.stringify([accountId, label, tokenClass, tier, isBatch, longContext, region]);
 }
 
-/** What is known of a charge's quantity, and its part of a list price that is known for several charges together. */
+/** The known quantity of a charge, and its share of a list price that several charges have together. */
 interface Share {
   quantity: bigint;
   source: 'bill' | 'usage_report';
@@ -134,7 +137,7 @@ interface Share {
   agreedPico: Pico | null;
 }
 
-/** Each charge's quantity, else its share of the meter's reported usage in proportion to the bill. */
+/** Each charge's quantity, else its share of the meter's reported usage in proportion to the billed amount. */
 function quantitiesOf(usage: readonly FocusCharge[], names: ChargeNames): Map<FocusCharge, Share> {
   const rowsOf = new Map<DayCharge, FocusCharge[]>();
   const shares = new Map<FocusCharge, Share>();
@@ -191,7 +194,7 @@ function recordOf(
     consumedUnit: !isUsage ? null : counted ? unitOf(charge) : LUMP_UNIT,
     quantitySource: !isUsage ? null : (counted?.source ?? 'none'),
     billedCost,
-    // What is bought for later use costs when it is used (FOCUS 1.2, EffectiveCost).
+    // A purchase for later use gets its effective cost when it is used (FOCUS 1.2, EffectiveCost).
     effectiveCost: category === 'Purchase' ? '0' : billedCost,
     pricing: pricingOf(charge, category, judged, counted),
     match,

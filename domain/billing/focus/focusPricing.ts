@@ -4,16 +4,16 @@ import { apportion } from '../../reconciliation/matching/classLines.js';
 import type { BilledClass } from '../billedRow.js';
 import type { ComparedDay, FocusCharge, FocusMatch, FocusPricing } from './focusCharge.js';
 
-/** Price lists of language models name their rates by the million tokens. */
+/** Price lists of language models state rates per million tokens. */
 const PRICE_UNIT = '1000000 Tokens';
 const MILLION_DIGITS = 6;
-/** A charge that is no number of priced units is one of itself. */
+/** A charge that is not a quantity of priced units has a quantity of one. */
 export const LUMP_UNIT = 'Charges';
 
 const MONEY_SCALE = 12;
 const QUANTITY_SCALE = 12;
 
-/** The rates of a charge whose whole quantity has one: pico-dollars per million tokens. */
+/** The rates of a charge with one rate for its whole quantity: pico-dollars per million tokens. */
 export interface ChargeRatesPerMillion {
   list: Pico;
   agreed: Pico;
@@ -21,17 +21,17 @@ export interface ChargeRatesPerMillion {
 
 const text = (value: bigint, scale: number): string => decimalFromScaled(value, scale);
 
-/** In what a charge is priced, and how that becomes what it is billed in. */
+/** The pricing amount of a charge and its conversion to the billing currency. */
 interface PricingMoney {
   currency: string;
   billed: bigint;
-  /** Whether money comes back: also where so little of it that it is nothing in the currency of the prices. */
+  /** true for returned money, also if it rounds to zero in the pricing currency. */
   isNegative: boolean;
-  /** Null where the charge's own amounts do not show the rate. */
+  /** null: the charge's own amounts do not show the rate. */
   toBilling(amount: bigint): bigint | null;
 }
 
-/** Price lists are in US dollars; a bill that nobody can convert has no prices but its own. */
+/** Price lists are in US dollars; a bill without an exchange rate has only its own prices. */
 function moneyOf({ currency, amountPico, originalAmount }: FocusCharge): PricingMoney {
   const same = (amount: bigint) => amount;
   const isNegative = originalAmount < 0n;
@@ -52,7 +52,10 @@ function moneyOf({ currency, amountPico, originalAmount }: FocusCharge): Pricing
   };
 }
 
-/** Prices a usage charge: by rates exactly, else as one charge at the known, named or billed price; in the bill's currency. */
+/**
+ * Prices a usage charge in the bill's currency: exactly by rates, else as one charge at the known, stated or
+ * billed price.
+ */
 export function priceUsage(
   charge: FocusCharge,
   quantity: bigint | null,
@@ -93,13 +96,16 @@ function priceByRate(
   };
 }
 
-/** What was bought beside usage: one of it, at its price. */
+/** Prices a purchase: a quantity of one, at its price. */
 export function pricePurchase(charge: FocusCharge): FocusPricing {
   const money = moneyOf(charge);
   return priceLump(money, money.billed, money.billed, 'none');
 }
 
-/** Taxes, credits and corrections have no unit: every cost is what was billed (FOCUS 1.2, ListCost and ContractedCost). */
+/**
+ * Taxes, credits and corrections have no unit: every cost is the billed amount (FOCUS 1.2, ListCost and
+ * ContractedCost).
+ */
 export function priceless(charge: FocusCharge): FocusPricing {
   const money = moneyOf(charge);
   const billed = text(charge.originalAmount, MONEY_SCALE);
@@ -118,7 +124,7 @@ export function priceless(charge: FocusCharge): FocusPricing {
   };
 }
 
-/** Use that no bill has: none of it was priced. `rates` are what it would have cost. */
+/** Unbilled usage has no price of its own; `rates` show what it would have cost. */
 export function priceUnbilled(rates: ChargeRatesPerMillion | null): FocusPricing {
   const list = text(rates?.list ?? 0n, MONEY_SCALE);
   const agreed = text(rates?.agreed ?? 0n, MONEY_SCALE);
@@ -137,7 +143,7 @@ export function priceUnbilled(rates: ChargeRatesPerMillion | null): FocusPricing
   };
 }
 
-/** Unit prices are never negative (FOCUS 1.2, ListUnitPrice): a negative charge is minus one. */
+/** Unit prices are never negative (FOCUS 1.2, ListUnitPrice), so a negative charge has a quantity of minus one. */
 function priceLump(
   money: PricingMoney,
   list: bigint,
@@ -163,14 +169,17 @@ function priceLump(
   };
 }
 
-/** Observed use of a model's day that no row of the bill charges. */
+/** Observed usage of a model's day that no row of the bill charges. */
 export interface UnbilledUse {
   day: ComparedDay;
   line: Pick<ClassLine, 'tokenClass' | 'observedQuantity'>;
   observedPico: Pico;
 }
 
-/** Divides each model day's computed cost among its charges, by class and then as billed; sums stay exact. */
+/**
+ * Divides the computed cost of each model's day among its charges, by class and then by billed amount; sums stay
+ * exact.
+ */
 export function matchCharges(
   charges: readonly FocusCharge[],
   dayOf: (charge: FocusCharge) => ComparedDay | undefined,
@@ -213,7 +222,7 @@ function divide(
   if (classes.length === 0) classes.push('other');
   const lineOf = (tokenClass: BilledClass) => day.lines.find((line) => line.tokenClass === tokenClass);
   const weights = classes.map((name) => lineOf(name)?.expectedOfObservedPico ?? 0n);
-  // Where no rate is known the quantities alone say how the cost is made up.
+  // Without known rates the cost is divided by quantities alone.
   const byQuantity = classes.map((name) => lineOf(name)?.observedQuantity ?? 0n);
   const isPriced = weights.some((weight) => weight > 0n);
   const shares = apportion(day.ourCostPico, (isPriced ? weights : byQuantity).map(absPico));

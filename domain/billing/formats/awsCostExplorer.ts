@@ -18,7 +18,10 @@ import { awsCategory, awsUnitTokens } from './awsCur.js';
 import type { DocumentContext, DocumentFormat } from './index.js';
 import { timesOfDay } from './tableFormat.js';
 
-/** Cost Explorer's GetCostAndUsage by day. GroupDefinitions name the keys; record types come from a group or the request. */
+/**
+ * Cost Explorer's GetCostAndUsage by day. GroupDefinitions name the keys; the record type is a group or comes from
+ * the request.
+ */
 export const awsCostExplorer: DocumentFormat = {
   format: 'aws_ce_pages',
   name: "an answer of AWS Cost Explorer's GetCostAndUsage",
@@ -27,7 +30,7 @@ export const awsCostExplorer: DocumentFormat = {
   read: (document, context) => ({ rows: rowsOf(document, context) }),
 };
 
-/** Groups of a file that are remembered, so that none counts twice. */
+/** Maximum remembered groups of a file, by which repeated groups are found. */
 const SEEN_MAX = 200_000;
 
 function rowsOf(document: PageObject, { fxRateOn, asked, seen }: DocumentContext): BilledRow[] {
@@ -49,7 +52,7 @@ function rowsOf(document: PageObject, { fxRateOn, asked, seen }: DocumentContext
   });
 }
 
-/** An answer has each group of a day once; two that are alike are an answer that was given twice. */
+/** An answer has each group of a day once; two equal groups mean that an answer was sent twice. */
 function checkOnce(place: string, group: PageValue, seen: Set<string>): void {
   if (!isPageObject(group) || !Array.isArray(group.Keys) || seen.size >= SEEN_MAX) return;
   const name = `${place}${JSON.stringify(group.Keys)}`;
@@ -140,7 +143,7 @@ function rowOf(group: PageValue, keys: readonly string[], place: Place): BilledR
   };
 }
 
-/** A negative amount among usage is no usage. */
+/** A negative usage amount is an adjustment, not usage. */
 function correctionOf(asked: ChargeCategory | undefined, amount: bigint): ChargeCategory {
   if (asked === undefined) return 'adjustment';
   return asked === 'usage' && amount < 0n ? 'adjustment' : asked;

@@ -119,7 +119,7 @@ function curFormat(format: BillingFormat, name: string, of: CurColumns): TableFo
         chargeCategory: awsCategory(cellOf(record, of.type) ?? '', amount),
         currency: currencyOf(record, of.currency),
         amount,
-        // What a bill has of another month says nothing of the rest of that day.
+        // Lines of another month's invoice do not cover the rest of that day.
         ...(reportOf(record, of) === ''
           ? { covers: { account: textOf(record, of.payer), day: dayOf(timeOf(record, of.start)) } }
           : {}),
@@ -170,7 +170,10 @@ function rowsOf(record: TableRecord, of: CurColumns, fxRate: FxRate): BilledRow[
   ];
 }
 
-/** Unique with its time interval (AWS); with more of the line, so that two lines are one only where they are equal. */
+/**
+ * Unique together with its time interval (AWS); includes more fields of the line, so that only equal lines count
+ * as one.
+ */
 function identityOf(record: TableRecord, of: CurColumns): string | undefined {
   const id = cellOf(record, of.identity);
   if (id === undefined) return undefined;
@@ -214,7 +217,7 @@ function countOf(
     : { quantity: quantity * unitTokens, quantityUnit: 'tokens' };
 }
 
-/** Attributes of the product, from their own columns or from the map; only read where they can be Bedrock's. */
+/** Attributes of the product, from their own columns or the map; read only for possible Bedrock lines. */
 function attributesOf(
   record: TableRecord,
   of: CurColumns,
@@ -240,10 +243,10 @@ function mapOf(record: TableRecord, of: CurColumns): Record<string, string | und
   );
 }
 
-/** A map as databases print it: `{product_name=Amazon Bedrock, region=us-east-1}`. */
+/** A map in a database's notation: `{product_name=Amazon Bedrock, region=us-east-1}`. */
 const PRINTED = /(?:^\{|, )(\w+)=(.*?)(?=, \w+=|\}$)/g;
 
-/** Fields of a map in JSON, as exports have it, or as a database printed it; none where it is neither. */
+/** Fields of a map in an export's JSON or in a database's notation; empty for any other text. */
 function fieldsOf(text: string): [string, unknown][] {
   try {
     return Object.entries(JSON.parse(text) as object);
@@ -252,10 +255,10 @@ function fieldsOf(text: string): [string, unknown][] {
   }
 }
 
-/** A time as tools that rewrite an export print it; all of them mean UTC. */
+/** A time in the notation of tools that rewrite exports; all of them mean UTC. */
 const REWRITTEN = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(?: ?(?:UTC|Z|\+00(?::?00)?))?$/;
 
-/** A time as `2026-09-01T00:00:00Z`, or as databases write it: `2026-09-01 00:00:00`, `2026-09-01 00:00:00+00`. */
+/** Reads `2026-09-01T00:00:00Z` and the notations of databases: `2026-09-01 00:00:00`, `2026-09-01 00:00:00+00`. */
 function timeOf(record: TableRecord, columns: readonly string[]): bigint {
   const text = cellOf(record, columns) ?? '';
   const [, day, time] = REWRITTEN.exec(text) ?? [];
@@ -301,7 +304,7 @@ function compact(type: string): string {
   return type.replace(/[^a-z]/gi, '').toLowerCase();
 }
 
-/** A negative amount is never usage; an unknown type is an adjustment, which only the statement shows. */
+/** A negative amount is never usage; an unknown type is an adjustment, which appears only in the statement. */
 export function awsCategory(recordType: string, amount: bigint): ChargeCategory {
   const category = CATEGORY_OF.get(compact(recordType)) ?? 'adjustment';
   return category === 'usage' && amount < 0n ? 'adjustment' : category;
@@ -313,14 +316,17 @@ const TOKENS_OF_UNIT: readonly [RegExp, bigint][] = [
   [/^tokens?$/i, 1n],
 ];
 
-/** Tokens of one unit: as the bill's unit says, else as the usage type does; undefined where neither counts tokens. */
+/** Tokens of one unit, by the bill's unit, else by the usage type; undefined: neither counts tokens. */
 export function awsUnitTokens(unit: string | undefined, label: ParsedLabel): bigint | undefined {
   if (!label.recognised || !label.observable) return undefined;
   const told = TOKENS_OF_UNIT.find(([pattern]) => pattern.test(unit ?? ''))?.[1];
   return told ?? label.unitTokens;
 }
 
-/** Whether a charge is of Amazon Bedrock: its own services, and models that a seller bills through the marketplace. */
+/**
+ * Whether a charge is for Amazon Bedrock: for its own services, or for models that a seller bills through the
+ * marketplace.
+ */
 export function isBedrockCharge(productCode: string, productName: string, usageType: string): boolean {
   return (
     /^AmazonBedrock/i.test(productCode) ||

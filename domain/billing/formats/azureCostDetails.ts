@@ -18,11 +18,14 @@ import {
   timesOfDay,
 } from './tableFormat.js';
 
-/** Azure's cost details export; Enterprise Agreement, Customer Agreement and pay-as-you-go name columns differently. */
+/**
+ * Azure's cost details export. Enterprise Agreement, Customer Agreement and pay-as-you-go exports name columns
+ * differently.
+ */
 const COLUMNS = {
   day: ['date', 'usagedatetime', 'usagedate'],
   periodStart: ['billingperiodstartdate'],
-  /** Its last day. */
+  /** The last day of the period. */
   periodEnd: ['billingperiodenddate'],
   cost: ['costinbillingcurrency', 'cost', 'pretaxcost', 'extendedcost'],
   costUsd: ['costinusd'],
@@ -69,7 +72,7 @@ export const azureCostDetails: TableFormat = {
   }),
 };
 
-/** Charges of Azure's model services; a purchase names its service in the product only. */
+/** Whether a charge is for Azure's model services; a purchase names its service in the product only. */
 function isModelCharge(record: TableRecord): boolean {
   const category = cellOf(record, COLUMNS.category) ?? '';
   if (isAzureModelCategory(category)) return true;
@@ -118,7 +121,7 @@ function reportOf(record: TableRecord, day: string): string {
   return isOwn ? '' : reportOfInvoice(from);
 }
 
-/** Capacity that was paid for and not used comes in lines of its own, in the meter's name. */
+/** Paid but unused capacity has its own lines, which the meter's name marks. */
 function labelOf(record: TableRecord, meter: string): ParsedLabel {
   if (/^unused/i.test(cellOf(record, COLUMNS.chargeType) ?? '')) return UNOBSERVABLE_LABEL;
   return parseAzureMeter(meter, cellOf(record, COLUMNS.product) ?? '');
@@ -134,7 +137,7 @@ function countOf(
   return { quantity, quantityUnit: textOf(record, COLUMNS.unit) };
 }
 
-/** Dollars as billed, as Microsoft converted, or by the given rate; unit prices are in the pricing currency. */
+/** Dollars as billed, as converted by Microsoft, or by the given rate; unit prices are in the pricing currency. */
 function moneyOf(
   record: TableRecord,
   original: bigint,
@@ -178,7 +181,7 @@ function categoryOf(record: TableRecord, meter: string, recognised: boolean): Ch
   return azureCategory(cellOf(record, COLUMNS.chargeType) ?? '', meter, recognised, amount);
 }
 
-/** Words that Azure's export and its query have in common. */
+/** Words that Azure's export and its query API share. */
 
 /** The meter categories under which Azure bills language models: the old name, and the new one since 2025. */
 export const AZURE_MODEL_CATEGORIES = ['Cognitive Services', 'Foundry Models'] as const;
@@ -196,7 +199,7 @@ export function isAzureModelCategory(category: string): boolean {
 const UNIT = /^(\d{1,9})\s?([km])?(?:\s?tokens?)?$/i;
 const FACTORS: Readonly<Record<string, bigint>> = { k: 1_000n, m: 1_000_000n };
 
-/** Tokens of one unit of measure such as `1K`, `1M`, `1000 Tokens`; undefined where it is no count. */
+/** Tokens of one unit of measure such as `1K`, `1M`, `1000 Tokens`; undefined: the unit is no count. */
 export function azureUnitTokens(unit: string | undefined): bigint | undefined {
   const [, count, factor] = UNIT.exec(unit?.trim() ?? '') ?? [];
   if (count === undefined || BigInt(count) === 0n) return undefined;
@@ -205,7 +208,7 @@ export function azureUnitTokens(unit: string | undefined): bigint | undefined {
 
 const RESOURCE = /\/resourcegroups\/([^/]+)(?:\/.*)?\/([^/]+)$/i;
 
-/** `group/name` of a resource id; null where there is none. Azure writes one id in different cases. */
+/** `group/name` of a resource id; null: there is none. Azure writes one id in different cases. */
 export function resourceOf(resourceId: string | undefined | null): string | null {
   if (!resourceId) return null;
   const [, group, name] = RESOURCE.exec(resourceId) ?? [];
@@ -213,7 +216,7 @@ export function resourceOf(resourceId: string | undefined | null): string | null
   return keepText(text);
 }
 
-/** `ChargeType` of Microsoft's cost and usage details; what is used of a reservation or not is use that was paid for. */
+/** `ChargeType` of Microsoft's cost and usage details. Reserved capacity, used or unused, is paid usage. */
 const CATEGORY_OF_CHARGE: Readonly<Record<string, ChargeCategory>> = {
   usage: 'usage',
   unusedreservation: 'usage',
@@ -226,7 +229,7 @@ const CATEGORY_OF_CHARGE: Readonly<Record<string, ChargeCategory>> = {
   credit: 'credit',
 };
 
-/** What a charge of Azure is, by its type and, where none is told, by its meter and sign. */
+/** The category of an Azure charge by its type or, without a type, by its meter and sign. */
 export function azureCategory(
   chargeType: string,
   meter: string,
@@ -235,6 +238,6 @@ export function azureCategory(
 ): ChargeCategory {
   const type = chargeType.toLowerCase().replace(/[\s_]/g, '');
   const category = CATEGORY_OF_CHARGE[type] ?? categoryOfLabel(type || meter, recognised, amount);
-  // A negative line of use is a correction: netted into the day's use it would look free.
+  // A negative usage line is a correction; netted into the day's usage it would make usage look free.
   return category === 'usage' && amount < 0n ? 'adjustment' : category;
 }

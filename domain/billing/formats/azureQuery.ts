@@ -18,7 +18,7 @@ import { azureCategory, azureUnitTokens, resourceOf } from './azureCostDetails.j
 import type { DocumentContext, DocumentFormat } from './index.js';
 import { timesOfDay } from './tableFormat.js';
 
-/** Lower-case columns of a Cost Management answer, found by name, also by the request's aliases. */
+/** Lower-case columns of a Cost Management answer, including the request's aliases. */
 export const AZURE_QUERY_COLUMNS = {
   cost: ['cost', 'pretaxcost', 'totalcost'],
   quantity: ['usagequantity', 'qty'],
@@ -34,7 +34,7 @@ export const AZURE_QUERY_COLUMNS = {
 
 type ColumnName = keyof typeof AZURE_QUERY_COLUMNS;
 
-/** Whether a JSON document is an answer of the query. */
+/** Whether a JSON document is an answer of the query API. */
 function isAzureQueryPage(document: PageObject): boolean {
   const { properties } = document;
   return isPageObject(properties) && Array.isArray(properties.columns) && Array.isArray(properties.rows);
@@ -42,7 +42,7 @@ function isAzureQueryPage(document: PageObject): boolean {
 
 const USAGE_DATE = /^(\d{4})(\d\d)(\d\d)$/;
 
-/** `20260901` (a number) or a text such as `2026-09-01T00:00:00` → `2026-09-01`; undefined where it is neither. */
+/** `20260901` (a number) or a text such as `2026-09-01T00:00:00` → `2026-09-01`; undefined for any other text. */
 export function dayOfUsageDate(text: string): string | undefined {
   const [, year, month, day] = USAGE_DATE.exec(text) ?? [];
   const iso = year === undefined ? text.slice(0, 10) : `${year}-${month}-${day}`;
@@ -69,7 +69,7 @@ class QueryRow {
     return value instanceof ExactNumber ? value.text : findText(value);
   }
 
-  /** 1e-12 units; null where the column or the cell is empty. */
+  /** 1e-12 units; null: the column or the cell is empty. */
   number(column: ColumnName): bigint | null {
     return findScaled(this.value(column), QUANTITY_SCALE) ?? null;
   }
@@ -83,12 +83,12 @@ interface ReadRow {
   unitTokens: bigint;
 }
 
-/** Meters that do not say otherwise are priced by the thousand tokens. */
+/** Tokens per unit of meters whose unit is not stated. */
 const USUAL_UNIT_TOKENS = 1_000n;
-/** A thousandth of a unit of money for a million tokens, in 1e-12 units: no model costs so little. */
+/** A thousandth of a unit of money per million tokens, in 1e-12 units; every model costs more. */
 const IMPOSSIBLE_RATE = 1_000_000_000n;
 
-/** Rows of a file whose cells are remembered, so that none counts twice. */
+/** Maximum remembered rows of a file, by which repeated rows are found. */
 const SEEN_MAX = 1_000_000;
 
 /** Saved or fetched answers of the query. */
@@ -100,7 +100,10 @@ export const azureQuery: DocumentFormat = {
   read: (document, context) => ({ rows: azureQueryRows(document, context) }),
 };
 
-/** An answer → cost rows. Error invalid_billing_file naming the row, also for a repeated row: pages have overlapped. */
+/**
+ * An answer → cost rows. Error invalid_billing_file with the row, also for a repeated row, which means that pages
+ * overlapped.
+ */
 function azureQueryRows(document: PageObject, { fxRateOn, seen }: DocumentContext): BilledRow[] {
   const { properties } = document;
   if (!isPageObject(properties) || !Array.isArray(properties.columns) || !Array.isArray(properties.rows))
@@ -134,7 +137,7 @@ function placesOf(columns: readonly PageValue[]): Map<ColumnName, number> {
   return places;
 }
 
-/** Rows are grouped by all that they name, so two that are alike are one row told twice. */
+/** Rows are grouped by all of their fields, so two equal rows are one row that was sent twice. */
 function checkOnce(cells: PageValue, seen: Set<string>, at: number): void {
   if (!Array.isArray(cells) || seen.size >= SEEN_MAX) return;
   const key = JSON.stringify(cells.map((cell) => (cell instanceof ExactNumber ? cell.text : cell)));
@@ -152,7 +155,7 @@ function readRow(cells: PageValue, places: ReadonlyMap<ColumnName, number>, at: 
   return { row, label, cost, quantity: row.number('quantity'), unitTokens };
 }
 
-/** Some answers count tokens instead of units, which shows in rates below what any model costs. */
+/** Some answers count tokens instead of units, which makes rates lower than those of any model. */
 function isImpossible({ label, cost, quantity, unitTokens }: ReadRow): boolean {
   if (!label.recognised || !label.observable || cost <= 0n || quantity === null || quantity <= 0n)
     return false;
@@ -206,7 +209,7 @@ function toRow(
 
 const SUBSCRIPTION = /^\/subscriptions\/([0-9a-f-]{36})\//i;
 
-/** The subscription of the resource; null in an answer that groups by something else. */
+/** The subscription of the resource; null: the answer is not grouped by resource. */
 function accountOf(row: QueryRow): string | null {
   return SUBSCRIPTION.exec(row.text('resource') ?? '')?.[1]?.toLowerCase() ?? null;
 }

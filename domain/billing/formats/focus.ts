@@ -31,12 +31,12 @@ import {
   timesOfDay,
 } from './tableFormat.js';
 
-/** A charge as its export names it: the words that stand for it, and what they say. */
+/** The label of a charge in an export: its words, and their parsed meaning. */
 export interface FocusLabel extends ParsedLabel {
   lineItem: string;
 }
 
-/** Where exports put the provider's own label: in a column of their own, or in the SKU's meter (FOCUS 1.1 and later). */
+/** Columns with the provider's own label; otherwise it is in the SKU's meter (FOCUS 1.1 and later). */
 const LABEL_COLUMNS: Partial<Record<Provider, readonly string[]>> = {
   aws_bedrock: ['x_usagetype', 'skumeter', 'chargedescription'],
   azure_openai: ['x_skumetername', 'skumeter', 'chargedescription'],
@@ -52,7 +52,7 @@ const GRAMMARS: Partial<Record<Provider, (label: string, record: TableRecord) =>
   google: parseGoogleSku,
 };
 
-/** What a charge is for. Its own words in SkuPriceDetails go before any grammar. */
+/** Parses a charge's label. Keys of SkuPriceDetails count before any grammar. */
 export function readFocusLabel(provider: Provider, record: TableRecord): FocusLabel {
   const lineItem = keepText(cellOf(record, LABEL_COLUMNS[provider] ?? ANY_LABEL) ?? '(no label)');
   const details = readDetails(record.get('skupricedetails'));
@@ -61,7 +61,7 @@ export function readFocusLabel(provider: Provider, record: TableRecord): FocusLa
   return { ...label, lineItem };
 }
 
-/** SkuPriceDetails: a flat JSON object (FOCUS 1.1), its keys without the prefix x_ and in lower case. */
+/** SkuPriceDetails: a flat JSON object (FOCUS 1.1); keys in lower case and without the prefix x_. */
 function readDetails(text: string | undefined): ReadonlyMap<string, string | boolean> {
   const details = new Map<string, string | boolean>();
   if (text === undefined) return details;
@@ -72,12 +72,12 @@ function readDetails(text: string | undefined): ReadonlyMap<string, string | boo
       if (typeof value === 'string' || typeof value === 'boolean')
         details.set(key.replace(/^x_/, '').toLowerCase(), value);
   } catch {
-    // A cell that is no JSON says nothing; the label is left.
+    // A cell that is not JSON is ignored; the label remains.
   }
   return details;
 }
 
-/** Words by which a meter tells its class, the narrower first. */
+/** Words of meters by class, narrower ones first. */
 const METERS: readonly (readonly [RegExp, BilledClass])[] = [
   [/\bcach\w* (?:write|creation)\w*.*\b(?:1h|1 ?hour|60 ?min)/i, 'cache_write_1h'],
   [/\bcach\w* (?:write|creation)\w*\b/i, 'cache_write_5m'],
@@ -88,7 +88,7 @@ const METERS: readonly (readonly [RegExp, BilledClass])[] = [
   [/\binput tokens?\b/i, 'input'],
 ];
 
-/** Model and class as the details tell them; undefined where they name no model, and a grammar has to. */
+/** Model and class from the details; undefined: they name no model, so a grammar must parse the label. */
 function toldBy(
   details: ReadonlyMap<string, string | boolean>,
   record: TableRecord,
@@ -118,10 +118,10 @@ function toldBy(
   };
 }
 
-/** ServiceProviderName from FOCUS 1.3 on, ProviderName before it; 1.3 has both. */
+/** ServiceProviderName from FOCUS 1.3 on, ProviderName before; 1.3 has both. */
 export const FOCUS_PROVIDER_COLUMNS = ['serviceprovidername', 'providername'] as const;
 
-/** Sellers are compared without spaces, points and case: FOCUS leaves the spelling to the writer. */
+/** Sellers compare without spaces, points and case, since FOCUS does not fix the spelling. */
 const SELLERS: Readonly<Record<Provider, RegExp>> = {
   openai: /^openai/,
   anthropic: /^anthropic/,
@@ -133,7 +133,7 @@ const SELLERS: Readonly<Record<Provider, RegExp>> = {
   xai: /^xai/,
 };
 
-/** Who sells much else: which of their services are those of language models. */
+/** The language model services of sellers that sell other services too. */
 const SERVICES: Partial<Record<Provider, (record: TableRecord, service: string) => boolean>> = {
   aws_bedrock: (record, service) =>
     /bedrock/i.test(service) ||
@@ -146,7 +146,7 @@ const SERVICES: Partial<Record<Provider, (record: TableRecord, service: string) 
   google: (_record, service) => /vertex ai|gemini|generative language/i.test(service),
 };
 
-/** Whether a charge is one of this provider's models: of its own services, or sold by it alone. */
+/** Whether a charge is for this provider's models: by its service, or because the provider sells nothing else. */
 export function isFocusChargeOf(provider: Provider, record: TableRecord): boolean {
   const seller = (cellOf(record, FOCUS_PROVIDER_COLUMNS) ?? '').toLowerCase().replace(/[^a-z0-9]/g, '');
   if (!SELLERS[provider].test(seller)) return false;
@@ -154,7 +154,10 @@ export function isFocusChargeOf(provider: Provider, record: TableRecord): boolea
   return isOfService?.(record, record.get('servicename') ?? '') ?? true;
 }
 
-/** FOCUS Cost and Usage 1.0 to 1.4; only the provider's column changed. SkuMeter since 1.1, PricingCurrency since 1.2. */
+/**
+ * FOCUS Cost and Usage 1.0 to 1.4, which differ only in the provider's column. SkuMeter exists since 1.1,
+ * PricingCurrency since 1.2.
+ */
 const REQUIRED = [
   'billedcost',
   'billingaccountid',
@@ -165,7 +168,7 @@ const REQUIRED = [
   'servicename',
 ] as const;
 
-/** Beside those: columns that not every version or writer has. */
+/** Optional columns, which some versions or writers lack. */
 const READ_TOO = [
   ...['billingperiodend', 'billingperiodstart'],
   ...[
@@ -193,7 +196,7 @@ export const focus: TableFormat = {
     FOCUS_PROVIDER_COLUMNS.some((column) => columns.has(column)),
   rowsOf: (record, { provider, fxRate }) => {
     if (!isFocusChargeOf(provider, record)) return null;
-    // Use that no bill has, in an export of our own: no charge.
+    // Unbilled usage in an export of our own is no charge.
     if (record.get('x_reconstatus') === 'unbilled') return [];
     return [rowOf(provider, record, fxRate)];
   },
@@ -231,11 +234,11 @@ function rowOf(provider: Provider, record: TableRecord, fxRate: FxRate): BilledR
   };
 }
 
-/** Date/time as FOCUS has it, or as BigQuery prints it; some writers leave the seconds out, and a day alone is its beginning. */
+/** Date/time in FOCUS or BigQuery notation. Some writers omit the seconds; a date alone is the start of the day. */
 function instantOf(record: TableRecord, column: string): bigint {
   const text = record.get(column) ?? '';
   const instant = parseInstant(text.replace(/ ?UTC$/, 'Z'));
-  // No bill is older than the clock of computers.
+  // Times before 1970 are errors.
   if (instant && instant.micros > 0n) return instant.micros;
   throw new CellFault(
     column,
@@ -251,7 +254,10 @@ const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
   adjustment: 'adjustment',
 };
 
-/** ChargeCategory; money returned for use and corrections (ChargeClass) are no use. Our own exports state it themselves. */
+/**
+ * The category by ChargeCategory. Returned money and corrections (ChargeClass) are not usage. Our own exports
+ * state the category themselves.
+ */
 function categoryOf(record: TableRecord, label: string, recognised: boolean): ChargeCategory {
   const own = record.get('x_chargecategory');
   const known = CHARGE_CATEGORIES.find((category) => category === own);
@@ -275,7 +281,7 @@ function categoryOf(record: TableRecord, label: string, recognised: boolean): Ch
     : categoryOfLabel(label, true, requiredDecimal(record, ['billedcost']));
 }
 
-/** As the provider's other exports have it: whoever pays; at Azure the subscription. */
+/** The account as in the provider's other exports: the payer, or for Azure the subscription. */
 function accountOf(provider: Provider, record: TableRecord): string | null {
   const whole = textOf(record, ['billingaccountid']);
   const isOwn = record.has('x_chargecategory');
@@ -284,7 +290,7 @@ function accountOf(provider: Provider, record: TableRecord): string | null {
     : whole;
 }
 
-/** `/subscriptions/<id>` → id, as the cost details have it. */
+/** `/subscriptions/<id>` → id, as in the cost details export. */
 function subscriptionOf(text: string | null): string | null {
   return text === null ? null : text.toLowerCase().replace(/^\/?subscriptions\//, '');
 }
@@ -296,7 +302,7 @@ function projectOf(provider: Provider, record: TableRecord): string | null {
     : textOf(record, ['subaccountid']);
 }
 
-/** Half-open times, as FOCUS has them. */
+/** The report name of a charge; FOCUS billing periods are half-open. */
 function reportOf(record: TableRecord, start: bigint): string {
   if (!record.has('billingperiodstart')) return '';
   const from = instantOf(record, 'billingperiodstart');
@@ -307,7 +313,7 @@ function reportOf(record: TableRecord, start: bigint): string {
 const TOKEN_UNIT = /^(?:(\d+|1k|1m)\s*)?tokens?$/i;
 const UNIT_WORDS: Readonly<Record<string, bigint>> = { '1k': 1_000n, '1m': 1_000_000n };
 
-/** Tokens of one unit; undefined where it is another unit. */
+/** Tokens of one unit; undefined: the unit does not count tokens. */
 function tokensOfUnit(unit: string | undefined): bigint | undefined {
   const match = TOKEN_UNIT.exec((unit ?? '').trim());
   if (!match) return undefined;
@@ -316,13 +322,13 @@ function tokensOfUnit(unit: string | undefined): bigint | undefined {
   return UNIT_WORDS[count.toLowerCase()] ?? BigInt(count);
 }
 
-/** What was consumed, else what was priced: in tokens wherever one of them is. */
+/** The consumed quantity, else the pricing quantity; the one in tokens counts first. */
 function countOf(
   record: TableRecord,
   label: Pick<FocusLabel, 'tokenClass' | 'observable'>,
   unitTokens: bigint | undefined,
 ): Pick<BilledRow, 'quantity' | 'quantityUnit'> {
-  // An export of our own: one charge, of a quantity that nobody knows.
+  // A charge of unknown quantity in an export of our own.
   if (record.get('x_quantitysource') === 'none') return { quantity: null, quantityUnit: null };
   const counts = (
     [
@@ -348,7 +354,7 @@ function countOf(
     : { quantity: null, quantityUnit: null };
 }
 
-/** Dollars as billed, by the bill's own conversion, by the given rate, or none. */
+/** Dollars as billed, by the bill's own conversion, or by the given rate; null: no conversion is known. */
 function moneyOf(
   record: TableRecord,
   original: bigint,
@@ -369,7 +375,7 @@ function moneyOf(
   };
 }
 
-/** Dollars beside what they are dollars of; null where the record does not say. The divisor is positive. */
+/** A dollar amount and the original amount that it equals; null: the record has none. The divisor is positive. */
 function rateOf(record: TableRecord, original: bigint): { usd: bigint; original: bigint } | null {
   const told = decimalOf(record, ['x_billedusd', 'x_billedcostinusd']);
   const pair = (usd: bigint | null, amount: bigint | null) => {

@@ -18,7 +18,10 @@ import {
   textOf,
 } from './tableFormat.js';
 
-/** Google Cloud's BigQuery billing export, as JSON lines or CSV, whose queries join nested names with a dot or underscore. */
+/**
+ * Google Cloud's BigQuery billing export as JSON lines or CSV. Queries join nested names with a dot or an
+ * underscore.
+ */
 const nested = (...path: string[]) => [path.join('.'), path.join('_')] as const;
 const COLUMNS = {
   account: ['billing_account_id'],
@@ -65,7 +68,7 @@ export const googleBillingExport: TableFormat = {
   chargeOf: chargesOf,
 };
 
-/** Services that bill nothing but models, and Vertex AI, which bills machines too. */
+/** Services that bill only models; Vertex AI, below, bills machines too. */
 const MODEL_SERVICES = /^(?:gemini api|generative language api|claude\b.*|anthropic\b.*)$/i;
 const VERTEX = /^vertex ai(?: api)?$/i;
 const MODEL_SKUS =
@@ -77,7 +80,7 @@ function isModelCharge(record: TableRecord): boolean {
   return VERTEX.test(service) && MODEL_SKUS.test(cellOf(record, COLUMNS.sku) ?? '');
 }
 
-/** A cost and the credits that the export gives to it: Google's net is their sum, and credits are no cheaper use. */
+/** A cost and its credits in the export. Google's net amount is their sum; credits do not make usage cheaper. */
 function chargesOf(record: TableRecord): PlainCharge[] {
   const currency = currencyOf(record, COLUMNS.currency);
   const amount = requiredDecimal(record, COLUMNS.cost);
@@ -147,7 +150,7 @@ function partsOf(label: ParsedLabel) {
   return { observable, model, tokenClass, serviceTier, isBatch, longContext, region };
 }
 
-/** Tokens are counted one by one, under one of these names; whatever is counted otherwise is no token. */
+/** Units of tokens, which are counted one by one; any other unit is not a token. */
 const TOKEN_UNITS: ReadonlySet<string> = new Set(['count', 'token', 'tokens', 'request', 'requests']);
 
 function labelOf(record: TableRecord, sku: string): ParsedLabel {
@@ -184,7 +187,10 @@ function timeOf(record: TableRecord, columns: readonly string[]): bigint | undef
   );
 }
 
-/** '' on the month's own invoice; late use is kept apart, so that neither export replaces the other. */
+/**
+ * '' for charges on the month's own invoice. Late usage gets another report name, so that neither export replaces
+ * the other.
+ */
 function reportOf(record: TableRecord, day: string): string {
   const text = cellOf(record, COLUMNS.month);
   if (text === undefined) return '';
@@ -211,7 +217,7 @@ function categoryOf(record: TableRecord, amount: bigint): ChargeCategory {
   return category === 'usage' && isCorrection ? 'adjustment' : category;
 }
 
-/** `currency_conversion_rate` is the currency's units for one US dollar; it goes before the rate that was given. */
+/** `currency_conversion_rate` is the currency's units per US dollar; it counts before the given rate. */
 function converter(record: TableRecord, currency: string, fxRate: FxRate): (amount: bigint) => Pico | null {
   const rate = currency === 'USD' ? null : decimalOf(record, COLUMNS.rate);
   if (rate === null) return (amount) => toPicoOrNull(amount, currency, fxRate);
@@ -225,7 +231,7 @@ interface Credit {
   amount: bigint;
 }
 
-/** An amount in the text of the credits: in JSON a number or a text of one. */
+/** An amount in the text of the credits: a JSON number or its text. */
 const CREDIT_AMOUNT = /"amount"\s*:\s*"?(-?[\d.]+(?:[eE][+-]?\d+)?)"?/;
 const CREDIT_NAME = /"(?:full_name|name)"\s*:\s*"((?:[^"\\]|\\.)*)"/;
 
@@ -234,7 +240,7 @@ function creditsOf(record: TableRecord): Credit[] {
   const text = cellOf(record, COLUMNS.credits);
   if (text === undefined || text === '[]') return [];
   const plain = parseScaled(text, QUANTITY_SCALE);
-  // A query may have added them up.
+  // A query may have summed the credits.
   if (plain !== undefined) return plain === 0n ? [] : [{ name: 'credits', amount: plain }];
   const objects = objectsOf(text);
   if (!objects)
@@ -249,7 +255,7 @@ function creditsOf(record: TableRecord): Credit[] {
   });
 }
 
-/** The texts of the objects of a JSON array; undefined where the text is none. */
+/** The texts of the objects of a JSON array; undefined: the text is no such array. */
 function objectsOf(text: string): string[] | undefined {
   let whole: unknown;
   try {
@@ -259,7 +265,7 @@ function objectsOf(text: string): string[] | undefined {
   }
   if (!Array.isArray(whole) || whole.some((item) => typeof item !== 'object' || item === null))
     return undefined;
-  // JSON.parse turns amounts into doubles; their digits are read from the text, object by object.
+  // JSON.parse would convert amounts to doubles, so their digits are read from the text of each object.
   const objects: string[] = [];
   let depth = 0;
   let from = 0;

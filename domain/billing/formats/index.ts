@@ -23,20 +23,23 @@ export const TABLE_FORMATS: readonly TableFormat[] = [
   focus,
 ];
 
-/** Of a header that almost fits, so many missing columns are named. */
+/** Maximum missing columns that an error names for a header that nearly fits. */
 const MISSING_NAMED_MAX = 8;
 
-/** How a table was given: what its cells are called differs. */
+/** The header of a table; JSON and CSV have different words for cells. */
 export interface TableHead {
-  /** In lower case; of JSON the fields of the first record. */
+  /** In lower case; for JSON, the fields of the first record. */
   columns: ReadonlySet<string>;
   layout: 'columns' | 'json';
 }
 
-/** A header with so large a share of a format's columns is most likely of that format. */
+/** A header with this share of a format's columns is probably of that format. */
 const SIMILAR_SHARE = 0.5;
 
-/** The declared format, else the only one that knows the columns. Error invalid_billing_file with the nearest. */
+/**
+ * The declared format, else the only one that accepts the columns. Error invalid_billing_file with the most
+ * similar format.
+ */
 export function formatOfHeader(
   head: TableHead,
   declared: BillingFormat | undefined,
@@ -61,7 +64,7 @@ export function formatOfHeader(
   );
 }
 
-/** Whether a header has most of the columns of some table's format. */
+/** Whether a header has most columns of some table format. */
 export function isLikeTable(columns: ReadonlySet<string>): boolean {
   return TABLE_FORMATS.some(
     (format) => format.isHeader(columns) || shareOf(format, columns) >= SIMILAR_SHARE,
@@ -86,7 +89,7 @@ function missingColumns({ columns, layout }: TableHead, candidates: readonly Tab
     : `the ${word}s ${named} are missing${missing.length > MISSING_NAMED_MAX ? ' and others' : ''}; ${nearest.name} has ${nearest.required.join(', ')}`;
 }
 
-/** A sentence for JSON that is no bill: what can be given as JSON instead. */
+/** A sentence for JSON that is no bill, with the JSON formats that are accepted. */
 function readableJson(provider: Provider | undefined): string {
   const names = [...DOCUMENT_FORMATS, ...TABLE_FORMATS.filter((format) => format !== plainCsv)]
     .filter(({ format }) => {
@@ -98,26 +101,26 @@ function readableJson(provider: Provider | undefined): string {
   return `this JSON file is no bill that is read${whose}; give ${names.join(', ')} or records with the fields ${plainCsv.required.join(', ')}`;
 }
 
-/** What the documents of one file have in common while they are read one after the other. */
+/** The state that the documents of one file share while they are read in order. */
 export interface DocumentContext {
-  /** Given with the file; a rate on the bill itself goes before it. */
+  /** The rate given with the file; a rate in the bill counts before it. */
   fxRate: FxRate;
-  /** The same for one day of the bill, where what was given differs by the day. */
+  /** The rate for one day of the bill, if the given rates differ by day. */
   fxRateOn(day: string): FxRate;
-  /** What the answers were asked for, where a connection asked and they do not say it themselves. */
+  /** The charge category that a connection requested, for answers that do not contain it. */
   asked: ChargeCategory | undefined;
-  /** Names of what was told already, kept by the format as it likes. */
+  /** Keys of rows that were already read, in the format's own notation. */
   seen: Set<string>;
 }
 
-/** A kind of bill that comes as JSON documents, each of which makes sense as a whole. */
+/** A kind of bill that consists of JSON documents, each complete in itself. */
 export interface DocumentFormat {
   readonly format: BillingFormat;
   readonly name: string;
-  /** Whether the beginning of a file, whose documents may be cut, looks like this format. */
+  /** Matches the beginning of a file of this format; its documents may be cut. */
   readonly looksLike: RegExp;
   isDocument(document: PageObject): boolean;
-  /** Error invalid_billing_file naming the field. */
+  /** Error invalid_billing_file with the field. */
   read(document: PageObject, context: DocumentContext): { rows: BilledRow[]; leftOut?: LeftOut[] };
 }
 

@@ -16,7 +16,10 @@ import {
 import type { DocumentContext, DocumentFormat } from './index.js';
 import { timesOfDay } from './tableFormat.js';
 
-/** Mistral's monthly usage ("Usage metrics with the Admin API"): entries by category and model; plan coverage is a credit. */
+/**
+ * Mistral's monthly usage ("Usage metrics with the Admin API"): entries by category and model. Usage that a plan
+ * covers is a credit.
+ */
 export const mistralUsage: DocumentFormat = {
   format: 'mistral_usage',
   name: 'a usage report of Mistral',
@@ -26,7 +29,7 @@ export const mistralUsage: DocumentFormat = {
   read: (document, context) => ({ rows: readUsage(document, context) }),
 };
 
-/** Prices and entries are held to twelve digits more than amounts: a token costs some hundred-millionths. */
+/** Prices and entries have twelve more digits than amounts, since a token costs some hundred-millionths. */
 const PRICE_SCALE = 24;
 
 interface Price {
@@ -35,7 +38,7 @@ interface Price {
   eventType: string | null;
   zone: string | null;
   tier: string | null;
-  /** For one unit, 1e-24. */
+  /** Price of one unit, in 1e-24. */
   amount: bigint;
 }
 
@@ -45,7 +48,7 @@ const TOKEN_CLASSES: Readonly<Record<string, BilledClass>> = {
   cached: 'cache_read',
 };
 const TOKEN_EVENTS: ReadonlySet<string> = new Set(['api_tokens', 'tokens']);
-/** Categories whose entries count tokens where they do not say what they count. */
+/** Categories whose entries count tokens unless they name another unit. */
 const TOKEN_CATEGORIES: ReadonlySet<string> = new Set(['chat', 'completion']);
 /** Deepest nesting of an entry: `libraries_api.tokens.models.<model>.input[]`. */
 const DEPTH_MAX = 8;
@@ -63,7 +66,7 @@ function readUsage(document: PageObject, { fxRate }: DocumentContext): BilledRow
   return rows;
 }
 
-/** Every object below a category that names what it is billed by. */
+/** Every object inside a category that has a billing metric. */
 function* entriesOf(value: PageValue | undefined, depth: number): Generator<PageObject> {
   if (depth > DEPTH_MAX) return;
   if (Array.isArray(value)) for (const item of value) yield* entriesOf(item, depth + 1);
@@ -130,7 +133,7 @@ function rowsOf(
   return [use, credit];
 }
 
-/** What an entry counts, still without money. */
+/** The usage row of an entry, without its amount. */
 function usageRow(category: string, entry: PageObject, label: string, used: bigint): BilledRow {
   const day = dayOfEntry(entry, label);
   const group = findText(entry.billing_group) ?? '';
@@ -143,7 +146,7 @@ function usageRow(category: string, entry: PageObject, label: string, used: bigi
   return {
     ...emptyRow({ feed: 'cost', report: '' }, { startMicros: periodStartMicros, endMicros: periodEndMicros }),
     lineItem: keepText(label),
-    // Pages, seconds and the like: no call of ours carries their count.
+    // No call contains a count of pages, seconds and similar units.
     observable: tokenClass !== undefined,
     model: tokenClass === undefined ? null : keepText(findText(entry.billing_metric) as string),
     tokenClass: tokenClass ?? 'other',
@@ -154,7 +157,7 @@ function usageRow(category: string, entry: PageObject, label: string, used: bigi
   };
 }
 
-/** The price that fits best: of the same event, then of the same zone and tier, where both name one. */
+/** The best-fitting price: of the same event, then of the same zone and tier if both have one. */
 function priceFor(
   entry: PageObject,
   metric: string,

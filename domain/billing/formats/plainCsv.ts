@@ -11,11 +11,11 @@ import {
   textOf,
 } from './tableFormat.js';
 
-/** Columns that must be there, and those that may be. */
+/** Required columns, and below optional ones. */
 const REQUIRED = ['date', 'model', 'token_class', 'quantity', 'amount_usd'] as const;
 const OPTIONAL = ['project', 'api_key', 'line_item', 'service_tier', 'currency'] as const;
 
-/** The format for everything that has no other: one line for each day, model and class. */
+/** The format for bills without a supported one: a line for each day, model and class. */
 export const plainCsv: TableFormat = {
   format: 'plain_csv',
   name: 'a plain CSV',
@@ -34,7 +34,7 @@ function readDay(text: string): bigint {
   return instant.micros;
 }
 
-/** A record → a cost row; an empty `quantity` is unknown. Error: CellFault naming the column. */
+/** A record → a cost row; an empty `quantity` is unknown. Error CellFault with the column. */
 function plainCsvRow(record: TableRecord, fxRate: FxRate): BilledRow {
   const day = record.get('date') ?? '';
   const startMicros = readDay(day);

@@ -6,48 +6,54 @@ import { type BilledRow, type ChargeCategory, QUANTITY_ONE, QUANTITY_SCALE } fro
 import { type FxRate, keepText } from '../pageRow.js';
 import type { BillingFormat } from '../sources.js';
 
-/** Cells by lower-case column, dotted paths for nested fields, arrays as JSON; empty cells are absent, numbers exact texts. */
+/**
+ * Cells by lower-case column, with dotted paths for nested fields and arrays as JSON. Empty cells are absent;
+ * numbers are exact texts.
+ */
 export type TableRecord = ReadonlyMap<string, string>;
 
 export interface TableOptions {
-  /** Whose bill the file was given as. */
+  /** The provider for which the file was uploaded. */
   provider: Provider;
   fxRate: FxRate;
 }
 
-/** A charge of which no row is made. `amount` is in 1e-12 units of `currency`, an upper-case ISO 4217 code. */
+/** A charge that becomes no row. `amount` is in 1e-12 units of `currency`, an upper-case ISO 4217 code. */
 export interface PlainCharge {
   chargeCategory: ChargeCategory;
   currency: string;
   amount: bigint;
-  /** An account and UTC day that the bill speaks about, where the charge is told of one. */
+  /** The account and UTC day that the charge proves the bill to cover; absent: it names none. */
   covers?: { account: string | null; day: string };
 }
 
-/** Charges that were left out, summed: kept and left out together are the file's total, to the last digit. */
+/** Sums of left-out charges; together with the rows they equal the file's total to the last digit. */
 export interface LeftOut extends Omit<PlainCharge, 'covers'> {
   rows: number;
 }
 
 export interface TableFormat {
   readonly format: BillingFormat;
-  /** With its article, for sentences: `a plain CSV`. */
+  /** With its article, for messages: `a plain CSV`. */
   readonly name: string;
-  /** Lower-case columns without which it is not this format: what is told of a header that almost fits. */
+  /** Required lower-case columns, named in the error for a header that nearly fits. */
   readonly required: readonly string[];
-  /** The lower-case columns that it reads, so that a reader can pass over the others; absent: any. */
+  /** The lower-case columns that the format reads, so that a reader can skip the others; absent: any. */
   readonly reads?: ReadonlySet<string>;
-  /** Whether a file with these lower-case columns is of this format. Of all formats at most one may say so. */
+  /** Whether a file with these lower-case columns is of this format; at most one format accepts a header. */
   isHeader(columns: ReadonlySet<string>): boolean;
-  /** A record's rows; null for a foreign service's charge, which `chargeOf` counts. Error CellFault. */
+  /** A record's rows; null for another service's charge, which `chargeOf` counts. Error CellFault. */
   rowsOf(record: TableRecord, options: TableOptions): readonly BilledRow[] | null;
-  /** Unique within a bill; undefined where the record has none, absent where the issuer has none. */
+  /** Unique within a bill; undefined: the record has no id; absent: the issuer provides none. */
   identityOf?(record: TableRecord): string | undefined;
-  /** What a record charges of which `rowsOf` made no row. Absent where every record becomes rows. Error CellFault. */
+  /** The charge of a record from which `rowsOf` made no row; absent: every record becomes rows. Error CellFault. */
   chargeOf?(record: TableRecord): PlainCharge | readonly PlainCharge[];
 }
 
-/** The first of these columns that has a cell; undefined where none has. Exports name one thing by several names. */
+/**
+ * The first non-empty cell of these columns, since exports have several names for one field; undefined: all are
+ * empty.
+ */
 export function cellOf(record: TableRecord, columns: readonly string[]): string | undefined {
   for (const column of columns) {
     const text = record.get(column);
@@ -56,13 +62,13 @@ export function cellOf(record: TableRecord, columns: readonly string[]): string 
   return undefined;
 }
 
-/** As `cellOf`, as it is stored. */
+/** Like `cellOf`, cut to the stored length; null: all are empty. */
 export function textOf(record: TableRecord, columns: readonly string[]): string | null {
   const text = cellOf(record, columns);
   return text === undefined ? null : keepText(text);
 }
 
-/** A decimal in 1e-12 units; null where the cells are empty. Error CellFault where it is none. */
+/** A decimal in 1e-12 units; null: the cells are empty. Error CellFault for other text. */
 export function decimalOf(record: TableRecord, columns: readonly string[]): bigint | null {
   for (const column of columns) {
     const text = record.get(column);
@@ -74,7 +80,7 @@ export function decimalOf(record: TableRecord, columns: readonly string[]): bigi
   return null;
 }
 
-/** As `decimalOf`. Error CellFault also where the cells are empty. */
+/** Like `decimalOf`, with an error CellFault also for empty cells. */
 export function requiredDecimal(record: TableRecord, columns: readonly string[]): bigint {
   const value = decimalOf(record, columns);
   if (value !== null) return value;
@@ -82,7 +88,7 @@ export function requiredDecimal(record: TableRecord, columns: readonly string[])
   throw new CellFault(column, `${column} must be a decimal number, not empty`);
 }
 
-/** A three-letter currency code in capitals. Error CellFault where the cells hold something else; USD where none is. */
+/** A three-letter upper-case currency code; USD if the cells are empty. Error CellFault for other text. */
 export function currencyOf(record: TableRecord, columns: readonly string[]): string {
   const text = cellOf(record, columns);
   if (text === undefined) return 'USD';
@@ -100,7 +106,7 @@ export function product(a: bigint, b: bigint): bigint {
 
 const US_DATE = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
 
-/** A day as `YYYY-MM-DD`, `M/D/YYYY` or a time of day in UTC. Error CellFault. */
+/** A day from `YYYY-MM-DD`, `M/D/YYYY` or a UTC time. Error CellFault. */
 export function dayOfCell(record: TableRecord, columns: readonly string[]): string {
   const text = cellOf(record, columns);
   const [, month, day, year] = US_DATE.exec(text?.split(/[ T]/)[0] ?? '') ?? [];
@@ -124,20 +130,23 @@ export function timesOfDay(day: string): { periodStartMicros: bigint; periodEndM
 /** The half-open times of a UTC month `YYYY-MM`, microseconds. */
 export function timesOfMonth(month: string): { periodStartMicros: bigint; periodEndMicros: bigint } {
   const periodStartMicros = microsOfDay(`${month}-01`);
-  // The 32nd day of a month lies in the next one, whichever it is.
+  // 31 days after its start is always a day of the next month.
   const next = dayOf(periodStartMicros + 31n * MICROS_PER_DAY).slice(0, 7);
   return { periodStartMicros, periodEndMicros: microsOfDay(`${next}-01`) };
 }
 
-/** The report of a charge on another period's invoice, so that it adds to its day instead of replacing the day's bill. */
+/**
+ * The report name of a charge on another period's invoice, so that it adds to its day instead of replacing the
+ * day's bill.
+ */
 export function reportOfInvoice(from: string): string {
   return `invoice ${from.slice(0, 7).replace('-', '')}`;
 }
 
-/** SQL: whether the column of a report's name is that of such charges. */
+/** SQL LIKE pattern of the report names of such charges. */
 export const LATE_REPORTS = 'invoice %';
 
-/** A fault of one cell of a table, by the lower-case name of its column: the reader adds where the record stands. */
+/** A fault of one table cell, with its lower-case column name; the reader adds the record's position. */
 export class CellFault extends DomainError {
   readonly column: string;
 

@@ -21,7 +21,7 @@ import {
 import type { DocumentContext, DocumentFormat } from './index.js';
 import { timesOfMonth } from './tableFormat.js';
 
-/** xAI's invoices ("Management API: billing"), in whole cents; lines are monthly and enter the statement only. */
+/** xAI's invoices ("Management API: billing") in whole cents; lines are monthly and appear only in the statement. */
 export const xaiInvoices: DocumentFormat = {
   format: 'xai_invoices',
   name: 'an answer of xAI about invoices',
@@ -68,13 +68,13 @@ function monthOf({ billingCycle }: PageObject): string | undefined {
   return `${year}-${String(month).padStart(2, '0')}`;
 }
 
-/** An invoice that names no cycle is of the month in which it was made: a purchase, a subscription. */
+/** An invoice without a billing cycle (a purchase, a subscription) belongs to the month of its creation. */
 function monthOfCreation(invoice: PageObject): string | undefined {
   const text = findText(invoice.createTime) ?? '';
   return /^20/.test(text) && parseInstant(text) ? text.slice(0, 7) : undefined;
 }
 
-/** Fields beside the lines that are charges of their own; prepaid credits are a way to pay and none. */
+/** Fields beside the lines that are charges. Prepaid credits are a means of payment, not a charge. */
 const BESIDE: readonly [field: string, category: ChargeCategory, label: string][] = [
   ['vatCost', 'tax', 'VAT'],
   ['defaultCreditsIssued', 'credit', 'default credits'],
@@ -90,14 +90,14 @@ function rowsOf({ content, month }: Invoice, { fxRate }: DocumentContext): Bille
   for (const [field, category, label] of BESIDE) {
     const cents = centsOf(content[field]);
     if (cents === undefined || cents === 0n) continue;
-    // A credit is issued to the customer, whichever sign it is told with.
+    // A credit reduces the bill, whatever the sign of its amount.
     const amount = category === 'credit' && cents > 0n ? -cents : cents;
     rows.push({ ...rowOfMonth(month), chargeCategory: category, lineItem: label, originalAmount: amount });
   }
   return rows.map((row) => ({ ...row, amountPico: toPicoOrNull(row.originalAmount ?? 0n, 'USD', fxRate) }));
 }
 
-/** Whole or broken cents, a number or a text of one, alone or as `{val}` → 1e-12 dollars. */
+/** Whole or fractional cents, a number or its text, alone or as `{val}` → 1e-12 dollars. */
 function centsOf(value: PageValue | undefined): bigint | undefined {
   return findScaled(isPageObject(value) ? value.val : value, QUANTITY_SCALE - 2);
 }
@@ -128,7 +128,7 @@ function lineRow(line: PageObject, month: string, at: number): BilledRow {
 const MODEL = /\bgrok-[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\b/i;
 const SUBSCRIPTION = /\b(?:subscription|licen[cs]es?|seats?)\b/i;
 
-/** A line's model and class by its words; whatever else it says, it is `other`. */
+/** A line's model and class by its words; an unrecognised line is `other`. */
 function parseLine(description: string, unitType: string) {
   const text = `${description} ${unitType}`;
   const model = MODEL.exec(text)?.[0]?.toLowerCase() ?? null;

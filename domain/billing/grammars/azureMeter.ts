@@ -1,7 +1,10 @@
 import type { BilledClass } from '../billedRow.js';
 import { type ParsedLabel, UNKNOWN_LABEL, UNOBSERVABLE_LABEL } from './parsedLabel.js';
 
-/** Azure's OpenAI meters by the spellings of the Retail Prices API; every word must be known, or the meter is `other`. */
+/**
+ * Azure's OpenAI meters in the spellings of the Retail Prices API. Every word must be known, else the meter is
+ * `other`.
+ */
 const DIRECTIONS: Readonly<Record<string, 'input' | 'output'>> = {
   in: 'input',
   inp: 'input',
@@ -19,7 +22,7 @@ const DIRECTIONS: Readonly<Record<string, 'input' | 'output'>> = {
 const CACHED: ReadonlySet<string> = new Set(['cd', 'cached', 'cchd', 'ccchd', 'cache']);
 const WRITTEN: ReadonlySet<string> = new Set(['wr', 'write', 'writes']);
 
-/** Where the tokens may be worked on. Outside the global deployment they cost more (+10 % where a meter is listed). */
+/** Places of processing. Outside the global deployment tokens cost more (+10 % for listed meters). */
 const PLACES: Readonly<Record<string, string | null>> = {
   gl: null,
   glbl: null,
@@ -50,10 +53,10 @@ const NOISE: ReadonlySet<string> = new Set(['token', 'tokens', 'tok', 'unit', 'u
 const AUDIO: ReadonlySet<string> = new Set(['aud', 'audio']);
 const TEXT: ReadonlySet<string> = new Set(['txt', 'text']);
 
-/** Products of OpenAI's models, and those that do not say whose models they are. */
+/** Products of OpenAI models, and products that do not name the maker. */
 const MAY_BE_OPENAI = /openai|^(?:cognitive services|foundry models|azure ai services)?$/i;
 
-/** Charges by the hour, by the session or by the gigabyte, and training: no call shows them. */
+/** Charges by hour, session or gigabyte, and training, which no call shows. */
 const NO_CALLS: readonly RegExp[] = [
   /\bhosting\b/,
   /\bhosted\b/,
@@ -81,7 +84,7 @@ interface Words {
   rest: string[];
 }
 
-/** `product` is the meter's product: a bare version such as `4.3` is OpenAI's only under its products. */
+/** `product` is the meter's product: a bare version such as `4.3` is an OpenAI model only under OpenAI's products. */
 export function parseAzureMeter(meter: string, product = ''): ParsedLabel {
   const text = normalise(meter);
   if (NO_CALLS.some((pattern) => pattern.test(text))) return UNOBSERVABLE_LABEL;
@@ -103,7 +106,7 @@ export function parseAzureMeter(meter: string, product = ''): ParsedLabel {
   };
 }
 
-/** Dashes, slashes and spaces are used for one another; a dot counts only inside a number. */
+/** Dashes, slashes and spaces are interchangeable; a dot counts only inside a number. */
 function normalise(meter: string): string {
   return meter
     .toLowerCase()
@@ -114,7 +117,7 @@ function normalise(meter: string): string {
     .trim();
 }
 
-/** Undefined where two words contradict each other. */
+/** Undefined: two words contradict each other. */
 function sort(text: string): Words | undefined {
   const words: Words = {
     directions: new Set(),
@@ -130,13 +133,13 @@ function sort(text: string): Words | undefined {
     rest: [],
   };
   const all = text.split(' ').filter((word) => word !== '');
-  // An embedding's name holds the word `text`; nothing of it is a modality.
+  // The word `text` in an embedding's name is not a modality.
   const isEmbedding = all.includes('embedding') || all.includes('embeddings');
   for (const word of all) if (!take(words, word, isEmbedding)) return undefined;
   return words;
 }
 
-/** False where the word says something else than an earlier one. */
+/** false: the word contradicts an earlier one. */
 function take(words: Words, word: string, isEmbedding: boolean): boolean {
   const direction = DIRECTIONS[word];
   const place = PLACES[word];
@@ -163,13 +166,13 @@ function take(words: Words, word: string, isEmbedding: boolean): boolean {
   return true;
 }
 
-/** Undefined where the words name no class that has a price of its own. */
+/** Undefined: the words name no class with a price of its own. */
 function classOf(words: Words, model: string | undefined): BilledClass | undefined {
   if (model?.startsWith('text-embedding') && words.directions.size === 0) return 'input';
   if (words.directions.size > 1) return undefined;
   const isInput = words.directions.has('input');
   const isOutput = words.directions.has('output');
-  // Audio that comes from the cache has no price in the list; written, neither.
+  // The price list has no rate for cached audio, neither for reads nor for writes.
   const isAudio = words.audio && !words.text;
   if (words.written) return isAudio || isOutput ? undefined : 'cache_write_5m';
   if (words.cached) return isAudio || isOutput ? undefined : 'cache_read';
@@ -178,9 +181,12 @@ function classOf(words: Words, model: string | undefined): BilledClass | undefin
   return undefined;
 }
 
-/** Azure writes versions without a maker (`5.4 mini`) and snapshots by month and day (`0806`); ids are the price list's. */
+/**
+ * Azure writes versions without a maker (`5.4 mini`) and snapshots as month and day (`0806`); the results are ids
+ * of the price list.
+ */
 
-/** Models of OpenAI that are written by their bare version; other makers' bare versions (Grok 4.3) are not among them. */
+/** OpenAI models that meters name by their bare version. Other makers' bare versions (Grok 4.3) are not listed. */
 const BARE_VERSIONS: ReadonlySet<string> = new Set([
   '4o',
   '4.1',
@@ -195,7 +201,7 @@ const BARE_VERSIONS: ReadonlySet<string> = new Set([
   '6.1',
 ]);
 
-/** What may follow a version. */
+/** Words that may follow a version. */
 const VARIANTS: ReadonlySet<string> = new Set([
   'mini',
   'nano',
@@ -219,7 +225,7 @@ const VARIANTS: ReadonlySet<string> = new Set([
   '20b',
 ]);
 
-/** Names that no version begins, words joined by dashes. */
+/** Names that do not begin with a version, words joined by dashes. */
 const NAMED: Readonly<Record<string, string>> = {
   'chat-latest': 'chat-latest',
   'gpt-chat-latest': 'gpt-chat-latest',
@@ -238,13 +244,13 @@ const NAMED: Readonly<Record<string, string>> = {
   'text-embedding-ada-002-v2': 'text-embedding-ada-002',
   'embedding-ada': 'text-embedding-ada-002',
   'embeddings-ada': 'text-embedding-ada-002',
-  // The price list has it under both spellings.
+  // The price list has both spellings.
   'gpt-35-turbo-instruct': 'gpt-35-turbo-instruct',
-  // The context of 128 thousand tokens came with the turbo models.
+  // Only the turbo models have the context of 128 thousand tokens.
   'gpt-4-turbo128k': 'gpt-4-turbo',
 };
 
-/** Snapshots that meters name by month and day only; the year decides where one has its own price. */
+/** Snapshots that meters name by month and day only; the year matters if one has a price of its own. */
 const SNAPSHOTS: readonly string[] = [
   'gpt-4o-2024-05-13',
   'gpt-4o-2024-08-06',
@@ -297,7 +303,7 @@ const BY_MONTH_AND_DAY: ReadonlyMap<string, string> = new Map(
 const MONTH_DAY = /^(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/;
 const MONTH_DAY_YEAR = /^((?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))(20\d\d)$/;
 
-/** The id that the remaining words name; undefined when unknown. `takesBareVersions`: the meter may be OpenAI's. */
+/** The id that the remaining words name; undefined: unknown. `takesBareVersions`: the meter may be OpenAI's. */
 export function azureModel(
   words: readonly string[],
   takesBareVersions: boolean,
@@ -316,7 +322,7 @@ function withDate(name: string, date: string | undefined): string {
   if (date === undefined) return name;
   const [, monthDay, year] = MONTH_DAY_YEAR.exec(date) ?? [];
   if (monthDay !== undefined) return `${name}-${year}-${monthDay.slice(0, 2)}-${monthDay.slice(2)}`;
-  // An unknown snapshot keeps its date: whether it has a price is the price list's to say.
+  // An unknown snapshot keeps its date; the price list decides whether it has a price.
   const preview = name.endsWith('-preview') ? name.slice(0, -'-preview'.length) : undefined;
   const known = BY_MONTH_AND_DAY.get(`${name} ${date}`);
   return known ?? (preview === undefined ? `${name}-${date}` : `${preview}-${date}-preview`);
@@ -324,7 +330,7 @@ function withDate(name: string, date: string | undefined): string {
 
 function nameOf(words: readonly string[], takesBareVersions: boolean, isAudio: boolean): string | undefined {
   const joined = words.join('-');
-  // Nothing with sound in it is a model of text.
+  // An audio meter names an audio model, never a text model.
   if (isAudio) return audioName(joined, takesBareVersions);
   const named = NAMED[joined];
   if (named !== undefined) return named;
@@ -338,7 +344,7 @@ function nameOf(words: readonly string[], takesBareVersions: boolean, isAudio: b
 
 const AUDIO_MODEL = /^(?:gpt-)?(4o(?:-mini)?|1\.5|mini)?(?:-?(?:preview|prev))?$/;
 
-/** `gpt-audio`, `gpt-4o-audio-preview` and their like, without the word for audio, which stands anywhere. */
+/** `gpt-audio`, `gpt-4o-audio-preview` and similar names, without the word for audio, which may be anywhere. */
 function audioName(joined: string, takesBareVersions: boolean): string | undefined {
   if (joined === 'gpt') return 'gpt-audio';
   const version = AUDIO_MODEL.exec(joined)?.[1];
@@ -348,7 +354,7 @@ function audioName(joined: string, takesBareVersions: boolean): string | undefin
 
 const VERSION = /^\d(?:\.\d)?o?$/;
 
-/** `5.4 mini`, `35 turbo 16k`, `54 mini`: the version, then words that are known. */
+/** `5.4 mini`, `35 turbo 16k`, `54 mini`: a version, then known words. */
 function versioned(words: readonly string[], isKnown: (version: string) => boolean): string | undefined {
   const [first = '', ...variants] = words;
   const version = /^[3-9][1-9]$/.test(first) ? `${first[0]}.${first[1]}` : first;

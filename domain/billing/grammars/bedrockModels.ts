@@ -1,6 +1,9 @@
-/** Bedrock's spellings of models → ids of the price list, with the group's prefix (`us.`, `eu.`) where its price differs. */
+/**
+ * Bedrock's spellings of models → ids of the price list, with the group's prefix (`us.`, `eu.`) if its price
+ * differs.
+ */
 
-/** Ids by vendor, each with the groups whose price is not the model's own. */
+/** Ids by vendor, each with the groups that have another price than the model. */
 const MODELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ai21: {
     'j2-mid-v1': '',
@@ -185,10 +188,10 @@ const MODELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** Words that stand in some spellings of a name and not in others, and tell no model from another. */
+/** Words that only some spellings of a name contain and that distinguish no models. */
 const EMPTY_WORDS: ReadonlySet<string> = new Set(['instruct', 'chat', 'it', 'preview', 'v']);
 
-/** Region codes of AWS bills and the groups that serve such a region, the closest first. */
+/** Region codes of AWS bills, and the groups that serve the region, the closest first. */
 const GROUPS: readonly [RegExp, readonly string[]][] = [
   [/^UG/, ['us-gov']],
   [/^US/, ['us']],
@@ -214,11 +217,11 @@ for (const [vendor, models] of Object.entries(MODELS)) {
     BY_ID.set(id, { id, groups: new Set(groups === '' ? [] : groups.split(' ')) });
   }
 }
-// Of two ids with one name the dated or versioned one is what calls and bills name.
+// Of two ids with one name, calls and bills use the dated or versioned one.
 for (const model of [...BY_ID.values()].sort((a, b) => rankOf(b.id) - rankOf(a.id))) {
   const dot = model.id.indexOf('.');
   const name = withoutVersion(model.id.slice(dot + 1));
-  // `DeepSeekR1`, `MetaLlama3`: some names begin with their maker's.
+  // `DeepSeekR1`, `MetaLlama3`: some names begin with the maker.
   for (const key of [nameKey(name), nameKey(`${model.id.slice(0, dot)} ${name}`)])
     if (!BY_NAME.has(key)) BY_NAME.set(key, model);
 }
@@ -227,7 +230,7 @@ function rankOf(id: string): number {
   return (/-v\d+:\d+$/.test(id) ? 1_000 : 0) + id.length;
 }
 
-/** The first version of a model is written without a number, and a snapshot's date stands in no bill. */
+/** Bills omit the number of a model's first version and the date of a snapshot. */
 function withoutVersion(name: string): string {
   const dateless = name.replace(/-20\d{6}(?=-|$)/, '');
   const short = dateless.replace(/:0$/, '').replace(/-v1$/, '');
@@ -244,7 +247,7 @@ function nameKey(name: string): string {
   return `${words.filter((word) => !EMPTY_WORDS.has(word)).join('')}#${told.join('.')}`;
 }
 
-/** The id of a billed name in a region (`USE1`; '' unknown) or global; null for an unknown name. */
+/** The id of a billed name in a region (`USE1`; '': unknown) or globally; null: the name is unknown. */
 export function bedrockModelOf(name: string, regionCode: string, isGlobal: boolean): string | null {
   const model = BY_ID.get(name) ?? BY_NAME.get(nameKey(name)) ?? BY_NAME.get(nameKey(withoutVendor(name)));
   if (!model) return null;
@@ -258,7 +261,7 @@ function withoutVendor(name: string): string {
   return dot > 0 && name.slice(0, dot) in MODELS ? name.slice(dot + 1) : name;
 }
 
-/** Every id of the table with every group that it names: what the price list is compared with. */
+/** Every id of the table with each of its groups, to compare with the price list. */
 export function bedrockModelIds(): string[] {
   return [...BY_ID.values()].flatMap(({ id, groups }) => [
     id,

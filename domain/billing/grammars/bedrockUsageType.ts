@@ -14,7 +14,10 @@ import { type ParsedLabel, UNKNOWN_LABEL, UNOBSERVABLE_LABEL } from './parsedLab
 const THOUSAND = 1_000n;
 const MILLION = 1_000_000n;
 
-/** The meter words of the forms that name their model; longer ones first, since they contain the shorter. */
+/**
+ * The words for meters in the forms that name their model; longer words come first, since they contain shorter
+ * ones.
+ */
 const METERS: readonly [string, BilledClass][] = [
   ['cache-write-input-token-count-1h', 'cache_write_1h'],
   ['cache-write-1h-input-token-count', 'cache_write_1h'],
@@ -39,7 +42,10 @@ const NAMED = new RegExp(
   'i',
 );
 
-/** What may stand behind the meter. A usage type has one price, so one that does not say that it is of long requests is of none. */
+/**
+ * The words that may follow the meter. A usage type has one price, so one without a word for long requests is not
+ * for long requests.
+ */
 interface Manner {
   isBatch: boolean;
   isGlobal: boolean;
@@ -49,7 +55,7 @@ interface Manner {
 
 const TIERS: ReadonlySet<string> = new Set(['standard', 'flex', 'priority']);
 
-/** Charges that no call can show, each by words that no token meter has. */
+/** Charges that no call can show, by words that no token meter contains. */
 const WITHOUT_CALLS: readonly RegExp[] = [
   /\breserved\b|-reserved-|ReservedTier/i,
   /provisioned-?throughput|model-?units?\b|ModelUnitHours?/i,
@@ -59,7 +65,7 @@ const WITHOUT_CALLS: readonly RegExp[] = [
   /-flows?-|-agents?-|evaluation|data-?automation|prompt-?(?:router|optimization)/i,
 ];
 
-/** A usage type, and the name of its product where the usage type names no model. */
+/** Parses a usage type, with the name of its product if the usage type names no model. */
 export function parseBedrockUsageType(usageType: string, productName = ''): ParsedLabel {
   const label = usageType.trim();
   const parsed = parseMarketplace(label, productName) ?? parseNamed(label);
@@ -90,13 +96,13 @@ function parseMarketplace(label: string, productName: string): ParsedLabel | und
   const manner = mannerOf(words.filter((word) => !METER_WORDS.has(word)));
   if (!tokenClass || !manner) return undefined;
   const name = productName.replace(/\(.*$/, '').trim();
-  // Without a product's name, or with the service's, what was counted is known, and of which model is not.
+  // Without a product name, or with the service's name, the class is known but the model is not.
   if (name === '' || /^(?:Amazon|AWS) ?Bedrock\b/i.test(name)) return undefined;
   const model = bedrockModelOf(name, (inner ?? code ?? '').toUpperCase(), manner.isGlobal);
   return labelOf(model ?? name, tokenClass, manner, MILLION);
 }
 
-/** Words of a meter that say what is counted. */
+/** Words of a meter that name the counted class. */
 const METER_WORDS: ReadonlySet<string> = new Set([
   'million',
   'input',
@@ -134,7 +140,7 @@ function classOfWords(words: readonly string[]): BilledClass | undefined {
   return has('input') ? 'input' : undefined;
 }
 
-/** Undefined where a word is not understood: then the whole label is not. */
+/** Undefined: a word is unknown, so the whole label is unknown. */
 function mannerOf(words: readonly string[]): Manner | undefined {
   const manner: Manner = { isBatch: false, isGlobal: false, serviceTier: 'standard', longContext: false };
   const left = new Set(words);
@@ -168,7 +174,10 @@ function labelOf(model: string, tokenClass: BilledClass, manner: Manner, unitTok
   };
 }
 
-/** What a bill says of a Bedrock product beside its usage type (Price List attributes, Cost Explorer "product attributes"). */
+/**
+ * Attributes of a Bedrock product beside its usage type (Price List attributes, Cost Explorer "product
+ * attributes").
+ */
 export interface BedrockAttributes {
   /** `Claude Sonnet 5`. */
   model?: string | undefined;
@@ -178,7 +187,7 @@ export interface BedrockAttributes {
   feature?: string | undefined;
 }
 
-/** As `parseBedrockUsageType`; the product's attributes count before the usage type, which is only a label. */
+/** Like `parseBedrockUsageType`, but attributes of the product count before the usage type, which is only a label. */
 export function parseBedrockCharge(
   usageType: string,
   productName: string,

@@ -1,16 +1,22 @@
 import type { BilledClass } from '../billedRow.js';
 import { type ParsedLabel, UNKNOWN_LABEL, UNOBSERVABLE_LABEL } from './parsedLabel.js';
 
-/** Google's model SKUs in the two undocumented wordings of the Cloud Billing Catalog; an unknown word makes `other`. */
+/**
+ * Google's model SKUs in the two undocumented wordings of the Cloud Billing Catalog. A SKU with an unknown word is
+ * `other`.
+ */
 
-/** The Gemini API names the class before `token count`; `input` and `output` behind it say whose length is short. */
+/**
+ * The Gemini API names the class before `token count`; a later `input` or `output` names the part whose length is
+ * short.
+ */
 const COUNTED = /^(?:generate ?content|embed ?content) (.*?)\s?token count (?:for )?(.+)$/;
 
 const CACHED: ReadonlySet<string> = new Set(['caching', 'cached', 'cache']);
 const MODALITIES: ReadonlySet<string> = new Set(['text', 'image', 'video', 'audio']);
 const TIERS: Readonly<Record<string, string>> = { priority: 'priority', flex: 'flex' };
 const CONTEXTS: Readonly<Record<string, boolean>> = { short: false, long: true };
-/** Vertex AI's global endpoint has the list price; others cost more for some models. */
+/** Vertex AI's global endpoint has the list price; other places cost more for some models. */
 const PLACES: Readonly<Record<string, string | null>> = { global: null, regional: 'vertex_regional' };
 const NOISE: ReadonlySet<string> = new Set([
   'ga',
@@ -29,7 +35,7 @@ const NOISE: ReadonlySet<string> = new Set([
   'anthropic',
 ]);
 
-/** Storage of caches, searches, tuning and bought capacity: no call shows them. */
+/** Storage of caches, searches, tuning and purchased capacity, which no call shows. */
 const NO_CALLS: readonly RegExp[] = [
   /\bstorage\b/,
   /\bgrounding\b/,
@@ -51,7 +57,7 @@ interface Words {
   rest: string[];
 }
 
-/** A SKU's description → what it counts. Whose service the SKU belongs to is the caller's to know. */
+/** Parses a SKU's description. The caller must know the SKU's service. */
 export function parseGoogleSku(description: string): ParsedLabel {
   const text = normalise(description);
   if (NO_CALLS.some((pattern) => pattern.test(text))) return UNOBSERVABLE_LABEL;
@@ -60,7 +66,7 @@ export function parseGoogleSku(description: string): ParsedLabel {
   const model = words && googleModel(words.rest);
   const tokenClass = words && classOf(words, model);
   if (!words || model === undefined || tokenClass === undefined) return UNKNOWN_LABEL;
-  // Vertex AI counted the characters of these models and not their tokens.
+  // Vertex AI billed these models by characters instead of tokens.
   if (head === undefined && /^gemini-1\./.test(model)) return UNKNOWN_LABEL;
   return {
     recognised: true,
@@ -83,7 +89,7 @@ function normalise(description: string): string {
     .trim();
 }
 
-/** `head`: where alone `input` and `output` name the class; empty where they do so anywhere. */
+/** `head`: the only words in which `input` and `output` name the class; empty: they name it anywhere. */
 function sort(head: readonly string[], tail: readonly string[]): Words | undefined {
   const words: Words = {
     directions: new Set(),
@@ -101,7 +107,7 @@ function sort(head: readonly string[], tail: readonly string[]): Words | undefin
   return words;
 }
 
-/** False where the word says something else than an earlier one. */
+/** false: the word contradicts an earlier one. */
 function take(words: Words, word: string, namesClass: boolean): boolean {
   const place = PLACES[word];
   const context = CONTEXTS[word];
@@ -115,7 +121,7 @@ function take(words: Words, word: string, namesClass: boolean): boolean {
     return true;
   else if (word === 'batch') words.isBatch = true;
   else if (MODALITIES.has(word)) {
-    // An embedding's name holds the word `text`.
+    // The word `text` in an embedding's name is not a modality.
     if (words.modality !== undefined && words.modality !== word) return false;
     words.modality = word;
   } else if (TIERS[word]) words.tier = TIERS[word];
@@ -127,7 +133,7 @@ function take(words: Words, word: string, namesClass: boolean): boolean {
   return true;
 }
 
-/** Pictures and films that go in cost what text costs; sound, and everything but text that comes out, does not. */
+/** Image and video input costs as much as text; audio, and all output except text, does not. */
 function classOf(words: Words, model: string | undefined): BilledClass | undefined {
   const isAudio = words.modality === 'audio';
   const isText = words.modality === undefined || words.modality === 'text';
@@ -136,16 +142,16 @@ function classOf(words: Words, model: string | undefined): BilledClass | undefin
     if (!words.cached || !isText) return undefined;
     return words.written === '1h' ? 'cache_write_1h' : 'cache_write_5m';
   }
-  // Cached sound has no rate in the price list.
+  // The price list has no rate for cached audio.
   if (words.cached) return isAudio || words.directions.has('output') ? undefined : 'cache_read';
   if (words.directions.has('input')) return isAudio ? 'input_audio' : 'input';
   if (words.directions.has('output')) return isAudio ? 'output_audio' : isText ? 'output' : undefined;
   return model?.includes('embedding') ? 'input' : undefined;
 }
 
-/** How Google's SKUs write models, as the ids of the price list. */
+/** Google's SKU spellings of models → ids of the price list. */
 
-/** What may stand in a Gemini model's name beside its version. */
+/** Words in a Gemini model's name beside its version. */
 const VARIANTS: ReadonlySet<string> = new Set([
   'flash',
   'lite',
@@ -170,17 +176,17 @@ const VARIANTS: ReadonlySet<string> = new Set([
   'maas',
 ]);
 
-/** Sold as a preview only: the SKU leaves the word out, the price list does not. */
+/** Models that are sold only as previews: the SKU omits the word, the price list does not. */
 const PREVIEWS: ReadonlySet<string> = new Set(['gemini-3-flash', 'gemini-3-pro', 'gemini-3.1-pro']);
 
 const CLAUDE_FAMILIES: ReadonlySet<string> = new Set(['opus', 'sonnet', 'haiku', 'fable']);
 
 const VERSION = /^\d(?:\.\d)?$/;
 const MONTH_OR_YEAR = /^(?:0[1-9]|1[0-2]|20\d\d)$/;
-/** Embedding models are numbered, Gemma's by its size. */
+/** Embedding models have numbers, Gemma models sizes. */
 const NUMBER = /^(?:00\d|\d{1,3}b|a\d{1,2}b)$/;
 
-/** The id of the model that a SKU's remaining words name; undefined where they name none that is known. */
+/** The model id that the remaining words name; undefined: unknown. */
 export function googleModel(words: readonly string[]): string | undefined {
   const [maker, ...rest] = words;
   if (maker === 'claude') return claudeModel(rest);
@@ -199,7 +205,7 @@ function known(words: readonly string[], variants: ReadonlySet<string>): boolean
   );
 }
 
-/** `sonnet 4.5` and, as the older ones are called, `3.5 sonnet`. */
+/** `sonnet 4.5`, or in the order of older names `3.5 sonnet`. */
 function claudeModel(words: readonly string[]): string | undefined {
   const families = words.filter((word) => CLAUDE_FAMILIES.has(word));
   const versions = words.filter((word) => VERSION.test(word));
@@ -211,7 +217,7 @@ function claudeModel(words: readonly string[]): string | undefined {
   return words.includes('v2') ? `${name}-v2` : name;
 }
 
-/** `Text Embedding 005`, `Text Multilingual Embedding 002`; the word `text` has been taken for a modality. */
+/** `Text Embedding 005`, `Text Multilingual Embedding 002`; the word `text` was already read as a modality. */
 function textEmbedding(words: readonly string[]): string | undefined {
   const id = ['text', ...words].join('-');
   return /^text-(?:multilingual-)?embedding-(?:00\d|large-exp-\d\d-\d\d)$/.test(id) ? id : undefined;

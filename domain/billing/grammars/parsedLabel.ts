@@ -1,21 +1,21 @@
 import type { BilledClass } from '../billedRow.js';
 
-/** What a provider's label of a charge (a usage type, a meter, a SKU) says; the same for every grammar. */
+/** The parsed label of a charge (a usage type, a meter or a SKU), in the same form for every grammar. */
 export interface ParsedLabel {
-  /** False: no rule knows the label. It is kept as `other` with its money, and shown. */
+  /** false: no grammar recognises the label. Its amount is kept and shown as `other`. */
   recognised: boolean;
-  /** The id under which the price list knows the model; null where the label names none. */
+  /** The id in the price list; null: the label names no model. */
   model: string | null;
   tokenClass: BilledClass;
   serviceTier: string;
-  /** Null where the label cannot say. */
+  /** null: the label does not separate batch. */
   isBatch: boolean | null;
   longContext: boolean | null;
-  /** The place whose price differs; null for the ordinary price. */
+  /** The place with a price of its own; null: the ordinary price. */
   region: string | null;
-  /** Tokens of one billed unit, where the label says so itself. */
+  /** Tokens of one billed unit, if the label states them. */
   unitTokens?: bigint;
-  /** False for usage that no call can show: storage, hosting, capacity. */
+  /** false: no call can show this usage (storage, hosting, capacity). */
   observable: boolean;
 }
 

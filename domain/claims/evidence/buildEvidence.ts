@@ -32,7 +32,7 @@ import {
 } from './claimEvidence.js';
 import type { CellDraft } from './claimedCells.js';
 
-/** The object of evidence from what was gathered: texts and numbers of what is exact inside. */
+/** Builds the evidence from the gathered data: exact texts and numbers instead of scaled integers. */
 
 interface GatheredEvidence {
   draft: DraftClaim;
@@ -57,7 +57,7 @@ interface GatheredEvidence {
   nowMicros: bigint;
 }
 
-/** Without its sha256, which is of all the rest. */
+/** Without its sha256, which covers all other fields. */
 export function buildEvidence(gathered: GatheredEvidence): Omit<ClaimEvidence, 'sha256'> {
   const { draft, register } = gathered;
   const [largest] = [...draft.disputes].sort((a, b) => b.amountCents - a.amountCents);
@@ -247,7 +247,7 @@ function totalsOf(draft: DraftClaim): ClaimEvidence['totals'] {
   };
 }
 
-/** Public price collections behind list prices; their pages name each model's price page. */
+/** Public price collections behind list prices; their pages link each model's price page. */
 const COLLECTIONS: Readonly<Record<string, { name: string; url: string }>> = {
   litellm: {
     name: 'LiteLLM model price map',
@@ -257,7 +257,7 @@ const COLLECTIONS: Readonly<Record<string, { name: string; url: string }>> = {
   models_dev: { name: 'models.dev', url: 'https://models.dev' },
 };
 
-/** Where providers publish their prices, for whoever wants to compare; nothing is read from there. */
+/** Price pages of the providers, for readers who want to compare; the product does not read them. */
 const PRICE_PAGES: Readonly<Record<string, string>> = {
   openai: 'https://platform.openai.com/docs/pricing',
   anthropic: 'https://platform.claude.com/docs/en/about-claude/pricing',
@@ -273,7 +273,7 @@ const PERCENT_DIGITS = 12;
 
 interface Asked {
   rates: DayRates;
-  /** Prices without what the organization agreed. */
+  /** Prices without the organization's own prices. */
   list: DayRates;
   model: string;
   tokenClass: TokenClass;
@@ -281,12 +281,12 @@ interface Asked {
   discountPercent: number | null;
 }
 
-/** The rates that a claim's cells ask for, each once, in the order in which they were first asked for. */
+/** The unique rates of a claim's cells, in the order of first use. */
 export class RateRegister {
   readonly #rates = new Map<string, EvidenceRate>();
   readonly #sources = new Map<string, EvidencePriceSource>();
 
-  /** Id of the rate that holds, and the rate; undefined where there is none. */
+  /** The id and value of the applicable rate; undefined: there is none. */
   idOf(asked: Asked): { id: string; rate: Pico } | undefined {
     const found = asked.rates.rate(asked.model, asked.tokenClass, asked.circumstances);
     const priced = asked.rates.priceOf(asked.model);
@@ -294,7 +294,7 @@ export class RateRegister {
     const { serviceTier, isBatch, longContext, contextBand, region } = asked.circumstances;
     const isLong = longContext || contextBand > 0;
     const { version, entry } = priced;
-    // A contract for several models is one version.
+    // A contract for several models has one version.
     const key = JSON.stringify([
       version.id,
       entry.provider,

@@ -23,7 +23,7 @@ const COLUMNS = [
   'basis',
 ] as const;
 
-/** The claim line by line with exact dollars, totals, and the credit rounded down; formula cells get an apostrophe. */
+/** The claim's lines with exact dollars, totals, and the credit rounded down; formula cells get an apostrophe. */
 export function claimCsv(evidence: ClaimEvidence): string {
   const { totals } = evidence;
   const netted = evidence.undercharges.map((one) => ({
@@ -72,17 +72,20 @@ function lineOf(cell: EvidenceCell): Partial<Record<(typeof COLUMNS)[number], st
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
-/** A cell of RFC 4180 that no spreadsheet takes for a formula; numbers stay numbers. */
+/** A cell of RFC 4180 that spreadsheets do not read as a formula; numbers stay numbers. */
 function cellText(value: string): string {
   return NUMBER.test(value) ? value : csvText(value);
 }
 
-/** The usage report's part of each line: a bill may split over lines what the report counts in one record. */
+/**
+ * Divides the usage report's quantity among lines, since several lines of a bill can share one record of the
+ * report.
+ */
 
-/** Quantities have twelve digits behind the point. */
+/** Decimals of a quantity. */
 const DIGITS = 12;
 
-/** Fills `usage_report_quantity` and its total; parts of lines that share rows add up to the rows. */
+/** Fills `usage_report_quantity` and its total; the parts of lines that share rows add up to the rows. */
 export function withUsageReportParts(cells: readonly EvidenceCell[]): EvidenceCell[] {
   const parts = new Map<EvidenceCell, string>();
   for (const group of groupsOfReport(cells)) {
@@ -97,7 +100,7 @@ export function withUsageReportParts(cells: readonly EvidenceCell[]): EvidenceCe
   });
 }
 
-/** The lines that rest on the same rows of the report, together; those whose part is known are left out. */
+/** Groups lines by the report rows that they share, without lines whose part is known. */
 function groupsOfReport(cells: readonly EvidenceCell[]): EvidenceCell[][] {
   const groups = new Map<string, EvidenceCell[]>();
   for (const cell of cells) {
@@ -109,7 +112,7 @@ function groupsOfReport(cells: readonly EvidenceCell[]): EvidenceCell[][] {
   return [...groups.values()];
 }
 
-/** By the calls where they account for the report, else in proportion to the bill. */
+/** Divides by the observed calls if they account for the report's total, else in proportion to the bill. */
 function partsOf(total: bigint, lines: readonly EvidenceCell[]): bigint[] {
   if (lines.length === 1) return [total];
   const observed = lines.map((line) => scaled(line.observed_quantity));
@@ -118,7 +121,7 @@ function partsOf(total: bigint, lines: readonly EvidenceCell[]): bigint[] {
   return inProportion(total, billed);
 }
 
-/** In whole units that add up to the total. */
+/** Divides into whole units that add up to the total. */
 function inProportion(total: bigint, weights: readonly bigint[]): bigint[] {
   const sum = sumOf(weights);
   if (sum === 0n) return weights.map((_, at) => (at === 0 ? total : 0n));
@@ -133,7 +136,7 @@ const ONE = 10n ** BigInt(DIGITS);
 const sumOf = (list: readonly bigint[]): bigint => list.reduce((sum, one) => sum + one, 0n);
 const scaled = (text: string | null): bigint => (text === null ? 0n : (parseScaled(text, DIGITS) ?? 0n));
 
-/** A file of a pack, as its manifest lists it. */
+/** A file of a pack as the manifest lists it. */
 export interface PackedFile {
   name: string;
   mediaType: string;
@@ -141,7 +144,7 @@ export interface PackedFile {
   sha256: string;
 }
 
-/** The text of `manifest.json`: every other file of a pack with its sha256, in their order. */
+/** The text of `manifest.json`: every other file of a pack in order, with its sha256. */
 export function packManifest(
   of: { claimId: string; evidenceSha256: string },
   files: readonly PackedFile[],
@@ -168,7 +171,10 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue | undefined };
 
-/** Canonical JSON: no spaces, names in UTF-16 order; its UTF-8 bytes are hashed, whoever rebuilds the value. */
+/**
+ * Canonical JSON: no spaces, names in UTF-16 order. Its UTF-8 bytes are hashed, so any implementation can rebuild
+ * the hash.
+ */
 export function canonicalJson(value: JsonValue): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   if (isList(value)) return `[${value.map(canonicalJson).join(',')}]`;

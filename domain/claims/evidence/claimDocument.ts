@@ -33,20 +33,20 @@ import {
   words,
 } from './documentTexts.js';
 
-/** The text of a claim's document: every amount as it is shown, so that the template does no arithmetic. */
+/** The text of a claim's document with all amounts formatted, so that the template does no arithmetic. */
 
 interface ClaimDocument extends Summary {
   title: string;
   organization: string;
   provider: string;
-  /** At the foot of every page. */
+  /** The footer of every page. */
   footer: string;
   period: string;
   generatedOn: string;
   support: readonly Support[];
-  /** Findings whose support is not shown. */
+  /** Number of findings whose support is left out. */
   moreSupport: number;
-  /** For the chart; drawn, never read. Empty for a single day. */
+  /** Values of the chart, for drawing only; empty for a single day. */
   chartDays: { label: string; billed: number; expected: number }[];
   chartText: string;
   byDay: DocumentTable;
@@ -62,7 +62,7 @@ interface ClaimDocument extends Summary {
   versions: { name: string; value: string; isCode: boolean }[];
 }
 
-/** Findings whose largest line is worked out. */
+/** Maximum findings with a worked example of their largest line. */
 const WORKED_MAX = 5;
 
 export function claimDocument(frozen: ClaimEvidence): ClaimDocument {
@@ -144,10 +144,10 @@ function daysOf(evidence: ClaimEvidence): Pick<ClaimDocument, 'chartDays' | 'cha
 }
 
 const USAGE_CHARS = 150;
-/** Calls that the document names, or one of each model where those are more; the pack has all of them. */
+/** Maximum calls in the document, or one of each model if there are more models; the pack contains all. */
 const SHOWN_SAMPLES = 24;
 
-/** Of every model in turn. */
+/** Takes calls of every model in turn. */
 function shownSamples({ samples }: ClaimEvidence): ClaimEvidence['samples'] {
   const models = [...new Set(samples.map(({ model }) => model))];
   const groups = models.map((model) => samples.filter((sample) => sample.model === model));
@@ -173,7 +173,7 @@ function samplesOf(evidence: ClaimEvidence): DocumentTable {
   };
 }
 
-/** The counts of a usage object in a line, by their names. */
+/** The counts of a usage object with their names, in one line. */
 function usageText(usage: unknown): string {
   const text = typeof usage === 'string' ? usage : countsOf(usage, '').join(', ');
   return shortened(text === '' ? '–' : text, USAGE_CHARS);
@@ -194,14 +194,14 @@ function samplesNote(evidence: ClaimEvidence): string {
   return events.complete ? `${all} The pack has all of them in events.jsonl.` : all;
 }
 
-/** The first page of a claim's document: the parties, the faults, the sums and the request. */
+/** The first page of a claim's document: parties, mistakes, sums and the request. */
 
 interface Summary {
   facts: { name: string; value: string; isCode: boolean }[];
-  /** A kind of fault, its sentence, and the findings of it. */
+  /** A kind of mistake, its sentence and its findings. */
   faults: { title: string; text: string; findings: DocumentTable }[];
   moreFaults: string;
-  /** Rates as charged beside the right ones; null where no rate is disputed. */
+  /** Charged and right rates side by side; null: no rate is disputed. */
   rateChanges: DocumentTable | null;
   rateChangesNote: string;
   sums: { name: string; value: string; isTotal: boolean }[];
@@ -211,11 +211,11 @@ interface Summary {
   notes: readonly string[];
 }
 
-/** Findings, and models by their names, that the page has room for. */
+/** Maximum findings, and model names, that fit on the page. */
 const FINDINGS_MAX = 6;
 const MODELS_MAX = 6;
 const MODEL_CHARS = 36;
-/** Rows of tables that it has room for, and as many as the sentence and the head of a table take. */
+/** Table rows that fit on the page, and below the height of a sentence and a table head in rows. */
 const ROWS_MAX = 20;
 const HEAD_ROWS = 3.5;
 
@@ -243,7 +243,7 @@ export function summaryOf(evidence: ClaimEvidence, provider: string, amount: str
   };
 }
 
-/** As many of the largest as the page has room for, in the order of the claim. */
+/** The largest disputes that fit on the page, in the order of the claim. */
 function largestOf(disputes: readonly EvidenceDispute[]): EvidenceDispute[] {
   const shown = new Set<EvidenceDispute>();
   for (const one of [...disputes].sort((a, b) => b.amount_cents - a.amount_cents)) {
@@ -253,7 +253,7 @@ function largestOf(disputes: readonly EvidenceDispute[]): EvidenceDispute[] {
   return disputes.filter((one) => shown.has(one));
 }
 
-/** With the table of rates. */
+/** Including the table of rates. */
 const rowsOf = (disputes: readonly EvidenceDispute[]): number =>
   disputes.length + HEAD_ROWS * (faultsOf(disputes, '').size + 1);
 
@@ -279,7 +279,7 @@ function factsOf(evidence: ClaimEvidence, provider: string, period: string): Sum
   ];
 }
 
-/** One long name is shown whole, of several the beginnings. */
+/** A single long name is shown whole; several names are cut. */
 function modelsText(models: readonly string[]): string {
   const [only, ...others] = models;
   if (only !== undefined && others.length === 0) return only;
@@ -296,7 +296,7 @@ function billText({ source_pages }: ClaimEvidence, provider: string): string {
   return `${shown}: ${provider}’s own ${reports}, without an invoice number`;
 }
 
-/** Disputes by their kind and sentence. */
+/** Groups disputes by kind and sentence. */
 function faultsOf(
   disputes: readonly EvidenceDispute[],
   provider: string,
@@ -312,7 +312,7 @@ function faultsOf(
   return faults;
 }
 
-/** With the units charged beside those of the usage report, where the report counts fewer. */
+/** Includes charged units beside those of the usage report, if the report counts fewer. */
 function findingsTable(disputes: readonly EvidenceDispute[], evidence: ClaimEvidence): DocumentTable {
   const counts = disputes.map((dispute) => reportCount(cellsOf(dispute, evidence)));
   const hasCounts = counts.every((count) => count !== undefined);
@@ -334,7 +334,7 @@ function findingsTable(disputes: readonly EvidenceDispute[], evidence: ClaimEvid
 
 const centsOf = (exact: string): bigint => claimCents(picoFromDecimal(exact) ?? 0n);
 
-/** Whole cents that add up: the difference of two rounded figures is shown between them. */
+/** Whole cents that add up: between two rounded figures it shows the difference of the rounded ones. */
 function sumsOf({ totals }: ClaimEvidence): Pick<Summary, 'sums' | 'sumsNote'> {
   const charged = centsOf(totals.billed_usd_exact);
   const difference = centsOf(totals.disputed_usd_exact);

@@ -1,49 +1,49 @@
 /**
- * What a claim rests on, as it is frozen when the claim is made: the object of `GET /api/v1/claims/{id}` and the file
- * `claim.json` of its pack (docs/evidence.md). Amounts are numbers of dollars as everywhere on the wire; beside each whose
- * digits matter stands its exact decimal under the same name with `_exact`.
+ * The evidence of a claim, frozen when the claim is created: the object of `GET /api/v1/claims/{id}` and the file
+ * `claim.json` of its pack (docs/evidence.md). Amounts are numbers of dollars, as everywhere on the wire. An
+ * amount whose digits matter has its exact decimal beside it, under the same name with `_exact`.
  */
 import type { JsonValue } from './claimCsv.js';
 
 export const EVIDENCE_FORMAT = 'trueup-claim-evidence/1';
 
-/** A number on a page: where it stands in its record, and by what it is multiplied; `by` names a second number. */
+/** A number on a page: its place in the record and its factor; `by` names a second number to multiply. */
 export interface EvidenceTerm {
   /** A JSON pointer inside the record, or a column of a table. */
   at: string;
-  /** A decimal: `-1` takes it off, `0.01` makes dollars of cents. */
+  /** A decimal: `-1` subtracts the number, `0.01` converts cents to dollars. */
   times: string;
-  /** Another number of the record that it is multiplied by. */
+  /** The place of another number of the record to multiply by. */
   by?: string;
 }
 
-/** A row of a bill: which record of which page says it, and of which numbers it is the sum. */
+/** A row of a bill: the page and record that contain it, and the numbers that it is the sum of. */
 export interface EvidenceRow {
-  /** Name of a file of the pack. */
+  /** File name in the pack. */
   page: string;
-  /** Of the JSON documents that stand one after the other in the file, from 0; 0 in a table. */
+  /** Index of the JSON document in a file with several, from 0; 0 for a table. */
   document: number;
-  /** JSON pointer of the record; `#17` for the 17th record of a table, from 0, its header not counted. */
+  /** JSON pointer of the record; `#17`: record 17 of a table, from 0, without the header. */
   at: string;
-  /** Sum that is the amount, in the currency of the bill; null: of a row of the usage report. */
+  /** Terms that add up to the amount in the bill's currency; null: a row of the usage report. */
   amount: readonly EvidenceTerm[] | null;
-  /** Sum that is the quantity; null: the record gives none. */
+  /** Terms that add up to the quantity; null: the record has none. */
   quantity: readonly EvidenceTerm[] | null;
-  /** US dollars for one unit of the bill's currency, where that is another. */
+  /** US dollars per unit of the bill's currency; null: the bill is in US dollars. */
   fx_rate: string | null;
 }
 
-/** A part of a cell's quantity, and the rate that holds for it. */
+/** A part of a cell's quantity and its rate. */
 export interface EvidencePart {
   quantity: string;
   rate: string;
 }
 
-/** How what should have been charged was worked out. */
+/** The basis of the right charge. */
 const CELL_BASES = ['rates', 'stated'] as const;
 export type CellBasis = (typeof CELL_BASES)[number];
 
-/** One day of one class of one model under the circumstances that the bill tells apart. */
+/** One day, model and class of the bill, further divided by the circumstances that the bill separates. */
 export interface EvidenceCell {
   dispute_id: string;
   day: string;
@@ -53,15 +53,15 @@ export interface EvidenceCell {
   is_batch: boolean | null;
   long_context: boolean | null;
   region: string | null;
-  /** Units as billed; null where the bill gives none. */
+  /** Billed units; null: the bill has none. */
   billed_quantity: string | null;
-  /** Units that are right, of those billed; the same as billed where the rate alone is wrong. */
+  /** The right number of units; equal to the billed one if only the rate is wrong. */
   right_quantity: string | null;
-  /** Units that calls show on this meter. */
+  /** Units of the calls on this meter. */
   observed_quantity: string | null;
-  /** Dollars for a million units as charged. */
+  /** Charged dollars per million units. */
   billed_rate_usd: number | null;
-  /** Dollars for a million units as agreed; null for a mixture of several. */
+  /** Agreed dollars per million units; null: several rates are mixed. */
   expected_rate_usd: number | null;
   billed_usd: number;
   billed_usd_exact: string;
@@ -69,20 +69,23 @@ export interface EvidenceCell {
   expected_usd_exact: string;
   difference_usd: number;
   difference_usd_exact: string;
-  /** difference = rate + volume: amount less quantity at the rates, and the units too many at them. */
+  /**
+   * difference = rate + volume: the amount less the quantity at the agreed rates, and the excess units at those
+   * rates.
+   */
   rate_usd_exact: string;
   volume_usd_exact: string;
-  /** `rates`: recomputed from quantities and rates; `stated`: as the explanation has it. */
+  /** `rates`: recomputed from quantities and rates; `stated`: taken from the explanation. */
   basis: CellBasis;
   parts: readonly EvidencePart[];
-  /** What the rows of the page sum to; the same as billed but where a part of a day is disputed. */
+  /** Sum of the rows on the page; it differs from the billed amount only if a part of a day is disputed. */
   page_usd_exact: string | null;
   rows: readonly EvidenceRow[];
-  /** Rows of the provider's usage report that give the quantity, where the bill itself does not. */
+  /** Usage report rows with the quantity, for bills without quantities. */
   quantity_rows: readonly EvidenceRow[];
-  /** Where units are too many: the line's part of the provider's own usage report; null where the report does not count it. */
+  /** For excess units: the line's part of the provider's own usage report; null: the report does not count it. */
   usage_report_quantity: string | null;
-  /** Sum of `usage_report_rows`; lines that share rows have parts that add up to it. Absent in older evidence. */
+  /** Sum of `usage_report_rows`; the parts of lines that share rows add up to it. Absent in older evidence. */
   usage_report_total_quantity?: string | null;
   usage_report_rows: readonly EvidenceRow[];
 }
@@ -98,38 +101,41 @@ export interface EvidenceRate {
   region: string | null;
   usd_per_mtok: number;
   usd_per_mtok_exact: string;
-  /** First day, and first day on which it no longer holds. */
+  /** The first day of the rate, and below the first day after it. */
   effective_from: string | null;
   effective_to: string | null;
   kind: 'list' | 'contract' | 'override' | 'import';
-  /** How far its sources agree, or whose own price it is. */
+  /** The agreement of the price sources, or the kind of own price. */
   agreement: string;
-  /** Day on which the sources were read. */
+  /** Day on which the price sources were retrieved. */
   retrieved_on: string | null;
   source_keys: readonly string[];
-  /** Where the provider publishes its prices; null of an own price. */
+  /** The provider's price page; null for an own price. */
   price_page_url: string | null;
   contract: { document: string; clause: string | null; url: string | null } | null;
-  /** Of an agreed rate: percent that the contract takes off the list, where it does, and the list's rate. Older evidence lacks both. */
+  /**
+   * For an agreed rate: the contract's discount on the list rate in percent, if there is one, and below the list
+   * rate. Absent in older evidence.
+   */
   contract_discount_percent?: string | null;
   list_usd_per_mtok_exact?: string | null;
-  /** Percent that days about this one were charged below what is entered, and that the rate is less for it. */
+  /** Percent by which neighbouring days were charged below the entered rate; the rate is reduced by it. */
   untold_discount_percent: number | null;
 }
 
 export interface EvidencePriceSource {
   key: string;
   name: string;
-  /** Null where nobody said where it can be read. */
+  /** null: no address of the document is known. */
   url: string | null;
 }
 
-/** Calls of one day, model and class, added up from `events.jsonl`. */
+/** The sum of calls of one day, model and class in `events.jsonl`. */
 export interface EvidenceObserved {
   day: string;
   model: string;
   token_class: string;
-  /** Of calls that ended well, that were cut off, and that failed. */
+  /** Number of successful calls, and below of cancelled and failed ones. */
   ok: string;
   cancelled: string;
   failed: string;
@@ -211,14 +217,14 @@ export interface EvidenceSample {
   service_tier: string | null;
   status: string;
   http_status: number | null;
-  /** As the client got it. */
+  /** As the client received it. */
   usage: JsonValue;
 }
 
 export interface EvidencePage {
   /** Name in the pack. */
   file: string;
-  /** What was asked for; null of a file that somebody gave. */
+  /** The requested address; null: the file was uploaded. */
   url: string | null;
   filename: string | null;
   source_id: string;
@@ -227,14 +233,14 @@ export interface EvidencePage {
   bytes: number;
   sha256: string;
   format: string;
-  /** whole: the file; left_out: it is too large for a pack, its sha256 stands. */
+  /** whole: the pack contains the file; left_out: the file is too large for a pack, so only its sha256 is listed. */
   kept: 'whole' | 'left_out';
 }
 
 export interface EvidenceInvoiceRef {
   source_id: string;
   filename: string | null;
-  /** As the bill's records name it; null where it names none. */
+  /** As in the bill's records; null: they have none. */
   invoice_id: string | null;
   fetched_at: string;
   period_start: string | null;
@@ -294,19 +300,19 @@ export interface ClaimEvidence {
   events: {
     file: string | null;
     included: number;
-    /** Calls of the claimed days and models; more than are included where there are too many for a pack. */
+    /** Calls of the claimed days and models; more than are included if a pack cannot hold all. */
     total: number;
-    /** Whether `observed` is the sum of the file. */
+    /** Whether the sums in `observed` cover every call. */
     complete: boolean;
   };
   source_pages: readonly EvidencePage[];
   requested_remedy: string;
-  /** What could not be shown line by line, in sentences; empty where everything is. */
+  /** Sentences about lines that could not be shown in detail; empty: all were. */
   notes: readonly string[];
   weight_set_version: string;
   engine_version: string;
   generated_at: string;
-  /** Of the canonical text of all the rest, hex. */
+  /** sha256 of the canonical text of all other fields, hex. */
   sha256: string;
 }
 

@@ -10,16 +10,16 @@ import type { DisputedDay, DraftDispute } from '../draft.js';
 import type { RateRegister } from './buildEvidence.js';
 import type { CellBasis, EvidencePart } from './claimEvidence.js';
 
-/** The cells of a claim: each disputed day, meter by meter, with the quantities and rates that its dollars follow from. */
+/** The cells of a claim: each disputed day by meter, with the quantities and rates from which its dollars follow. */
 
-/** A cell before its rows are looked for. Quantities in 1e-12 units. */
+/** A cell before its rows are added. Quantities in 1e-12 units. */
 export interface CellDraft {
   dispute: DraftDispute;
   day: string;
-  /** Null where the whole day is one cell. */
+  /** null: the whole day is one cell. */
   meter: MeterDay | null;
   seriesDay: SeriesDay | null;
-  /** What the series' day is made of; null where no run has published it with its evidence. */
+  /** The evidence of the series' day; null: no run has published it. */
   evidence: SeriesDayEvidence | null;
   basis: CellBasis;
   billedQuantity: bigint | null;
@@ -38,7 +38,7 @@ interface ExplainedSeries {
   evidence: ReadonlyMap<string, SeriesDayEvidence>;
 }
 
-/** A dispute's cells by day; where the engine explains the series differently now, the day is one cell as stated. */
+/** A dispute's cells by day. If the engine now explains the series differently, the day is one cell, as stated. */
 export function cellsOfDispute(
   dispute: DraftDispute,
   { explained, evidence }: ExplainedSeries,
@@ -142,7 +142,7 @@ function computedParts(day: SeriesDay, meter: MeterDay, register: RateRegister):
 
 const CHARGE_DIVISOR = QUANTITY_ONE * 1_000_000n;
 
-/** Quantity at the rates of the parts, in their proportion; exactly as whoever checks the pack works it out. */
+/** The quantity at the rates of its parts in their proportion, exactly as a checker of the pack computes it. */
 function amountOfParts(parts: readonly { quantity: bigint; rate: Pico }[], quantity: bigint): Pico {
   const whole = parts.reduce((total, part) => total + part.quantity, 0n);
   const product = parts.reduce((total, part) => total + chargeProduct(part.quantity, part.rate), 0n);
@@ -150,7 +150,7 @@ function amountOfParts(parts: readonly { quantity: bigint; rate: Pico }[], quant
   return divideHalfEven(product * quantity, CHARGE_DIVISOR * whole);
 }
 
-/** A cell whose rows are no longer those that it was found on: what it says is stated. */
+/** A cell whose rows have changed since the finding: its basis becomes `stated`. */
 export const asStated = (cell: CellDraft): CellDraft => ({
   ...cell,
   basis: 'stated',
@@ -158,7 +158,7 @@ export const asStated = (cell: CellDraft): CellDraft => ({
   parts: [],
 });
 
-/** Whether rate and volume follow from quantities and rates alone. */
+/** Whether the rate and volume differences follow from quantities and rates alone. */
 function isRecomputable(
   { meter, billedPico, ratePico, volumePico }: MeterImpact,
   { parts }: ComputedParts,
@@ -167,7 +167,7 @@ function isRecomputable(
   const whole = parts.reduce((total, part) => total + part.quantity, 0n);
   const quantity = meter?.meter.quantity ?? null;
   if (quantity === null || whole !== quantity || right < 0n || right > quantity) return false;
-  // No more is asked for than the bill has beyond what calls show.
+  // A claim never asks for units that calls show.
   if (right !== quantity && right < (meter?.observed ?? 0n)) return false;
   const ofBilled = amountOfParts(parts, quantity);
   return (
@@ -176,9 +176,9 @@ function isRecomputable(
   );
 }
 
-/** Which rows of the bill make which cell of a claim. */
+/** Assigns the rows of the bill to the cells of a claim. */
 
-/** What of a stored row tells its meter. */
+/** The fields of a stored row that identify its meter. */
 type MeterRow = Pick<
   BilledRow,
   | 'feed'
@@ -196,15 +196,15 @@ type MeterRow = Pick<
 
 interface CellRows<Row> {
   cost: Row[];
-  /** Rows of the provider's usage report that give the quantity; empty where the bill itself does. */
+  /** Usage report rows with the quantity; empty: the bill itself has it. */
   usage: Row[];
-  /** Where units are disputed: what the provider's usage report itself counts of the same, if it does. */
+  /** For disputed units: the rows of the provider's usage report that count the same usage. */
   told: Row[];
-  /** Whether the cost rows come to what the cell is charged, and the quantities to its quantity. */
+  /** Whether the rows add up to the cell's amount and quantity. */
   isWhole: boolean;
 }
 
-/** The rows of a cell, of those of its day and series. */
+/** The rows of a cell, among those of its day and series. */
 export function rowsOfCell<Row extends MeterRow>(cell: CellDraft, rows: readonly Row[]): CellRows<Row> {
   const ofDay = rows.filter((row) => row.day === cell.day && isOfSeries(cell, row));
   const cost = ofDay.filter((row) => row.feed === 'cost' && row.amountPico !== null && isOfMeter(cell, row));
@@ -247,7 +247,7 @@ function isOfMeter({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean 
   );
 }
 
-/** As meters take their quantities from a usage report: where one leaves something open, the other's word holds. */
+/** Whether a usage row belongs to the meter; a field that one of them leaves open takes the other's value. */
 function isUsageOf({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean {
   if (!of || !seriesDay || row.feed !== 'usage' || row.tokenClass !== of.meter.tokenClass) return false;
   return of.meter.parts.some(
@@ -259,7 +259,7 @@ function isUsageOf({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean 
   );
 }
 
-/** A row of the usage report of what the meter charges; what either leaves open agrees. */
+/** Whether a usage report row counts usage of the meter; a field that either leaves open agrees. */
 function isToldOf({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean {
   if (!of || !seriesDay || row.feed !== 'usage' || row.tokenClass !== of.meter.tokenClass) return false;
   const agrees = <T>(a: T | null, b: T | null) => a === null || b === null || a === b;

@@ -19,7 +19,7 @@ import {
   words,
 } from './documentTexts.js';
 
-/** The rates of a claim as its document shows them, what they rest on, and which of them were charged otherwise. */
+/** The rates of a claim in its document, their sources, and the rates that were charged instead. */
 
 export interface DocumentTable {
   columns: readonly DocumentColumn[];
@@ -59,13 +59,13 @@ const circumstanceTexts = (of: Circumstances): string[] => [
   ...(of.region === null ? [] : [of.region]),
 ];
 
-/** A class under its circumstances: `Cache read, batch`. */
+/** A class with its circumstances: `Cache read, batch`. */
 export const meterText = (of: Circumstances & { token_class: string }): string =>
   [className(of.token_class), ...circumstanceTexts(of)].join(', ');
 
 export const isAgreed = ({ kind }: EvidenceRate): boolean => kind === 'contract';
 
-/** The heading of a column of right rates: agreed rates are those of a contract, all others are list rates. */
+/** The heading of a column of right rates: agreed rates come from a contract, all others are list rates. */
 export function rightRateName(rates: readonly EvidenceRate[]): string {
   if (rates.length > 0 && rates.every(isAgreed)) return 'Agreed rate';
   return rates.some(isAgreed) ? 'List or agreed rate' : 'List rate';
@@ -80,7 +80,7 @@ export function ratesOf(cells: readonly EvidenceCell[], { pricing_snapshot }: Cl
 const contractName = ({ document, clause }: NonNullable<EvidenceRate['contract']>): string =>
   clause === null ? document : `${document}, clause ${clause}`;
 
-/** The contracts behind agreed rates, each in a sentence with its percentage and its first day. */
+/** The contracts of agreed rates, each in a sentence with its percentage and first day. */
 export function contractTexts({ pricing_snapshot }: ClaimEvidence, provider: string): string[] {
   const texts = new Map<string, string | null>();
   for (const rate of pricing_snapshot.rates) {
@@ -98,10 +98,10 @@ export function contractTexts({ pricing_snapshot }: ClaimEvidence, provider: str
   return [...texts].map(([name, first]) => (first === null ? name : `${name}, since ${dayText(first)}`));
 }
 
-/** Columns of classes that one table of rates has room for. */
+/** Maximum columns of classes in one table of rates. */
 const CLASSES_MAX = 5;
 
-/** A row for each model and circumstance, a column for each class; list rates stand above the agreed ones. */
+/** One row for each model and circumstance, one column for each class; list rates are above agreed ones. */
 export function rateTables({ pricing_snapshot }: ClaimEvidence): DocumentTable[] {
   const { rates } = pricing_snapshot;
   const classes = [...new Set(rates.map(({ token_class }) => token_class))].sort(
@@ -171,7 +171,7 @@ function inForceText({ effective_from, effective_to }: EvidenceRate): string {
   return [from, to].filter(Boolean).join(' ') || 'all days';
 }
 
-/** What the rates rest on: a sentence for each kind of source and the models that it holds for, with its address. */
+/** The sources of the rates: a sentence for each kind of source and its models, with the address. */
 export function rateSources(evidence: ClaimEvidence, provider: string): { text: string; url: string }[] {
   const { rates, sources } = evidence.pricing_snapshot;
   const named = new Map(sources.map(({ key, name }) => [key, name]));
@@ -211,11 +211,11 @@ function sourceText(rate: EvidenceRate, named: ReadonlyMap<string, string>): str
   return `List rates by ${listed(names)}${alike}${read}${discount}.`;
 }
 
-/** Rates that are shown side by side at most, and their models' names. */
+/** Maximum rates shown side by side, and below maximum characters of a model's name. */
 const CHANGES_MAX = 6;
 const MODEL_CHARS = 32;
 
-/** Charged beside right rates, the largest differences first; undefined where no rate is disputed. */
+/** Charged beside right rates, largest differences first; undefined: no rate is disputed. */
 export function rateChanges(
   evidence: ClaimEvidence,
   rowsMax: number,
@@ -260,10 +260,10 @@ export function rateChanges(
   return { table: { columns, rows }, more: sorted.length - shown.length };
 }
 
-/** One rate, or the span of those that were charged. */
+/** One rate, or the range of charged rates. */
 const spanOf = (low: string, high: string): string => (low === high ? low : `${low} – ${high}`);
 
-/** The support of each finding in a claim's document, in words and figures that the provider can look up or work out. */
+/** The support of each finding in a claim's document, in words and figures that the provider can verify. */
 
 export interface Support {
   title: string;
@@ -271,13 +271,13 @@ export interface Support {
   points: { name: string; text: string }[];
 }
 
-/** Findings whose support is shown; the lines show all of them. */
+/** Maximum findings with support; the lines show all findings. */
 export const SUPPORTED_MAX = 12;
 
 export const cellsOf = (dispute: EvidenceDispute, { cells }: ClaimEvidence): EvidenceCell[] =>
   cells.filter((cell) => cell.dispute_id === dispute.dispute_id);
 
-/** Units charged and units by the provider's own usage report; undefined where the report does not count all lines. */
+/** Charged units and units in the provider's usage report; undefined: the report does not count all lines. */
 export function reportCount(
   cells: readonly EvidenceCell[],
 ): { billed: string; reported: string } | undefined {
@@ -320,7 +320,7 @@ function commonUnit(cells: readonly EvidenceCell[]): string {
 const pico = (text: string | null): bigint => (text === null ? 0n : (picoFromDecimal(text) ?? 0n));
 const WHOLE = 1_000_000_000_000n;
 
-/** Undefined where a cell has none. */
+/** Undefined: a cell has no value. */
 function sumOf(
   cells: readonly EvidenceCell[],
   of: (cell: EvidenceCell) => string | null,
@@ -336,7 +336,7 @@ const unitsText = (quantity: bigint, unit: string): string => `${wholeText(quant
 const pagesOf = (rows: readonly EvidenceRow[]): string =>
   listed([...new Set(rows.map(({ page }) => page))].sort());
 
-/** Each row once: lines may share rows. */
+/** Unique rows, since lines may share rows. */
 function rowsOf(
   cells: readonly EvidenceCell[],
   of: (cell: EvidenceCell) => readonly EvidenceRow[],
@@ -370,7 +370,7 @@ function reportText({ cells, provider, unit }: Disputed): string {
   return `${provider}’s own usage report${where} counts ${unitsText(reported, unit)}${ratio === '' ? '' : `. The bill charges ${ratio} as many`}.`;
 }
 
-/** `twice`, `3 times`, `1.25 times`; empty for as many, or where there is nothing to compare with. */
+/** `twice`, `3 times`, `1.25 times`; '': equal, or nothing to compare with. */
 function multipleText(of: bigint, by: bigint): string {
   if (by <= 0n || of === by) return '';
   if (of === 2n * by) return 'exactly twice';
@@ -399,7 +399,7 @@ function callsText({ dispute, evidence, cells, unit }: Disputed): string {
   return `${counts} ${usage}, ${share}.`;
 }
 
-/** A share to a hundredth of a percent, cut. */
+/** A share in percent, cut to two decimals. */
 const percentText = (part: bigint, whole: bigint): string =>
   `${(Number((part * 10_000n) / whole) / 100).toFixed(2)} %`;
 
@@ -430,7 +430,7 @@ function ratesText({ cells, evidence }: Disputed): string {
 
 const onLines = (count: number): string => (count === 1 ? 'on the line' : `on all ${count} lines`);
 
-/** Units as charged at the right rate. */
+/** The charged units at the right rate. */
 const atRight = (cell: EvidenceCell): string =>
   decimal(pico(cell.billed_usd_exact) - pico(cell.rate_usd_exact));
 
@@ -439,7 +439,7 @@ function decimal(value: bigint): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, -12)}.${digits.slice(-12)}`;
 }
 
-/** Whether the charge is units × list rate, to a hundredth of a cent. */
+/** Whether the charge equals units × list rate, within a hundredth of a cent. */
 function isAtList(cell: EvidenceCell, { pricing_snapshot }: ClaimEvidence): boolean {
   const rates = new Map(
     pricing_snapshot.rates.map((rate) => [rate.id, rate.list_usd_per_mtok_exact ?? null]),

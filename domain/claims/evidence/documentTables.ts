@@ -1,4 +1,4 @@
-/** The tables of a claim's document: its lines, what is netted, and a line worked out. */
+/** The tables of a claim's document: its lines, netted undercharges, and a worked example. */
 import type { ClaimEvidence, EvidenceCell, EvidenceDispute, EvidenceRow } from './claimEvidence.js';
 import {
   type DocumentColumn,
@@ -28,7 +28,7 @@ export interface LineGroup extends DocumentTable {
 
 const NONE = '–';
 
-/** The lines of a dispute. Columns that are empty, or that only repeat another, are left out. */
+/** The lines of a dispute. Columns that are empty or repeat another column are left out. */
 export function groupOf(dispute: EvidenceDispute, evidence: ClaimEvidence): LineGroup {
   const cells = evidence.cells.filter((cell) => cell.dispute_id === dispute.dispute_id);
   const dollars = (of: (one: EvidenceCell | EvidenceDispute) => string) =>
@@ -91,11 +91,11 @@ export function groupOf(dispute: EvidenceDispute, evidence: ClaimEvidence): Line
   };
 }
 
-/** A column that is shown and not empty. */
+/** The column if it is shown and not empty. */
 const column = (isShown: boolean, of: DocumentColumn, texts: string[]): [DocumentColumn, string[]][] =>
   isShown && texts.some((text) => text !== NONE) ? [[of, texts]] : [];
 
-/** Whether a line was charged at another rate than the right one; a mixture of rates has no single right one. */
+/** Whether a line was charged at a wrong rate; a mixture of rates has no single right one. */
 const isOtherRate = (cell: EvidenceCell): boolean => /[1-9]/.test(cell.rate_usd_exact);
 
 const isOtherQuantity = (cell: EvidenceCell): boolean =>
@@ -118,7 +118,7 @@ export interface WorkedLine {
   steps: { name: string; value: string; from: string }[];
 }
 
-/** The largest line of a dispute, worked out; undefined where none follows from quantity and rate. */
+/** The calculation of the largest line of a dispute; undefined: no line follows from quantity and rate. */
 export function workedLine(dispute: EvidenceDispute, evidence: ClaimEvidence): WorkedLine | undefined {
   const [first, ...rest] = evidence.cells.filter(
     (one) => one.dispute_id === dispute.dispute_id && one.basis === 'rates',
@@ -163,7 +163,7 @@ function placeText(rows: readonly EvidenceRow[]): string {
   return `${row.page}, ${at}${more}`;
 }
 
-/** A report may count together what the bill charges on several lines. */
+/** A report may count in one record what the bill charges on several lines. */
 function reportText(cell: EvidenceCell, { cells }: ClaimEvidence): string {
   const total = cell.usage_report_total_quantity ?? cell.usage_report_quantity;
   const page = cell.usage_report_rows[0]?.page ?? 'the usage report';

@@ -1,7 +1,7 @@
 import { PROVIDER_FACTS } from '../../providers.js';
 import type { ClaimEvidence, EvidenceDispute } from './claimEvidence.js';
 
-/** How the document of a claim writes numbers, days and words. */
+/** Formats numbers, days and words of a claim's document. */
 
 export const shortened = (text: string, chars: number): string =>
   text.length > chars ? `${text.slice(0, chars - 1).trimEnd()}…` : text;
@@ -20,7 +20,7 @@ export const counted = (count: number | bigint, noun: string): string =>
 export const listed = (texts: readonly string[]): string =>
   texts.length < 2 ? (texts[0] ?? '') : `${texts.slice(0, -1).join(', ')} and ${texts.at(-1)}`;
 
-/** Decimals with as many digits behind the point as the longest of them has, two at least, and commas before it. */
+/** Decimals with commas and as many fraction digits as the longest has, at least two. */
 export function aligned(texts: readonly (string | null)[]): string[] {
   const digits = Math.max(2, ...texts.map((text) => text?.split('.')[1]?.length ?? 0));
   return texts.map((text) => (text === null ? '–' : shownDecimal(text, digits)));
@@ -32,7 +32,7 @@ function shownDecimal(text: string, digits: number): string {
   return `${isNegative ? '−' : ''}${grouped(whole)}.${fraction.padEnd(digits, '0')}`;
 }
 
-/** An exact amount with all its digits, two at least: `$116.1629567`. */
+/** An exact amount with all its digits, at least two decimals: `$116.1629567`. */
 export const exactDollars = (text: string): string => `$${shownDecimal(text, 2)}`.replace('$−', '−$');
 
 export const grouped = (digits: string): string => digits.replace(/\B(?=(\d{3})+$)/g, ',');
@@ -43,7 +43,7 @@ export function quantityText(text: string): string {
   return `${grouped(whole)}${fraction === undefined ? '' : `.${fraction}`}`;
 }
 
-/** Dollars for a million units, to six digits: a rate that was charged is a quotient. */
+/** Dollars per million units with six digits, since a charged rate is a quotient. */
 export const alignedRates = (rates: readonly (number | null)[]): string[] =>
   aligned(rates.map((rate) => (rate === null ? null : rate.toFixed(6).replace(/\.?0+$/, ''))));
 
@@ -68,23 +68,23 @@ export function spanText(from: string, to: string): string {
 /** `2026-10-09T00:13:01Z` → `9 Oct 2026 00:13:01`. */
 export const timeText = (iso: string): string => `${dayText(iso.slice(0, 10))} ${iso.slice(11, 19)}`;
 
-/** A sentence with its days in the document's style. */
+/** Replaces the days in a sentence by the document's notation. */
 export const withDays = (text: string): string => text.replace(/\b\d{4}-\d{2}-\d{2}\b/g, dayText);
 
-/** Who a claim's document names, and the sentence by which a finding states the fault, as the provider reads it. */
+/** The names in a claim's document, and the sentence that describes a finding's mistake to the provider. */
 
 export const providerName = ({ claim }: ClaimEvidence): string =>
   PROVIDER_FACTS.find((facts) => facts.slug === claim.provider)?.displayName ?? claim.provider;
 
-/** Where the days of the bill begin. */
+/** The time zone of the bill's days. */
 export const billZone = ({ claim }: ClaimEvidence): string =>
   claim.provider === 'google' ? 'Pacific Time' : 'UTC';
 
-/** The document shows amounts in its tables, where they are rounded with the claim. */
+/** Amounts appear only in the document's tables, where they are rounded with the claim. */
 const IMPACT =
   / The bill is \$[\d,.]+ (?:too (?:much|little)|(?:above|below) what these events cost) on [^.]*\./;
 
-/** The fault in a sentence, with the provider by its name. */
+/** The mistake as a sentence, with the provider's name. */
 export function faultText({ reason }: EvidenceDispute, provider: string): string {
   const fault = reason
     .replace(IMPACT, '')

@@ -3,7 +3,7 @@ import { parseFxRate, toPicoOrNull } from '../../billing/pageRow.js';
 import { divideHalfEven, parseScaled } from '../../money.js';
 import type { EvidenceRow, EvidenceTerm } from './claimEvidence.js';
 
-/** Where on a record of a page the numbers of a row stand. */
+/** Finds the places of a row's numbers in the record of a page. */
 
 type RowToPlace = Pick<
   BilledRow,
@@ -16,7 +16,7 @@ interface RecordToSearch {
   numbers: RecordNumbers;
 }
 
-/** Undefined where no numbers of the record come to the row's. `declaredFx`: given with the bill, dollars for a unit. */
+/** Undefined: no numbers of the record add up to the row's. `declaredFx`: dollars per unit, as given with the bill. */
 export function placeOfRow(
   row: RowToPlace,
   record: RecordToSearch,
@@ -65,7 +65,7 @@ const USED: Readonly<Record<string, RegExp[]>> = {
 const quantitiesOf = (row: RowToPlace): readonly RegExp[] =>
   row.feed === 'usage' ? (USED[row.tokenClass] ?? []) : COUNTS;
 
-/** The rate that the row's dollars were made with; null where it is in dollars, undefined where none is found. */
+/** The exchange rate of the row's dollars; null: the row is in dollars; undefined: no rate fits. */
 function fxOf(
   row: RowToPlace,
   { numbers }: RecordToSearch,
@@ -78,18 +78,18 @@ function fxOf(
   );
 }
 
-/** Which numbers of a record of a bill a row's amount and quantity are the sum of. */
+/** Finds the numbers of a bill's record that add up to a row's amount and quantity. */
 
-/** Digits to which the numbers of a record are read: more than any bill has. */
+/** Precision of a record's numbers, more digits than any bill has. */
 const DIGITS = 40;
 
-/** The numbers of a record by where they stand, as their texts. */
+/** The numbers of a record by their place, as texts. */
 export type RecordNumbers = ReadonlyMap<string, string>;
 
-/** Bills count in units, in thousands of them, in cents. */
+/** Bills count in units, thousands of units, or cents. */
 const FACTORS = ['1', '0.01', '1000', '1000000', '100', '10', '10000', '100000'] as const;
 
-/** Report classes given as a whole and as parts; the longest match counts. */
+/** Report classes that contain others, so that a class is a difference; the longest match counts. */
 const DIFFERENCES: readonly (readonly [whole: string, ...parts: string[]])[] = [
   ['/input_tokens', '/input_cached_tokens', '/input_cache_write_tokens', '/input_audio_tokens'],
   ['/input_tokens', '/input_cached_tokens', '/input_cache_write_tokens'],
@@ -98,7 +98,7 @@ const DIFFERENCES: readonly (readonly [whole: string, ...parts: string[]])[] = [
   ['/input_audio_tokens', '/input_cached_audio_tokens'],
 ];
 
-/** The exact sum of terms, rounded half to even to 1e-12; undefined where a number is missing. */
+/** The exact sum of terms, rounded half to even to 1e-12; undefined: a number is missing. */
 export function sumOfTerms(numbers: RecordNumbers, terms: readonly EvidenceTerm[]): bigint | undefined {
   let sum = 0n;
   for (const { at, times, by } of terms) {
@@ -118,7 +118,10 @@ function scaledOf(numbers: RecordNumbers, at: string): bigint | undefined {
   return text === undefined ? undefined : parseScaled(text, DIGITS);
 }
 
-/** Terms that equal `wanted` exactly; among equal numbers the first in `preferred`, then in the record. */
+/**
+ * Terms that equal `wanted` exactly; among equal numbers those in `preferred` come first, then those earlier in
+ * the record.
+ */
 function findTerms(
   numbers: RecordNumbers,
   wanted: bigint,
@@ -149,7 +152,7 @@ const differenceOf = (whole: string, parts: readonly string[]): EvidenceTerm[] =
   ...parts.map((at) => ({ at, times: '-1' })),
 ];
 
-/** Price × quantity, where a bill names no amount of its own. */
+/** Price × quantity, for bills without an amount. */
 function products(names: readonly string[]): EvidenceTerm[][] {
   return names.flatMap((at) => names.filter((by) => by > at).map((by) => [{ at, by, times: '1' }]));
 }
