@@ -9,6 +9,7 @@ import type { SecretKeys } from '../platform/secretKeys.js';
 import type { SyncPace } from '../usecases/billing/fetchChunk.js';
 import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
+import type { ReportDeps } from '../usecases/reports/makeReport.js';
 import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
 import type { WebhookPace } from '../usecases/webhooks/sendDueWebhooks.js';
 
@@ -25,6 +26,10 @@ export interface ActivityDeps extends UseCaseDeps {
   /** Extracts and renders the pages of invoices, in separate processes: adapters/invoices/extractor.ts. */
   extractInvoice: InvoiceExtractor['extract'];
   renderInvoicePage: InvoiceExtractor['renderPage'];
+  /** Sets a management report, in a process of its own: adapters/typst/reportPdf.ts. */
+  renderReport: ReportDeps['renderReport'];
+  /** The address of this installation for texts that leave it, without a slash at its end. */
+  baseUrl(): string;
   /** Starts a process that waits for the next invoice; absent: each starts with its invoice. */
   prepareExtraction?: InvoiceExtractor['prepare'];
   /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */

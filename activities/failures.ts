@@ -21,6 +21,7 @@ const LASTING: ReadonlySet<ErrorCode> = new Set([
   'too_many_pages',
   'resource_limit',
   'no_line_items',
+  'document_failed',
 ]);
 
 /**

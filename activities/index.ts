@@ -4,6 +4,7 @@ import { createClaimActivities } from './claims.js';
 import type { ActivityDeps } from './deps.js';
 import { createGapRunActivities } from './gapRun.js';
 import { createInvoiceActivities } from './invoices.js';
+import { createReportActivities } from './reports.js';
 import { createRepricingActivities } from './repricing.js';
 import { createRetentionActivities } from './retention.js';
 import { createSavingsRunActivities } from './savingsRun.js';
@@ -25,6 +26,7 @@ export function createActivities(deps: ActivityDeps) {
     ...createWeightActivities(deps),
     ...createClaimActivities(deps),
     ...createInvoiceActivities(deps),
+    ...createReportActivities(deps),
   };
 }
 

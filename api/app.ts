@@ -47,6 +47,7 @@ import { matchEndpoints } from './reconciliation/matches/endpoints.js';
 import { statementEndpoints } from './reconciliation/statement/endpoints.js';
 import { weightEndpoints } from './reconciliation/weights/endpoints.js';
 import { chargebackEndpoints } from './reports/chargeback/endpoints.js';
+import { reportEndpoints } from './reports/reports/endpoints.js';
 import { dashboardEndpoints, usageEndpoints } from './usage/usage/endpoints.js';
 import { webhookDeliveryEndpoints } from './webhooks/deliveries/endpoints.js';
 import { webhookEndpoints } from './webhooks/endpoints/endpoints.js';
@@ -95,6 +96,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...savingsRunEndpoints,
   ...webhookEndpoints,
   ...webhookDeliveryEndpoints,
+  ...reportEndpoints,
 ];
 
 /**

@@ -15,6 +15,7 @@ import type { SecretKeys } from '../platform/secretKeys.js';
 import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
 import type { IngestWriter } from '../usecases/events/ingestWriter.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
+import type { ReportDeps } from '../usecases/reports/makeReport.js';
 import type { RequestLimits } from './limits/requestLimits.js';
 
 /** Dependencies of the handlers; bin/ wires them. */
@@ -36,6 +37,8 @@ export interface ApiDeps {
   pages: EvidenceDeps['pages'];
   /** Renders a claim's document in a separate process. Error: document_failed. */
   renderClaim(evidence: ClaimEvidence): Promise<Buffer>;
+  /** Sets a management report, in a process of its own. */
+  renderReport: ReportDeps['renderReport'];
   /** Storage of uploaded files. */
   blobs: BlobStore;
   /** Renders a page of an invoice in a separate process. */
@@ -82,6 +85,8 @@ export interface ApiSettings {
   corsOrigins: ReadonlySet<string>;
   /** `max-age` of Strict-Transport-Security, seconds; 0 makes browsers forget it. */
   hstsMaxAgeSeconds: number;
+  /** How long a request waits for its report, milliseconds; a minute when absent. */
+  reportWaitMs?: number;
   /**
    * Longest time for which a key's row is cached while no change of it is reported; absent: the authenticator's
    * default.

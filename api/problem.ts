@@ -22,6 +22,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   forbidden: { status: 403, title: 'Forbidden' },
   not_found: { status: 404, title: 'Not found' },
   route_not_found: { status: 404, title: 'No such path' },
+  report_not_found: { status: 404, title: 'No such report' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   not_acceptable: { status: 406, title: 'Not acceptable' },
   as_of_unanswerable: { status: 400, title: 'What was known then is not kept' },
@@ -77,6 +78,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   internal_error: { status: 500, title: 'Internal error' },
   provider_answer_unreadable: { status: 502, title: 'Provider answer unreadable' },
   ocr_unavailable: { status: 503, title: 'No engine reads images' },
+  report_delayed: { status: 503, title: 'Report takes longer' },
   service_unavailable: { status: 503, title: 'Temporarily unavailable' },
   storage_full: { status: 503, title: 'Storage full' },
   workflow_engine_unavailable: { status: 503, title: 'Workflow engine unavailable' },
@@ -86,6 +88,18 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   provider_unavailable: { status: 503, title: 'Provider unavailable' },
   provider_paging_changed: { status: 503, title: 'Provider changed its paging' },
 };
+
+/** An error whose answer says where to ask for what goes on all the same. */
+export class LocatedError extends DomainError {
+  constructor(
+    code: ErrorCode,
+    sentence: string,
+    readonly location: string,
+    retryAfterSeconds: number,
+  ) {
+    super(code, sentence, { retryAfterSeconds });
+  }
+}
 
 /** The body of every error (RFC 9457). */
 export interface Problem {

@@ -62,6 +62,7 @@ await runMain(async () => {
     deliverWebhook: webhookDeliveryOf(config),
     secretKeys,
     directUrl,
+    baseUrl: () => config.baseUrl ?? `http://localhost:${config.port}`,
     retention: retentionOf(config),
     logger,
     shutdown,

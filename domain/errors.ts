@@ -49,6 +49,8 @@ export const ERROR_CODES = [
   'invoice_busy',
   'invoice_cited',
   'ocr_unavailable',
+  'report_not_found',
+  'report_delayed',
   'account_already_connected',
   'account_mismatch',
   'credentials_missing',

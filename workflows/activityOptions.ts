@@ -122,6 +122,13 @@ export const PROFILES = {
     heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
+  /** A report: its figures and its document, a second or two; it heartbeats. Somebody may wait for it. */
+  rendering: {
+    startToCloseTimeout: '2 minutes',
+    scheduleToCloseTimeout: '1 hour',
+    heartbeatTimeout: '10 seconds',
+    retry: { ...RETRY, maximumAttempts: 10 },
+  },
   /** A file of up to 1.5 GiB, read in one transaction; it heartbeats. */
   reading: {
     startToCloseTimeout: '2 hours',

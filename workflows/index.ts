@@ -4,6 +4,7 @@ export { billingSync } from './billingSync.js';
 export { claimLifecycle } from './claimLifecycle.js';
 export { gapRun } from './gapRun.js';
 export { invoicePipeline } from './invoicePipeline.js';
+export { managementReport } from './managementReport.js';
 export { repricing } from './repricing.js';
 export { retention } from './retention.js';
 export { savingsRun } from './savingsRun.js';

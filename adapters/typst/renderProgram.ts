@@ -14,23 +14,24 @@ export interface RenderJob {
   workspace: string;
   /** Creation time in the document's metadata, seconds since 1970: equal jobs result in equal bytes. */
   createdSeconds: number;
+  standard: DocumentStandard;
 }
 
-export type RenderAnswer = { pdf: Uint8Array; standard: string | null } | { error: string };
+/** `a-2a`: PDF/A-2a, to be archived. `ua-1`: PDF/UA-1, to be read by everybody. Typst writes one of them. */
+export type DocumentStandard = 'a-2a' | 'ua-1';
 
-const STANDARD = 'a-2a';
+export type RenderAnswer = { pdf: Uint8Array; standard: string | null } | { error: string };
 
 process.once('message', (job: RenderJob) => {
   process.send?.(render(job), () => process.exit(0));
 });
 
 /**
- * Renders an archivable, tagged PDF; where a glyph is in none of the fonts, a plain tagged PDF with the machine's
- * fonts.
+ * Renders a PDF by its standard; where a glyph is in none of the fonts, a plain tagged PDF with the machine's fonts.
  */
 function render(job: RenderJob): RenderAnswer {
   try {
-    return { pdf: compile(job, false), standard: STANDARD };
+    return { pdf: compile(job, false), standard: job.standard };
   } catch (first) {
     try {
       return { pdf: compile(job, true), standard: null };
@@ -54,6 +55,6 @@ function compile(job: RenderJob, isLoose: boolean): Uint8Array {
   });
   return compiler.pdf(
     { mainFileContent: job.template, inputs: { data: job.data, loose: isLoose ? 'yes' : 'no' } },
-    { creationTimestamp: job.createdSeconds, ...(isLoose ? {} : { pdfStandard: STANDARD }) },
+    { creationTimestamp: job.createdSeconds, ...(isLoose ? {} : { pdfStandard: job.standard }) },
   );
 }

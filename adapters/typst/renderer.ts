@@ -6,13 +6,15 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DomainError } from '../../domain/errors.js';
 import { Places } from '../../domain/places.js';
-import type { RenderAnswer, RenderJob } from './renderProgram.js';
+import type { DocumentStandard, RenderAnswer, RenderJob } from './renderProgram.js';
 
 /** A document's data and its creation time. */
 export interface Document {
   template: string;
   data: object;
   createdSeconds: number;
+  /** PDF/A-2a where nothing is said. */
+  standard?: DocumentStandard;
 }
 
 export interface RendererLimits {
@@ -45,18 +47,18 @@ export class Renderer {
     this.#places = new Places(limits.atOnce);
   }
 
-  async render({ template, data, createdSeconds }: Document): Promise<Buffer> {
+  async render({ template, data, createdSeconds, standard = 'a-2a' }: Document): Promise<Buffer> {
     const text = JSON.stringify(data);
     if (Buffer.byteLength(text) > this.#limits.dataBytesMax)
       throw failed(`its data is larger than ${this.#limits.dataBytesMax} bytes`);
-    return this.#places.use(undefined, () => this.#renderText(template, text, createdSeconds));
+    const job = { template, data: text, createdSeconds, standard };
+    return this.#places.use(undefined, () => this.#renderJob(job));
   }
 
-  async #renderText(template: string, text: string, createdSeconds: number): Promise<Buffer> {
+  async #renderJob(job: Omit<RenderJob, 'workspace' | 'fontPaths'>): Promise<Buffer> {
     const workspace = mkdtempSync(join(tmpdir(), 'trueup-document-'));
     try {
-      const job = { template, data: text, createdSeconds, workspace, fontPaths: fontPaths() };
-      const answer = await ask(job, this.#limits.timeoutMs);
+      const answer = await ask({ ...job, workspace, fontPaths: fontPaths() }, this.#limits.timeoutMs);
       if ('error' in answer) throw failed(answer.error);
       if (answer.pdf.length > this.#limits.pdfBytesMax)
         throw failed(`it is larger than ${this.#limits.pdfBytesMax} bytes`);

@@ -412,6 +412,11 @@ const ORGANIZATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   startSavingsRun: { body: { from: '2026-01-01', to: '2026-01-31' } },
   listSavingsRuns: { query: { limit: '1' } },
   getSavingsRun: { params: { id: idFrom('run', 'listSavingsRuns', '/runs/0/id') } },
+  createManagementReport: { body: { from: '2026-10-01', to: '2026-10-31', sections: ['summary', 'spend'] } },
+  listReports: { query: { limit: '1' } },
+  getReport: { params: { report_id: idFrom('rpt', 'listReports', '/reports/0/id') } },
+  listReportRuns: { query: { limit: '1' } },
+  getReportRun: { params: { id: idFrom('run', 'listReportRuns', '/runs/0/id') } },
   createWebhookEndpoint: {
     body: {
       url: 'https://hooks.example.com/trueup',

@@ -247,7 +247,8 @@ function refuse({ refusal }: Judged): void {
 function isBegun({ status, body, headers }: EndpointResponse): boolean {
   const isExisting =
     typeof body === 'object' && body !== null && 'existing' in body && body.existing === true;
-  return status === 202 && !isExisting && headers?.['Idempotency-Replayed'] === undefined;
+  const isMade = status === 202 || (status === 200 && headers?.['X-Report-Id'] !== undefined);
+  return isMade && !isExisting && headers?.['Idempotency-Replayed'] === undefined;
 }
 
 function refusalOf(policy: string, sentence: string, waitSeconds: number): LimitError {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { DomainError } from '../../domain/errors.js';
 import type { ApiDeps } from '../deps.js';
 import { writeRateLimitFields } from '../limits/rateLimitFields.js';
-import { presentProblem } from '../problem.js';
+import { LocatedError, presentProblem } from '../problem.js';
 import { compressAnswer } from './compression.js';
 import { allowOrigin } from './cors.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
@@ -60,6 +60,7 @@ function writeProblem(ctx: Context, error: unknown, requestId: string, deps: Api
   const retryAfter = error instanceof DomainError ? error.retryAfterSeconds : undefined;
   if (retryAfter !== undefined || problem.status === 503 || problem.status === 429)
     ctx.set('Retry-After', String(retryAfter ?? 2));
+  if (error instanceof LocatedError) ctx.set('Location', error.location);
   ctx.set('Content-Type', 'application/problem+json');
   ctx.body = JSON.stringify(problem);
 }

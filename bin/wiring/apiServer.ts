@@ -8,6 +8,7 @@ import * as otlp from '../../adapters/otlp/protobuf.js';
 import { deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { renderClaimPdf } from '../../adapters/typst/claimPdf.js';
 import { Renderer } from '../../adapters/typst/renderer.js';
+import { reportRendererOf } from '../../adapters/typst/reportPdf.js';
 import { createApp } from '../../api/app.js';
 import type { ApiDeps } from '../../api/deps.js';
 import type { Endpoint } from '../../api/endpoint.js';
@@ -85,6 +86,7 @@ export async function createApiServer(
     otlp,
     pages: createPageReaders(options.connectors),
     renderClaim: (evidence: ClaimEvidence) => renderClaimPdf(renderer, evidence),
+    renderReport: reportRendererOf(renderer),
     deliverWebhook: deliverWebhookBy(options.outbound, { nowMicros, nowMs: () => performance.now() }),
     nowMicros,
     metrics,
@@ -145,6 +147,8 @@ export interface ApiServerOptions
   corsOrigins?: readonly string[];
   /** Default: a year. */
   hstsMaxAgeSeconds?: number;
+  /** How long a request waits for its report, milliseconds; a minute when absent. */
+  reportWaitMs?: number;
   /** How long a key's row is trusted while no change of it is reported; a few seconds when absent. */
   keyCacheMs?: number;
 }

@@ -15,6 +15,8 @@ import { type ActivityDeps, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
+import { Renderer } from '../../adapters/typst/renderer.js';
+import { reportRendererOf } from '../../adapters/typst/reportPdf.js';
 import type { Database } from '../../db/client.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { Sweeper } from '../../dispatch/sweeper.js';
@@ -40,6 +42,7 @@ export interface EngineWorkOptions
     | 'blobs'
     | 'extractInvoice'
     | 'renderInvoicePage'
+    | 'baseUrl'
     | 'prepareExtraction'
   > {
   address: string;
@@ -64,6 +67,7 @@ export async function startEngineWork(options: EngineWorkOptions): Promise<void>
       ...options,
       readBillingFile,
       pages: createPageReaders(connectors),
+      renderReport: reportRendererOf(new Renderer()),
       nowMicros: () => microsFromDate(new Date()),
     }),
     logger,

@@ -113,6 +113,18 @@ export async function listClaims(
   return listNewest(orgDb, CLAIM, { where: { status, provider }, page });
 }
 
+/** Claims that cover a day of a period, newest first. */
+export function listClaimsOver(
+  orgDb: OrgDb,
+  { fromDay, toDay }: { fromDay: string; toDay: string },
+  limit: number,
+): Promise<StoredClaim[]> {
+  return listNewest(orgDb, CLAIM, {
+    and: (query) => query.where('period_end', '>=', fromDay).where('period_start', '<=', toDay),
+    page: { limit, offset: 0 },
+  });
+}
+
 export async function listDisputeIdsOfClaim(orgDb: OrgDb, id: string): Promise<string[]> {
   const rows = await orgDb.rows<{ id: string }>(
     'select id from disputes where org_id = $1 and claim_id = $2::uuid order by opened_at, id',

@@ -41,6 +41,7 @@ import { runEffects } from './0042_run_effects.js';
 import { invoices } from './0043_invoices.js';
 import { invoiceFindings } from './0044_invoice_findings.js';
 import { chargebackSetting } from './0045_chargeback_setting.js';
+import { reports } from './0046_reports.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -91,4 +92,5 @@ export const MIGRATIONS: readonly Migration[] = [
   invoices,
   invoiceFindings,
   chargebackSetting,
+  reports,
 ];

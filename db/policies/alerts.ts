@@ -12,6 +12,7 @@ import {
   type Severity,
 } from '../../domain/policies/alert.js';
 import { POLICY_TYPES, type PolicyType } from '../../domain/policies/policy.js';
+import type { AlertSum } from '../../domain/reports/figures.js';
 import { column, defineEntity, type TimePage } from '../entity.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 import { publishMessages } from '../webhooks/webhookDeliveries.js';
@@ -176,6 +177,22 @@ export async function recordAcknowledgement(
     values,
   );
   return alert;
+}
+
+/** Alerts of a half-open window of times at which they were made, added up by day and what they are. */
+export async function sumAlerts(
+  orgDb: OrgDb,
+  window: { fromMicros: bigint; toMicros: bigint },
+): Promise<AlertSum[]> {
+  const values: SqlValue[] = [orgDb.orgId, isoFromMicros(window.fromMicros), isoFromMicros(window.toMicros)];
+  return orgDb.rows<AlertSum>(
+    `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day, policy_type as "policyType", notice, severity, status,
+       count(*)::bigint as alerts, coalesce(sum(cost_usd), 0) as "costPico"
+     from alerts
+     where org_id = $1 and merged_into is null and created_at >= $2::timestamptz and created_at < $3::timestamptz${andOfProject(orgDb, values)}
+     group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`,
+    values,
+  );
 }
 
 /** Most characters of a notice's message; a failure's message may be longer. */

@@ -11,6 +11,7 @@ export const RETENTION_STEPS = [
   'webhook_messages',
   'savings_runs',
   'gap_runs',
+  'reports',
   'blobs',
 ] as const;
 export type RetentionStep = (typeof RETENTION_STEPS)[number];

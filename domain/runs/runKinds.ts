@@ -99,6 +99,16 @@ const DESCRIPTIONS = {
     workflow: { type: 'invoicePipeline', idPrefix: 'invoice', input: 'runId' },
     cancel: {},
   },
+  report: {
+    table: 'reports',
+    idPrefix: 'run',
+    noun: 'run of a report',
+    plural: 'reports',
+    openPolicy: 'open-reports',
+    startPolicy: 'reports',
+    limitedAs: 'runs',
+    workflow: { type: 'managementReport', idPrefix: 'report', input: 'runId' },
+  },
 } as const satisfies Record<string, RunDescription>;
 
 type Descriptions = typeof DESCRIPTIONS;
@@ -192,6 +202,7 @@ export function readRunMessage(message: string): { kind: RunKind; verb: 'start' 
 export const OUTBOX_KINDS = [
   ...RUN_MESSAGES,
   'connection.schedule',
+  'report.schedule',
   'webhook.deliver',
   'claim.wake',
   'weights.recompute',

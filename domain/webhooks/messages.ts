@@ -20,6 +20,7 @@ export const WEBHOOK_EVENT_TYPES = [
   'gap_run.completed',
   'invoice.processed',
   'invoice.failed',
+  'report.generated',
 ] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 
@@ -309,4 +310,42 @@ export function invoiceMessage(invoice: ProcessedInvoice): { id: string; type: M
           finished_at: finishedAt,
         };
   return { id: invoice.runId, type, body: messageBody(type, finishedAt, data) };
+}
+
+/** A report that was generated, as far as receivers learn of it. */
+export interface AnnouncedReport {
+  /** uuid */
+  id: string;
+  periodFrom: string;
+  periodTo: string;
+  sections: readonly string[];
+  cause: string;
+  cadence: string | null;
+  sizeBytes: number;
+  generatedAtMicros: bigint;
+  expiresAtMicros: bigint;
+}
+
+/** The message of a report, with the report's own id: one report is never two messages. */
+export function reportMessage(report: AnnouncedReport): {
+  id: string;
+  type: 'report.generated';
+  body: string;
+} {
+  const generatedAt = isoFromMicros(report.generatedAtMicros);
+  return {
+    id: report.id,
+    type: 'report.generated',
+    body: messageBody('report.generated', generatedAt, {
+      report_id: publicId('rpt', report.id),
+      period_from: report.periodFrom,
+      period_to: report.periodTo,
+      sections: report.sections.join(','),
+      cause: report.cause,
+      cadence: report.cadence,
+      size_bytes: report.sizeBytes,
+      generated_at: generatedAt,
+      expires_at: isoFromMicros(report.expiresAtMicros),
+    }),
+  };
 }

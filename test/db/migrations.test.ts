@@ -50,6 +50,8 @@ import {
   VISIBILITIES,
 } from '../../domain/reconciliation/matching/cells.js';
 import { PUBLISHED_STATUSES } from '../../domain/reconciliation/publishedRun.js';
+import { REPORT_CAUSES } from '../../domain/reports/report.js';
+import { CADENCES } from '../../domain/reports/schedule.js';
 import { OUTBOX_KINDS, RUN_STATUSES } from '../../domain/runs/runKinds.js';
 import {
   DELIVERY_STATUSES,
@@ -330,6 +332,10 @@ const LISTS: Record<string, readonly string[]> = {
   'invoice_runs.cause': INVOICE_RUN_CAUSES,
   'invoice_runs.status_before': INVOICE_STATUSES,
   'invoice_runs.status': RUN_STATUSES,
+  'reports.status': RUN_STATUSES,
+  'reports.cause': REPORT_CAUSES,
+  'reports.cadence': CADENCES,
+  'report_schedules.cadence': CADENCES,
   'findings.direction': DIRECTIONS,
   'findings.blame': BLAMES,
   'findings.grade': GRADES,

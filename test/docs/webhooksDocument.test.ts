@@ -13,6 +13,7 @@ import {
   gapRunMessage,
   invoiceMessage,
   MESSAGE_TYPES,
+  reportMessage,
   WEBHOOK_EVENT_TYPES,
 } from '../../domain/webhooks/messages.js';
 import {
@@ -140,6 +141,17 @@ const MADE: Record<string, string> = {
     finishedAtMicros: AT_MICROS,
   }).body,
   'invoice.processed': invoiceMessage({ ...INVOICE, status: 'reconciled' }).body,
+  'report.generated': reportMessage({
+    id: UUID,
+    periodFrom: '2026-05-01',
+    periodTo: '2026-05-31',
+    sections: ['summary', 'spend'],
+    cause: 'schedule',
+    cadence: 'monthly',
+    sizeBytes: 160_000,
+    generatedAtMicros: AT_MICROS,
+    expiresAtMicros: AT_MICROS + 7_776_000_000_000n,
+  }).body,
   'invoice.failed': invoiceMessage({ ...INVOICE, status: 'failed', failureCode: 'invoice_encrypted' }).body,
 };
 

@@ -123,6 +123,9 @@ export async function startTestApi(
       | 'requestsMax'
       | 'httpLimits'
       | 'keyCacheMs'
+      | 'reportWaitMs'
+      | 'engineStatus'
+      | 'kickDispatcher'
       | 'trustedProxies'
     >
   > = {},
@@ -147,8 +150,8 @@ export async function startTestApi(
     metricsToken: undefined,
     ingestMaxBodyBytes: options.ingestMaxBodyBytes ?? 16_777_216,
     eventRetentionDays: undefined,
-    engineStatus: async () => 'degraded',
-    kickDispatcher: () => undefined,
+    engineStatus: options.engineStatus ?? (async () => 'degraded'),
+    kickDispatcher: options.kickDispatcher ?? (() => undefined),
   });
   const baseUrl = await listen(api.server);
   const organization = await createTestOrganization(database.database);

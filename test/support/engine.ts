@@ -13,6 +13,8 @@ import { type Activities, type ActivityDeps, createActivities } from '../../acti
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
+import { Renderer } from '../../adapters/typst/renderer.js';
+import { reportRendererOf } from '../../adapters/typst/reportPdf.js';
 import { pollSecondsOf } from '../../bin/wiring/outside.js';
 import type { Database } from '../../db/client.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
@@ -160,6 +162,8 @@ export async function startTestEngine(
     blobs: options.blobs ?? testBlobs(),
     extractInvoice: options.extractInvoice ?? testExtractor().extract,
     renderInvoicePage: testExtractor().renderPage,
+    renderReport: reportRendererOf(new Renderer()),
+    baseUrl: () => 'http://trueup.test',
     secretKeys: options.secretKeys ?? testSecretKeys(),
     directUrl: asOwner(database.options.url),
     retention: options.retention ?? TEST_RETENTION,

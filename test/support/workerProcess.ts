@@ -7,6 +7,8 @@ import { createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { fileBlobStore } from '../../adapters/blobs/fileBlobStore.js';
+import { Renderer } from '../../adapters/typst/renderer.js';
+import { reportRendererOf } from '../../adapters/typst/reportPdf.js';
 import { openDatabase } from '../../db/client.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
@@ -57,6 +59,8 @@ const activities = createActivities({
   blobs: fileBlobStore(settings.invoices?.blobFolder ?? testBlobFolder()),
   extractInvoice: testExtractor().extract,
   renderInvoicePage: testExtractor().renderPage,
+  renderReport: reportRendererOf(new Renderer()),
+  baseUrl: () => 'http://trueup.test',
   secretKeys: testSecretKeys(),
   deliverWebhook: testWebhookDelivery(testOutbound(settings.webhooks?.allowedHosts)),
   ...(settings.webhooks ? { webhookPace: settings.webhooks.pace } : {}),

@@ -53,6 +53,7 @@ import { dayOf, MICROS_PER_DAY } from '../../domain/period.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
 import { checkpointAuditLog } from '../access/auditChain.js';
 import { removeOrphanedFiles } from '../invoices/removeOrphanedFiles.js';
+import { removeExpiredReports } from '../reports/removeExpiredReports.js';
 import { foldAll } from '../usage/usage.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
@@ -152,6 +153,8 @@ async function removeOld(deps: RetentionDeps, step: RetentionStep, work: Retenti
       return removeOldSavings(work);
     case 'gap_runs':
       return removeOldGapRuns(work);
+    case 'reports':
+      return removeExpiredReports(work, blobs);
     case 'blobs':
       return removeOrphanedFiles(work, blobs);
   }

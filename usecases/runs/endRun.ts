@@ -12,6 +12,7 @@ import {
 import { DomainError } from '../../domain/errors.js';
 import { describeRun, RUN_TERMINAL_STATUSES, type RunKind, runMessage } from '../../domain/runs/runKinds.js';
 import { lockInvoiceOfRun, settleInvoiceRunEnd } from '../invoices/endInvoiceRun.js';
+import { announceReport } from '../reports/announceReport.js';
 
 /** Further changes at the end of a run of a kind, in the transaction of its end. */
 interface RunEnding {
@@ -30,6 +31,7 @@ export const RUN_ENDINGS: Partial<Record<RunKind, RunEnding>> = {
     },
     ended: settleInvoiceRunEnd,
   },
+  report: { ended: announceReport },
 };
 
 /** Ends a run once, with its result if it has one; its stored data stays. false: it had already ended. */

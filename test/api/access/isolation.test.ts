@@ -103,7 +103,7 @@ describe('an id', () => {
 
   it.each(BY_ID)(
     '%s: %s of another organization is as one that nothing has',
-    async (_name, id, operation, draw) => {
+    async (name, id, operation, draw) => {
       const theirs = await operation.request(place, owner);
       const own = await operation.request(place, stranger);
       const before = await rowsOfOwner();
@@ -111,7 +111,8 @@ describe('an id', () => {
       const foreign = { ...own, params: { ...own.params, [id]: theirs.params?.[id] ?? '' } };
       const nothing = { ...own, params: { ...own.params, [id]: draw() } };
       const answer = await ask(operation, foreign, stranger);
-      expect([answer.status, answer.body.code]).toEqual([404, 'not_found']);
+      const code = name === 'getReport' ? 'report_not_found' : 'not_found';
+      expect([answer.status, answer.body.code]).toEqual([404, code]);
       expect(seen(answer)).toEqual(seen(await ask(operation, nothing, stranger)));
       const all = await ask(operation, theirs, stranger);
       expect(all.status).toBe(404);

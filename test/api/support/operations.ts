@@ -17,6 +17,7 @@ import { ORGANIZATION_OPERATIONS } from './operations/organization.js';
 import { POLICY_OPERATIONS } from './operations/policies.js';
 import { PERIOD_OPERATIONS, PRICE_OPERATIONS } from './operations/prices.js';
 import { RECONCILIATION_OPERATIONS } from './operations/reconciliation.js';
+import { REPORT_OPERATIONS } from './operations/reports.js';
 import { SAVINGS_OPERATIONS } from './operations/savings.js';
 import { WEBHOOK_OPERATIONS } from './operations/webhooks.js';
 
@@ -42,6 +43,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...CLAIM_ANSWER_OPERATIONS,
   ...EVIDENCE_OPERATIONS,
   ...INVOICE_OPERATIONS,
+  ...REPORT_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */

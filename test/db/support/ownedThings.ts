@@ -37,6 +37,7 @@ import { makeFindings, type OwnedFindings } from './tenancyCases/financial.js';
 import { makeInvoices, type OwnedInvoices } from './tenancyCases/invoices.js';
 import { makePolicies } from './tenancyCases/policies.js';
 import { makePolicyAlerts } from './tenancyCases/policyAlerts.js';
+import { makeReports, type OwnedReports } from './tenancyCases/reports.js';
 import { makeSavings, type OwnedSavings } from './tenancyCases/savings.js';
 import { makeWebhooks, type OwnedWebhooks } from './tenancyCases/webhooks.js';
 import { makeWeights, type OwnedWeights } from './tenancyCases/weights.js';
@@ -53,7 +54,8 @@ export interface Owned
     OwnedCredits,
     OwnedEvidence,
     OwnedDrafts,
-    OwnedInvoices {
+    OwnedInvoices,
+    OwnedReports {
   org: TestOrganization;
   /** Stands in every label and name that is the organization's own. */
   marker: string;
@@ -119,6 +121,7 @@ export async function makeOwned(api: TestApi, options: Owner): Promise<Owned> {
     ...(await makeEvidence(org.orgDb, marker)),
     ...(await makeWeights(org.orgDb, marker)),
     ...(await makeInvoices(org.orgDb, marker)),
+    ...(await makeReports(org.orgDb, marker)),
   };
 }
 
@@ -151,6 +154,7 @@ export async function makeNeighbour(
   await makeDrafts(org.orgDb, marker);
   await makeWeights(org.orgDb, marker);
   await makeInvoices(org.orgDb, marker);
+  await makeReports(org.orgDb, marker);
   const finish = async () => {
     const connection = {
       id: randomUUID(),

@@ -15,6 +15,7 @@ import { MATCH_CASES } from './tenancyCases/matches.js';
 import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
 import { POLICY_CASES } from './tenancyCases/policies.js';
 import { POLICY_ALERT_CASES } from './tenancyCases/policyAlerts.js';
+import { REPORT_CASES } from './tenancyCases/reports.js';
 import { RUN_CASES } from './tenancyCases/runs.js';
 import { SAVINGS_CASES } from './tenancyCases/savings.js';
 import type { TenancyCase } from './tenancyCases/tenancyCase.js';
@@ -44,6 +45,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...DRAFT_CASES,
   ...WEIGHT_CASES,
   ...INVOICE_CASES,
+  ...REPORT_CASES,
 };
 
 /** Take a handle and tell nothing of any organization. */
@@ -113,6 +115,9 @@ export const NEUTRAL: Readonly<Record<string, string>> = {
   uploadInvoice: 'the cases insertInvoice, insertRun of invoice_run and recordAction, in one transaction',
   openInvoiceFile: 'the case getInvoice',
   getInvoicePage: 'the cases getInvoice and findPageTurns',
+  makeReport: 'a step of a run: the cases gatherFigures, recordReportFile and endRun',
+  announceReport: 'a step of an end: the cases findReport and publishMessages',
+  awaitReport: 'the case findRun of report; what it makes itself is makeReport',
   lockDrafting: 'a lock by the organization’s id and an account; reads no row',
 };
 
@@ -188,6 +193,10 @@ export const ACROSS: Readonly<Record<string, string>> = {
   listOverdueEndpoints: 'the sweeper looks for webhooks that nobody sends',
   listOverdueClaims: 'the sweeper looks for notices that nobody gives',
   ClaimWatch: 'the sweeper looks for claims that no workflow keeps',
+  listExpiredReports: 'upkeep by age',
+  deleteReports: 'upkeep by age',
+  removeExpiredReports: 'upkeep by age',
+  listKeysOfNoReport: 'upkeep: files that belong to no report',
   listMissingInvoices: 'upkeep: files that belong to no invoice',
   removeOrphanedFiles: 'upkeep: files that belong to no invoice',
   listOpenClaims: 'the sweeper looks for claims that no workflow keeps',

@@ -96,6 +96,7 @@ function namedValue(table: string, column: string, tenant: Tenant): unknown {
     'savings_runs.id': tenant.runId,
     'invoices.id': tenant.sourceId,
     'invoice_runs.id': tenant.runId,
+    'reports.id': tenant.runId,
     'modeled_savings.rule_id': tenant.sourceId,
     'modeled_calls.rule_id': tenant.sourceId,
     'claims.evidence_sha256': Buffer.from(digits, 'utf8'),
@@ -127,6 +128,8 @@ const ALSO: Record<string, Record<string, unknown>> = {
     advice: '[]',
   },
   modeled_calls: { saved_usd: '1.25' },
+  reports: { sections: ['summary'] },
+  report_schedules: { sections: ['summary'] },
   own_prices: { discount_percent: '10', source: '{}' },
   call_spans: { biller: 'openai', trace_id: '00000000000000000000000000000001', span_id: 1 },
 };

@@ -26,6 +26,7 @@ describe('the description of runs', () => {
       ['reprice', 'repricing', 'reprice:org:id', { orgId: 'org', runId: 'id' }],
       ['savings_run', 'savingsRun', 'savings:org:id', { orgId: 'org', runId: 'id' }],
       ['invoice_run', 'invoicePipeline', 'invoice:org:id', { orgId: 'org', runId: 'id' }],
+      ['report', 'managementReport', 'report:org:id', { orgId: 'org', runId: 'id' }],
     ]);
   });
 

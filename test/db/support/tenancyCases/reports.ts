@@ -1,0 +1,74 @@
+import { listClaimsOver } from '../../../../db/claims/claims.js';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import { sumAlerts } from '../../../../db/policies/alerts.js';
+import * as reports from '../../../../db/reports/reports.js';
+import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
+import { publicId } from '../../../../domain/ids.js';
+import { getBranding } from '../../../../usecases/reports/branding.js';
+import { gatherFigures } from '../../../../usecases/reports/gatherFigures.js';
+import { openReport } from '../../../../usecases/reports/reportFiles.js';
+import { requestReport } from '../../../../usecases/reports/requestReport.js';
+import { endRun } from '../../../../usecases/runs/endRun.js';
+import { testBlobs } from '../../../support/blobs.js';
+import { aReport, storeReport } from '../../../support/reports.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
+
+const ALL = { fromDay: '2020-01-01', toDay: '2100-01-01' };
+const ALL_TIME = { fromMicros: 0n, toMicros: 4_000_000_000_000_000n };
+const PAGE = { limit: 10, offset: 0 };
+const NOW = 1_790_000_000_000_000n;
+
+/** What an organization's reports are to the tests. */
+export interface OwnedReports {
+  /** One that was generated. */
+  reportId: string;
+  /** One that is queued, asked for with this key. */
+  openReportId: string;
+  reportRequestKey: string;
+}
+
+export async function makeReports(db: OrgDb, marker: string): Promise<OwnedReports> {
+  const reportId = await storeReport(db, { marker });
+  const open = aReport({ requestKey: marker, requestedBy: marker });
+  await insertRun(db, reports.REPORTS, open);
+  const failed = aReport({ cause: 'schedule', cadence: 'monthly' });
+  await insertRun(db, reports.REPORTS, failed);
+  const error = { code: 'internal_error', message: marker };
+  await endRun(db, 'report', failed.id, { status: 'failed', error });
+  return { reportId, openReportId: open.id, reportRequestKey: marker };
+}
+
+/** Reports, and what they are gathered from beside what other cases read. */
+export const REPORT_CASES: Record<string, TenancyCase> = {
+  'insertRun of report': (db) => insertRun(db, reports.REPORTS, aReport()),
+  'findRun of report': (db, { reportId }) => findRun(db, reports.REPORTS, reportId),
+  'findOpenRun of report': (db, { reportRequestKey }) =>
+    findOpenRun(db, reports.REPORTS, { requestKey: reportRequestKey }),
+  'listRuns of report': (db) => listRuns(db, reports.REPORTS, {}, PAGE),
+  findReport: (db, { reportId }) => reports.findReport(db, reportId),
+  findReportOfRequest: (db, { reportRequestKey }) => reports.findReportOfRequest(db, reportRequestKey),
+  countFailedReports: (db) => reports.countFailedReports(db, 'monthly', '2026-02-01'),
+  listReports: (db) => reports.listReports(db, PAGE),
+  recordReportFile: (db, { openReportId }) =>
+    reports.recordReportFile(db, openReportId, {
+      ...{ blobKey: 'reports/a.pdf', sizeBytes: 1, generatedAtMicros: NOW, expiresAtMicros: NOW },
+    }),
+  openReport: async (db, { reportId }) => {
+    const { report } = await openReport({ blobs: testBlobs() }, db, publicId('rpt', reportId));
+    return report;
+  },
+  requestReport: (db) =>
+    requestReport(
+      db,
+      {
+        period: { fromDay: '2026-02-01', toDay: '2026-02-02' },
+        ...{ sections: ['summary'], idempotencyKey: undefined },
+      },
+      anAuthor('report'),
+      { limit: undefined, nowMicros: NOW },
+    ),
+  getBranding: (db) => getBranding(db, 'trueup.test'),
+  gatherFigures: (db) => gatherFigures(db, { fromDay: '2026-02-01', toDay: '2026-12-31' }, NOW),
+  sumAlerts: (db) => sumAlerts(db, ALL_TIME),
+  listClaimsOver: (db) => listClaimsOver(db, ALL, 10),
+};

@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import type { BlobStore } from '../../adapters/blobs/blobStore.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { REPORTS, type Report, recordReportFile } from '../../db/reports/reports.js';
+import { findRun, markRunStarted } from '../../db/runs/runTable.js';
+import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
+import { REPORT_KEPT_DAYS } from '../../domain/reports/report.js';
+import { type ReportDocument, reportDocument } from '../../domain/reports/reportDocument.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
+import { endRun } from '../runs/endRun.js';
+import { getBranding } from './branding.js';
+import { gatherFigures } from './gatherFigures.js';
+
+/** What making a report needs of the process. */
+export interface ReportDeps {
+  blobs: BlobStore;
+  /** Sets a report as PDF, in a process of its own: adapters/typst/reportPdf.ts. Error document_failed. */
+  renderReport(
+    document: ReportDocument,
+    options: { logo: Buffer | undefined; generatedAt: string },
+  ): Promise<Buffer>;
+  /** The address of this installation, without a slash at its end. */
+  baseUrl(): string;
+  nowMicros(): bigint;
+}
+
+const BYTES_MAX = 67_108_864;
+
+/** `reports/<organization>/<report>/`: each attempt at a report has a file of its own there. */
+const fileKey = (orgId: string, id: string): string =>
+  `reports/${orgId}/${id}/${randomBytes(8).toString('hex')}.pdf`;
+
+/**
+ * Gathers the figures of an open report, sets the document, stores it and ends the run with it. Of two attempts at the
+ * same time one ends the run; the file of the other is removed. Nothing happens where the run has ended. Errors:
+ * document_failed, and those of the blob store.
+ */
+export async function makeReport(deps: ReportDeps, orgDb: OrgDb, id: string): Promise<void> {
+  const report = await findRun(orgDb, REPORTS, id);
+  if (!report || RUN_TERMINAL_STATUSES.has(report.status)) return;
+  if (!(await markRunStarted(orgDb, 'report', id, 'rendering'))) return;
+  const generatedAtMicros = deps.nowMicros();
+  const pdf = await renderPdf(deps, orgDb, report, generatedAtMicros);
+  const blobKey = fileKey(orgDb.orgId, id);
+  let isKept = false;
+  try {
+    const { sizeBytes } = await deps.blobs.put(blobKey, bytesOf(pdf), { bytesMax: BYTES_MAX });
+    const expiresAtMicros = generatedAtMicros + BigInt(REPORT_KEPT_DAYS) * MICROS_PER_DAY;
+    isKept = await orgDb.transaction(async (inside) => {
+      const file = { blobKey, sizeBytes, generatedAtMicros, expiresAtMicros };
+      if (!(await recordReportFile(inside, id, file))) return false;
+      return endRun(inside, 'report', id, { status: 'succeeded' });
+    });
+  } finally {
+    if (!isKept) await deps.blobs.delete(blobKey).catch(() => undefined);
+  }
+}
+
+async function renderPdf(
+  deps: ReportDeps,
+  orgDb: OrgDb,
+  { periodFrom, periodTo, sections }: Report,
+  nowMicros: bigint,
+): Promise<Buffer> {
+  const period = { fromDay: periodFrom, toDay: periodTo };
+  const figures = await gatherFigures(orgDb, period, nowMicros);
+  const branding = await getBranding(orgDb, new URL(deps.baseUrl()).host);
+  const document = reportDocument(figures, sections, branding);
+  return deps.renderReport(document, { logo: undefined, generatedAt: isoFromMicros(nowMicros) });
+}
+
+async function* bytesOf(pdf: Buffer): AsyncGenerator<Buffer> {
+  yield pdf;
+}
