@@ -10,7 +10,7 @@ import { outsideOfApi } from './wiring/outside.js';
 import { requireDatabase, requireSecretKeys, warnOfMissingKeys } from './wiring/requirements.js';
 import { storageStatusOf } from './wiring/storageStatus.js';
 
-/** Ingest has 4 of them; the rest serve reads. */
+/** Ingest uses 4 connections; the rest serve reads. */
 const POOL_MAX = 16;
 const STATEMENT_TIMEOUT_MS = 5_000;
 
@@ -38,7 +38,7 @@ await runMain(async () => {
   shutdown.add('changes', () => changes.close());
   const engine = openApiEngine(config);
   shutdown.add('engine', () => engine.close());
-  // PORT=0 takes a free one, which is known once the server listens.
+  // PORT=0 takes a free port, which is known once the server listens.
   let port = config.port;
   const api = await createApiServer({
     database,

@@ -30,15 +30,17 @@ const SOURCES = [
   'platform',
 ];
 const BUILD_FILES = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', 'data/prices.json'];
-/** Commands that look at a running service: they build only where nothing is built, so as not to change files under it. */
+/**
+ * Commands that inspect a running service: they build only if no build exists, so that they do not change its files.
+ */
 const ONLOOKERS = new Set(['status', 'doctor']);
 
-/** How often a program looks whether the npm that started it is still there. */
+/** Milliseconds between two checks whether the npm that started the program still runs. */
 const NPM_WATCH_MS = 500;
-/** npm's end is ascribed to a closed terminal when the terminal's signal came at most this long before it was seen. */
+/** npm's end is attributed to a closed terminal if the terminal's signal came at most this many milliseconds before. */
 const HANG_UP_MS = 5_000;
 
-/** Node 20.19 and 22.12 are the first with what our dependencies need. */
+/** Node 20.19 and 22.12 are the first versions that our dependencies support. */
 function refuseOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if ((major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22) return;
@@ -52,7 +54,7 @@ function fail(sentence) {
   process.exit(1);
 }
 
-/** A step that takes time, shown with it. */
+/** Runs a slow step and prints its duration. */
 async function step(name, work) {
   const started = performance.now();
   const { isTTY } = process.stderr;
@@ -70,7 +72,7 @@ async function step(name, work) {
   else process.stderr.write(`${JSON.stringify({ level: 'info', name: 'bootstrap', step: name, ms })}\n`);
 }
 
-/** Runs a program, handing on the signals that end us; its output is shown only when it fails. */
+/** Runs a program and forwards the signals that end us; its output is printed only when it fails. */
 function run(command, args, whenItFails) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -92,8 +94,8 @@ function run(command, args, whenItFails) {
 }
 
 /**
- * Whether node_modules holds what the lockfile names. npm keeps its own copy of the lockfile there, written last, so
- * a broken-off installation is seen too. Packages for other platforms are not expected.
+ * Whether node_modules matches the lockfile. npm stores a copy of the lockfile there as its last step, so an
+ * interrupted installation is noticed too. Packages for other platforms are not expected.
  */
 function isInstalled() {
   const installed = readPackages('node_modules/.package-lock.json');
@@ -123,7 +125,7 @@ function installPackages() {
   );
 }
 
-/** One number for everything that the build reads. */
+/** One hash of everything that the build reads. */
 function hashSources() {
   const hash = createHash('sha256');
   const add = (path) => {
@@ -152,7 +154,7 @@ function builtFrom() {
   }
 }
 
-/** Drafts of builds that were killed. */
+/** Deletes drafts of killed builds. */
 function removeAbandonedDrafts() {
   for (const entry of readdirSync(ROOT)) {
     const pid = Number(/^dist\.(?:new|old)-(\d+)$/.exec(entry)?.[1]);
@@ -168,7 +170,7 @@ function isAlive(pid) {
   }
 }
 
-/** Builds beside dist/ and swaps: a build that fails or is stopped leaves the old one whole. */
+/** Builds beside dist/ and swaps: a failed or interrupted build leaves the old one intact. */
 async function build(hash) {
   removeAbandonedDrafts();
   const draft = `dist.new-${process.pid}`;
@@ -191,7 +193,7 @@ async function build(hash) {
   }
 }
 
-/** Two builds may end at once: whoever finds the other's in place moves that aside like any older one. */
+/** Two builds may end at once: the second moves the first's result aside like any older one. */
 function replaceDist(draft) {
   const old = `dist.old-${process.pid}`;
   for (let attempt = 0; ; attempt += 1) {
@@ -207,18 +209,17 @@ function replaceDist(draft) {
   }
 }
 
-/** Continues as another program in this very process. */
+/** Continues as another program in this process. */
 function become(file, args) {
   process.argv = [process.execPath, file, ...args];
   return import(pathToFileURL(file).href);
 }
 
 /**
- * npm hands on SIGINT and SIGTERM, and nothing when it is killed or its terminal closes. A program that npm itself
- * started then ends as on SIGTERM. One that a shell, a terminal multiplexer or an init system started is not watched,
- * and npm in the background lives on without its shell.
- *
- * Under nohup a closed terminal ends npm, since Node undoes what nohup has set. That is not a reason to end:
+ * npm forwards SIGINT and SIGTERM, but nothing when it is killed or its terminal closes. A program that npm started
+ * directly then ends as on SIGTERM. One that a shell, a terminal multiplexer or an init system started is not watched,
+ * and npm in the background survives its shell.
+ * Under nohup a closed terminal ends npm, since Node undoes nohup's setting. That is no reason to end:
  * platform/processMain.ts ignores the signal there.
  */
 function endWithNpm() {
@@ -230,7 +231,7 @@ function endWithNpm() {
   const watch = setInterval(() => {
     if (process.ppid === npm) return;
     clearInterval(watch);
-    // A signal that came with npm's end may not have been handled yet.
+    // A signal that arrived with npm's end may not have been handled yet.
     setTimeout(() => {
       if (performance.now() - hangUpAt > HANG_UP_MS) process.kill(process.pid, 'SIGTERM');
     }, NPM_WATCH_MS).unref();
@@ -257,7 +258,7 @@ if (!(name === 'trueup' && ONLOOKERS.has(args[0])) || !existsSync(target)) {
   if (builtFrom() !== hash) await step('build', () => build(hash));
 }
 if (name === 'test') {
-  // Programs that tests start may come from dist/, which is that of these sources.
+  // Programs that tests start may come from dist/, which was built from these sources.
   process.env.TESTS_OF_DIST = '1';
   await become(join(ROOT, 'node_modules/vitest/vitest.mjs'), ['run', ...args]);
 } else if (existsSync(target)) await become(target, args);

@@ -7,7 +7,10 @@ import { createLogger } from '../platform/logger.js';
 /** The folder that holds the built files: this program's own parent. */
 const OUT_DIR = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** The second half of a build, after the compiler: the workflows as one file, so that no worker bundles at start. */
+/**
+ * The second part of a build, after the compiler: bundles the workflows into one file, so that no worker bundles at its
+ * start.
+ */
 const workflows = join(OUT_DIR, 'workflows/index.js');
 if (existsSync(workflows)) {
   const logger = createLogger({ name: 'build', level: 'warn' });

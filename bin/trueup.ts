@@ -3,7 +3,7 @@ import { runMain } from '../platform/processMain.js';
 import { runProgram } from './terminal/program.js';
 import type { Terminal } from './terminal/terminal.js';
 
-/** The command line. Exit codes: 0 done, 1 found something or failed, 2 wrong use. */
+/** The command line. Exit codes: 0 done, 1 findings or failure, 2 wrong use. */
 await runMain(async () => {
   const terminal: Terminal = {
     readConfig: loadConfig,

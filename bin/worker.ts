@@ -12,13 +12,13 @@ import { startEngineWork, waitForEngine } from './wiring/engineWork.js';
 import { blobStoreOf, connectorsOf, invoiceExtractorOf, webhookDeliveryOf } from './wiring/outside.js';
 import { requireDatabase, requireEngine, requireSecretKeys, retentionOf } from './wiring/requirements.js';
 
-/** Core activity slots / 5, maintenance, and the four transactions that webhooks take at once. */
+/** Core activity slots / 5, maintenance, and the four simultaneous webhook transactions. */
 const POOL_MAX = 18;
 const STATEMENT_TIMEOUT_MS = 60_000;
 /** How long a process of 95 MB waits for a next invoice. */
 const SPARE_READER_MS = 60_000;
 
-/** Workflows, activities, the dispatcher, and what keeps totals in order; the last needs no workflow engine. */
+/** Runs workflows, activities, the dispatcher, and the maintenance of totals; the last needs no Temporal. */
 await runMain(async () => {
   const config = loadConfig();
   const logger = createLogger({ name: 'worker', level: config.logLevel ?? 'info' });

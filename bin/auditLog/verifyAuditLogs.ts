@@ -25,23 +25,23 @@ import type { SecretKeys } from '../../platform/secretKeys.js';
 import { StartError } from '../../platform/startError.js';
 import { type AuditVerification, verifyAuditLog } from '../../usecases/access/auditChain.js';
 
-/** Everything that the anchors at hand say. */
+/** The content of the available anchors. */
 export interface AnchorsAtHand {
   place: string;
   byOrganization: ReadonlyMap<string, SettledAnchors>;
   count: number;
-  /** Lines that no key of ours has signed as they stand there. */
+  /** Lines without a valid signature of our keys. */
   forged: number;
-  /** Ids of keys that signed some and are not at hand, with how many: those are compared all the same. */
+  /** Ids of keys that are not available and signed some lines, with their number: those lines are still compared. */
   unknownKeys: ReadonlyMap<string, number>;
-  /** Organizations whose newest anchor is such a one: no signature that can be checked covers their chain. */
+  /** Organizations whose newest anchor is signed by such a key: no verifiable signature covers their chain. */
   unvouched: number;
   unreadable: number;
 }
 
 /**
- * Reads anchors from a folder of anchors' files or from one file, which may be a log of the service.
- * @throws StartError when the path was asked for and does not exist.
+ * Reads anchors from a folder of anchor files or from one file, which may be a log of the service.
+ * @throws StartError when an explicitly named path does not exist.
  */
 export async function readAnchors(
   path: string,
@@ -70,7 +70,7 @@ export async function readAnchors(
     }
     if (verdict === 'unknown_key') {
       unknownKeys.set(signed.keyId, (unknownKeys.get(signed.keyId) ?? 0) + 1);
-      // Anybody could have written it. That rows were lost in good faith is only believed when it is signed.
+      // Anybody could have written it: a legitimate loss of rows is only accepted when it is signed.
       if (anchor.kind === 'restored') continue;
     }
     count += 1;
@@ -85,11 +85,11 @@ export async function readAnchors(
   return { place: path, byOrganization, count, forged, unknownKeys, unvouched, unreadable };
 }
 
-/** One organization's log and what came of checking it. */
+/** One organization's log with the result of its check. */
 export interface VerifiedOrganization {
   id: string;
   name: string;
-  /** The demo's, of which no anchors are made. */
+  /** Whether it is the demo, for which no anchors are written. */
   isDemo: boolean;
   verification: AuditVerification;
   anchors: SettledAnchors | undefined;
@@ -97,9 +97,9 @@ export interface VerifiedOrganization {
 
 export interface AuditLogsVerified {
   organizations: VerifiedOrganization[];
-  /** Organizations with a row that holds what the service never writes, and what that is. */
+  /** Organizations with a row that the service would never write, and the reason. */
   unreadable: { id: string; name: string; reason: string }[];
-  /** Anchored organizations that the database does not know. */
+  /** Anchored organizations that the database lacks. */
   missing: { id: string; anchors: SettledAnchors }[];
   anchors: AnchorsAtHand;
 }
@@ -122,7 +122,7 @@ export async function verifyAuditLogs(
       checkSignature: (text, signed) =>
         keys?.checkSignature(CHECKPOINT_PURPOSE, text, signed) ?? 'unknown_key',
     }).catch((error: unknown) => {
-      // A value beyond what the service writes: somebody has put it there, and the others are still to be checked.
+      // The row was not written by the service. The other organizations are still checked.
       if (error instanceof RangeError) return error;
       throw error;
     });
@@ -139,17 +139,20 @@ export async function verifyAuditLogs(
   return { organizations, unreadable, missing, anchors };
 }
 
-/** What a check says: findings are tampering or loss, notes are what could not be checked or what explains itself. */
+/**
+ * Result of a check: findings are tampering or loss; notes are parts that could not be checked, or explained
+ * differences.
+ */
 export interface AuditLogReport {
   lines: string[];
   findings: number;
-  /** Whether something could not be checked. */
+  /** Whether some part could not be checked. */
   isPartial: boolean;
 }
 
-/** Anchors are made every hour: what has none after this has waited too long. */
+/** Anchors are written every hour: rows that have none after this time are reported. */
 const ANCHOR_PATIENCE_MICROS = 2n * 3_600_000_000n;
-/** Findings that are printed of one organization. */
+/** Most findings that are printed of one organization. */
 const SHOWN_MAX = 20;
 
 const rows = (from: number, to: number) => (from === to ? `row ${from}` : `rows ${from} to ${to}`);
@@ -175,7 +178,7 @@ function faultSentence(fault: ChainFault): string {
   }
 }
 
-/** The sentences about all that was checked. */
+/** The sentences about everything that was checked. */
 export function reportAuditLogs(verified: AuditLogsVerified, nowMicros: bigint): AuditLogReport {
   const report: AuditLogReport = { lines: [], findings: 0, isPartial: false };
   for (const organization of verified.organizations) reportOne(report, organization, nowMicros);
@@ -247,7 +250,7 @@ function reportOne(report: AuditLogReport, organization: VerifiedOrganization, n
   if (report.findings === before) report.lines.push(`OK     ${who}: ${summaryOf(organization)}`);
 }
 
-/** What no anchor has seen yet: for an hour that is how it is. */
+/** Reports rows without an anchor; for an hour that is normal. */
 function reportUnanchored(
   report: AuditLogReport,
   who: string,
@@ -257,7 +260,7 @@ function reportUnanchored(
   const newest = anchors ? newestSeq(anchors) : 0;
   const { lastSeq, lastAtMicros } = verification;
   if (newest >= lastSeq) return;
-  // One that has anchors was no demo when they were made.
+  // An organization with anchors was no demo when they were written.
   if (isDemo && newest === 0) return;
   const waits = rows(newest + 1, lastSeq);
   if (newest === 0)
@@ -286,7 +289,7 @@ function reportAnchors(report: AuditLogReport, anchors: AnchorsAtHand): void {
   for (const [keyId, count] of anchors.unknownKeys) {
     const sentence = `${anchors.place}: the signatures of ${count} anchors could not be checked: the secret key ${keyId} is not at hand`;
     if (anchors.unvouched > 0) note(report, `${sentence}.`);
-    // This is so for years after each rotation of the key.
+    // This is normal for years after each rotation of the key.
     else report.lines.push(`NOTE   ${sentence}; newer ones, which were, cover the same rows.`);
   }
   if (anchors.unreadable > 0)
@@ -294,10 +297,10 @@ function reportAnchors(report: AuditLogReport, anchors: AnchorsAtHand): void {
 }
 
 /**
- * Says that the database was taken back by somebody else's means: a snapshot of a provider's, a replica that took over
- * without the last commits. Each chain that its anchors contradict gets a row that says so and why, and signed anchors
- * that take back what they have seen after the last place at which both agree. A chain that is broken in itself was not
- * taken back but changed, and nothing is accepted. Returns a sentence for each chain.
+ * Accepts that the database was reset by means other than `trueup restore`: a provider's snapshot, or a replica that
+ * took over without the last commits. Each chain that contradicts its anchors gets a row with the reason, and signed
+ * anchors that withdraw those after the last place at which both agree. A chain that is broken in itself was edited and
+ * not reset; then nothing is accepted. Returns a sentence for each chain.
  * @throws StartError for a chain that is broken in itself.
  */
 export async function acceptRestore(
@@ -343,7 +346,7 @@ export async function acceptRestore(
   return sentences;
 }
 
-/** The last place at which a chain and its anchors agree; undefined where they agree throughout. */
+/** The last place at which a chain and its anchors agree; undefined: they agree throughout. */
 async function findLastAgreed(
   orgDb: OrgDb,
   keys: SecretKeys,
@@ -357,7 +360,7 @@ async function findLastAgreed(
     throw new StartError(
       `The log of ${publicId('org', orgDb.orgId)} is broken in itself, which no restore does: nothing was accepted. Look at it with ./trueup audit-log verify.`,
     );
-  // What was anchored since agrees again, and lies behind the place at which they part.
+  // Later anchors may agree again, after the place at which they diverge.
   const parted = held.faults.find((fault) => fault.kind === 'rebuilt');
   const seq = parted?.agreedSeq ?? held.agreedSeq;
   const start = held.checkpoint?.checkpoint;
@@ -370,16 +373,16 @@ const isBroken = ({ faultCount, checkpoint, leftoverSeq }: AuditVerification): b
 
 export const ANCHORS_NAME = 'audit-anchors';
 
-/** The anchors' folder where a setting names one outside of the data directory; undefined where it comes with the data. */
+/** The anchors' folder where a setting names one outside of the data directory; undefined: it is part of the data. */
 export function outsideAnchorFolder(config: Config): string | undefined {
   const { auditAnchorDir, dataDir } = config;
   return auditAnchorDir === join(dataDir, ANCHORS_NAME) ? undefined : auditAnchorDir;
 }
 
 /**
- * Writes the restore into every organization's audit log, and returns the lines of anchors that say where each chain
- * continues from here: what anchors of before have seen after that is lost with the restore, and no tampering.
- * `known` are files with anchors of before; organizations that only they know are reported as gone.
+ * Records the restore in every organization's audit log, and returns the anchor lines that state where each chain
+ * continues: later rows of earlier anchors are lost with the restore, which is not tampering. `known` are files with
+ * earlier anchors; organizations that occur only there are reported as gone.
  */
 export async function recordRestore(
   database: Database,
@@ -409,7 +412,7 @@ export async function recordRestore(
   });
 }
 
-/** Takes the anchors of the installation that is replaced along: they document what the restore discards. */
+/** Copies the anchors of the replaced installation: they document the rows that the restore discards. */
 export function carryAnchors(from: string, to: string): void {
   if (!existsSync(from)) return;
   mkdirSync(to, { recursive: true, mode: 0o700 });

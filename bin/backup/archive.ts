@@ -25,14 +25,14 @@ import { StartError } from '../../platform/startError.js';
 import type { BackupManifest } from './takeBackup.js';
 import { inBytes, ProgressLine } from './words.js';
 
-/** The first entry of every archive: what it is, before anything else of it is read. */
+/** The first entry of every archive: it identifies the archive before the rest is read. */
 export const HEADER_NAME = 'header.json';
 
 const FORMAT = 'trueup-archive';
-/** Raised when an older reader would misunderstand what is written. */
+/** Increased when an older reader would misread the format. */
 const FORMAT_VERSION = 1;
 
-/** A backup is the cluster's files as they are; an export is every row as text. */
+/** A backup contains the cluster's files unchanged; an export contains every row as text. */
 export type ArchiveKind = 'backup' | 'export';
 
 export interface ArchiveHeader {
@@ -40,10 +40,10 @@ export interface ArchiveHeader {
   format_version: number;
   kind: ArchiveKind;
   trueup_version: string;
-  /** Names of the migrations that the database had. */
+  /** Names of the migrations of the database. */
   migrations: string[];
   postgres_version: string;
-  /** What the files of a backup are bound to. */
+  /** The platform that a backup's files require. */
   platform: string;
   architecture: string;
   /** RFC 3339. */
@@ -74,8 +74,8 @@ export function majorOf(version: string): string {
 }
 
 /**
- * Reads what an archive is.
- * @throws StartError when it is none, of the other kind, or of a later version of Trueup.
+ * Reads an archive's header.
+ * @throws StartError when it is no archive, of the other kind, or of a later version of Trueup.
  */
 export async function readHeader<H extends ArchiveHeader>(path: string, kind: ArchiveKind): Promise<H> {
   let header: Partial<H>;
@@ -106,7 +106,7 @@ export function hasOurSchema(header: Pick<ArchiveHeader, 'migrations'>): boolean
   return header.migrations.length === MIGRATIONS.length;
 }
 
-/** `20260131T120000Z`, for names of files. */
+/** `20260131T120000Z`, for file names. */
 export function timeStamp(now: Date): string {
   return now
     .toISOString()
@@ -115,9 +115,9 @@ export function timeStamp(now: Date): string {
 }
 
 /**
- * Where an archive goes: the file that `--to` names, or a new name in the folder that it names, or one in `folder`.
- * Makes `folder`, for its owner alone, never another.
- * @throws StartError when it is there already or its folder is not.
+ * Path of a new archive: the file that `--to` names, or a new name in the folder that it names, or one in `folder`.
+ * Creates only `folder`, for its owner alone.
+ * @throws StartError when the file exists already or its folder does not.
  */
 export function placeArchive(
   to: string | undefined,
@@ -143,12 +143,12 @@ function unused(path: string): string {
   return path;
 }
 
-/** Where the parts of a backup are unpacked to. */
+/** Target folders of an unpacked backup. */
 export interface UnpackTarget {
   /** Keys and other files of the data directory. */
   filesFolder: string;
   clusterFolder: string;
-  /** Whom the cluster belongs to. */
+  /** Owner of the cluster. */
   runAs: RunAs | undefined;
 }
 
@@ -171,7 +171,7 @@ export async function unpackBackup(path: string, target: UnpackTarget): Promise<
         for await (const _ of entry.body);
         return;
       }
-      // Postgres itself brings a cluster to disk before it replays a log into it; the keys are ours to bring there.
+      // Postgres syncs a cluster to disk before it replays a log into it; the keys must be synced here.
       if (folder === 'pg') await unpackEntry(entry, join(clusterFolder, rest), { runAs, sync: false });
       else await unpackEntry(entry, join(filesFolder, rest), { runAs: undefined, sync: true });
       bytes += entry.sizeBytes;
@@ -213,13 +213,13 @@ async function unpackEntry(
   if (runAs) chownSync(path, runAs.uid, runAs.gid);
 }
 
-/** What stays when a data directory's content is moved aside: the lock we hold, the backups, what was moved before. */
+/** Files that stay when a data directory's content is moved aside: the lock, the backups, earlier content. */
 const STAYS = /^(lock|backups|backup\.lock|pg-location|\.restoring|pg\.restoring|replaced-.*)$/;
 
-/** Names in a data directory without which there is no installation in it. */
+/** Files in a data directory of which any shows an installation. */
 const INSTALLATION = ['pg', 'postgres-password', 'secret-key', 'admin-key', 'demo-key', 'blobs', 'temporal'];
 
-/** Where a restore unpacks to: beside where the parts will lie, so that renaming them is all that is left. */
+/** Temporary folders of a restore, beside the final places, so that the last step is a rename. */
 export function stagingOf(dataDir: string, place: ClusterPlace): UnpackTarget {
   return {
     filesFolder: join(dataDir, '.restoring'),
@@ -228,12 +228,12 @@ export function stagingOf(dataDir: string, place: ClusterPlace): UnpackTarget {
   };
 }
 
-/** Removes what this restore, or one that was killed, has unpacked. */
+/** Removes the unpacked files of this restore, or of a killed one. */
 export function removeStaging({ filesFolder, clusterFolder }: UnpackTarget): void {
   for (const folder of [filesFolder, clusterFolder]) rmSync(folder, { recursive: true, force: true });
 }
 
-/** @throws StartError where an installation's data lie already and are not to be replaced. */
+/** @throws StartError where an installation's data exist and must not be replaced. */
 export function refuseData(dataDir: string, place: ClusterPlace, replace: boolean): void {
   if (replace) return;
   const found = [...INSTALLATION.map((name) => join(dataDir, name)), place.directory].find((path) =>
@@ -245,9 +245,7 @@ export function refuseData(dataDir: string, place: ClusterPlace, replace: boolea
     );
 }
 
-/**
- * Moves what is there into a folder of its own, deleting nothing; returns that folder, undefined when nothing was there.
- */
+/** Moves existing data into a new folder without deleting any; returns that folder, undefined: there was none. */
 export function moveAside(dataDir: string, place: ClusterPlace, now: Date): string | undefined {
   const stamp = timeStamp(now);
   const names = readdirSync(dataDir).filter((name) => !STAYS.test(name));
@@ -265,8 +263,8 @@ export function moveAside(dataDir: string, place: ClusterPlace, now: Date): stri
 }
 
 /**
- * Renames what was unpacked to where a start looks for it. The cluster first and its password last: a start that comes
- * in between is refused by the one without the other, and makes no new installation over half of the old.
+ * Renames the unpacked files to their final places, the cluster first and its password last: a start in between is
+ * refused, because one exists without the other, and creates no new installation over half of the old one.
  */
 export function putInPlace(
   staging: UnpackTarget,

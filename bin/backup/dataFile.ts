@@ -41,23 +41,23 @@ interface ExportHeader extends ArchiveHeader {
 /** The last entry of an export. */
 export interface ExportManifest extends Manifest, ExportOutcome {}
 
-/** Where a part of a table lies in an export. */
+/** Path of a part of a table in an export. */
 const PART_PATH = /^tables\/([a-z0-9_]+)\/\d{6}\.copy$/;
-/** Where an uploaded file lies in an export, by its key. */
+/** Path of an uploaded file in an export, by its key. */
 const BLOB_PATH = /^blobs\/(.+)$/;
 const BLOB_MODE = 0o600;
 
 interface WrittenExport {
   archive: FinishedArchive;
   outcome: ExportOutcome;
-  /** Uploaded files in it; undefined where they stay in their bucket. */
+  /** Number of its uploaded files; undefined: they stay in their bucket. */
   blobs: number | undefined;
 }
 
 /**
- * Writes every row of the service's database into one file, in a form that another major version of Postgres reads, and
- * the uploaded files, unless they are in a bucket.
- * @throws StartError with one sentence for what the user can mend.
+ * Writes all rows of the service's database to one file, in a form that other major versions of Postgres read, and the
+ * uploaded files, unless they are in a bucket.
+ * @throws StartError with one sentence for causes that the user can fix.
  */
 export async function exportToFile(config: Config, to: string | undefined): Promise<WrittenExport> {
   const path = placeArchive(to, join(config.dataDir, 'backups'), 'export', new Date());
@@ -97,7 +97,7 @@ async function writeExport(url: string, store: BlobStore, path: string): Promise
   }
 }
 
-/** After the rows: a file that was uploaded meanwhile is one too many, not one too few. */
+/** Adds the uploaded files after the rows: a file that was uploaded meanwhile is a surplus, and none is missing. */
 async function addBlobs(writer: ArchiveWriter, store: BlobStore): Promise<number> {
   let count = 0;
   for await (const { key } of store.stream('')) {
@@ -110,18 +110,18 @@ async function addBlobs(writer: ArchiveWriter, store: BlobStore): Promise<number
 
 interface ImportedData {
   header: ExportHeader;
-  /** Uploaded files. */
+  /** Number of uploaded files. */
   blobs: number;
   books: BookTotals[];
   rows: number;
 }
 
 /**
- * Brings an export into an empty database: the one that DATABASE_URL names, else a new embedded one. The schema is made
- * first, as far as the export's was, and brought up to date afterwards; the rows come in one transaction. The books are
- * compared before it commits, or at the end where migrations lie between.
- * @throws StartError with one sentence for what the user can mend; the database then holds none of the rows, and a repeated
- * import replaces uploaded files that were stored already.
+ * Imports an export into an empty database: the one that DATABASE_URL names, else a new embedded one. The schema is
+ * first created at the export's version and migrated afterwards; the rows are stored in one transaction. The totals are
+ * compared before it commits, or after the migrations between.
+ * @throws StartError with one sentence for causes that the user can fix; the database then has none of the rows, and a
+ * repeated import replaces uploaded files that were already stored.
  */
 export async function importFromFile(config: Config, file: string): Promise<ImportedData> {
   const header = await readHeader<ExportHeader>(file, 'export');

@@ -41,9 +41,9 @@ import { describeBooks, inSeconds } from './words.js';
 
 export interface RestoreOptions {
   file: string;
-  /** Absolute; the data directory that it goes into. */
+  /** Absolute; the target data directory. */
   dataDir: string;
-  /** Move aside what is there. */
+  /** Whether existing data are moved aside. */
   replace: boolean;
 }
 
@@ -51,17 +51,17 @@ export interface RestoredInstallation {
   header: ArchiveHeader;
   manifest: BackupManifest;
   books: RestoredBooks;
-  /** What is wrong about the secret key, as a sentence; undefined when nothing is. */
+  /** A sentence about a problem of the secret key; undefined: none. */
   keyProblem: string | undefined;
-  /** Where what was there went. */
+  /** The folder with the former data; undefined: there were none. */
   aside: string | undefined;
   tookMs: number;
 }
 
 /**
- * Brings a backup back into a data directory that nobody uses. It is unpacked beside its place and compared file by
- * file, Postgres replays the log of it there, the books are read; only then does it get its place.
- * @throws StartError with one sentence for what the user can mend; the data directory is then as it was.
+ * Restores a backup into an unused data directory. It is unpacked beside its final place and compared file by file;
+ * Postgres replays its log there, and the totals are read; only then is it moved to its place.
+ * @throws StartError with one sentence for causes that the user can fix; the data directory is then unchanged.
  */
 export async function restoreBackup(config: Config, options: RestoreOptions): Promise<RestoredInstallation> {
   refuseOwnDatabase(config, './trueup restore');
@@ -100,7 +100,7 @@ export async function restoreBackup(config: Config, options: RestoreOptions): Pr
   }
 }
 
-/** @throws StartError for a cluster that this Postgres, or one on such a machine, cannot read. */
+/** @throws StartError for a cluster that this Postgres or this platform cannot read. */
 function refuseOtherServer(header: ArchiveHeader, config: Config): void {
   const { version } = preparePostgresBinaries(config.cacheDir, undefined);
   const [theirs, ours] = [majorOf(header.postgres_version), majorOf(version)];
@@ -114,13 +114,13 @@ function refuseOtherServer(header: ArchiveHeader, config: Config): void {
     );
 }
 
-/** Entries of the data directory that the backup brings. */
+/** Entries of the data directory that the backup contains. */
 function namesOf(manifest: BackupManifest): string[] {
   const names = manifest.files.flatMap(({ path }) => /^data\/([^/]+)/.exec(path)?.[1] ?? []);
   return [...new Set(names)];
 }
 
-/** Starts Postgres on what was unpacked: it replays the log up to its end; then reads what the books say. */
+/** Starts Postgres on the unpacked cluster, which replays the log to its end; then reads the totals. */
 async function tryCluster(
   config: Config,
   staging: UnpackTarget,
@@ -148,7 +148,7 @@ async function tryCluster(
   }
 }
 
-/** The audit log records the restore, and its anchors state where each chain continues. */
+/** Records the restore in the audit log, and the places where each chain continues in its anchors. */
 async function markRestore(
   config: Config,
   url: string,
@@ -163,7 +163,7 @@ async function markRestore(
   );
 }
 
-/** What the next start, with the settings of this command, would say of what is sealed in the backup. */
+/** The message of the next start, with this command's settings, about the encrypted data in the backup. */
 async function findKeyProblem(config: Config, url: string, filesFolder: string): Promise<string | undefined> {
   const sealed = await useToolDatabase(url, countSealedByKey);
   if (sealed.size === 0) return undefined;
@@ -172,7 +172,7 @@ async function findKeyProblem(config: Config, url: string, filesFolder: string):
   return `the backup holds no secret-key: providers' credentials or webhook secrets in it were sealed with ${[...sealed.keys()].join(', ')}; start with the TRUEUP_SECRET_KEY that the installation had.`;
 }
 
-/** The report of a restore for a person: where it is, what the books say, what to do next. */
+/** The report of a restore for people: its place, the totals, the next steps. */
 export function restoreReport(restored: RestoredInstallation, dataDir: string, usualDataDir: string): string {
   const { header, manifest, books, aside, keyProblem } = restored;
   const then = manifest.books;
@@ -198,7 +198,7 @@ export function restoreReport(restored: RestoredInstallation, dataDir: string, u
   return lines.join('\n');
 }
 
-/** What was committed between the reading of the books and the backup's end. */
+/** Calls and bills that were committed between the reading of the totals and the backup's end. */
 function moreSince({ manifest, books }: RestoredInstallation): string[] {
   const [then, now] = [sumBooks(manifest.books.organizations), sumBooks(books.now)];
   const lines: string[] = [];

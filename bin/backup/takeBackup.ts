@@ -35,13 +35,13 @@ import { inBytes, ProgressLine } from './words.js';
 export interface BackupManifest extends Manifest {
   start_lsn: string;
   stop_lsn: string;
-  /** The books at an instant that the backup holds: all of it, and what was committed between it and stop_lsn besides. */
+  /** The totals at a moment within the backup, which also contains all commits between that moment and stop_lsn. */
   books: BookReading;
-  /** The bills said the same when the backup was over: a restore has exactly books' billed amounts. */
+  /** Whether the bills were unchanged at the backup's end: a restore then has exactly the billed amounts of `books`. */
   billed_settled: boolean;
-  /** Uploaded files: how many the backup holds, or the bucket that they are in. Absent in older backups. */
+  /** Uploaded files: their number in the backup, or their bucket. Absent in older backups. */
   blobs?: { files: number; bytes: number } | { bucket: string };
-  /** Sizes of the cluster's files without the log, as Postgres expected them. */
+  /** Size of the cluster's files without the log, as Postgres estimated it. */
   estimated_bytes: number;
   content_bytes: number;
   took_ms: number;
@@ -57,9 +57,9 @@ export interface TakenBackup {
 const LOG_FOLDER = 'pg/pg_wal/';
 
 /**
- * Backs an installation with an embedded Postgres up into one file, while the service runs or without it. Nothing has
- * the final name before all of it is on disk; killed at any moment it leaves the service as it was.
- * @throws StartError with one sentence for what the user can mend.
+ * Backs an installation with an embedded Postgres up into one file, while the service runs or is stopped. The file gets
+ * its final name once it is complete and on disk; a kill at any moment leaves the service unchanged.
+ * @throws StartError with one sentence for causes that the user can fix.
  */
 export async function takeBackup(config: Config, to: string | undefined): Promise<TakenBackup> {
   refuseOwnDatabase(config, './trueup backup');
@@ -124,7 +124,7 @@ async function writeBackup(config: Config, url: string, to: string | undefined):
   }
 }
 
-/** The cluster's files as the server sends them, under `pg/`. */
+/** Adds the cluster's files as the server sends them, under `pg/`. */
 async function addCluster(writer: ArchiveWriter, backup: BaseBackup): Promise<void> {
   const progress = new ProgressLine();
   for await (const entry of readTar(backup.tar)) {
@@ -155,11 +155,11 @@ function explainBackupError(error: unknown): unknown {
   return error;
 }
 
-/** What of a data directory belongs to this machine or to the start that is running, and so into no backup. */
+/** Files of a data directory that belong to this machine or the running start, and to no backup. */
 const OF_THIS_MACHINE = new Set(['lock', 'backup.lock', 'runtime.json', 'ports.json', 'pg-location']);
 /** Folder of uploaded files. */
 const BLOBS_NAME = 'blobs';
-/** Keys and the like; a larger file is no such thing. */
+/** Largest file that is treated as a key or the like. */
 const FILE_BYTES_MAX = 1_048_576;
 
 /** A small file of the data directory: a key, a password. */
@@ -169,7 +169,7 @@ interface InstanceFile {
   bytes: Buffer;
 }
 
-/** The files that lie in the data directory itself, whatever a version puts there, but for those of this machine. */
+/** All files directly in the data directory, of any version, except those of this machine. */
 function readInstanceFiles(dataDir: string): InstanceFile[] {
   return readdirSync(dataDir)
     .filter((name) => !name.startsWith('.') && !OF_THIS_MACHINE.has(name) && !/^.+\.\d+$/.test(name))
@@ -181,7 +181,7 @@ function readInstanceFiles(dataDir: string): InstanceFile[] {
     });
 }
 
-/** @throws StartError when a key was replaced while the backup ran: it might not open what the backup holds. */
+/** @throws StartError when a key was replaced during the backup: it might not decrypt the backup's data. */
 function refuseChangedFiles(before: readonly InstanceFile[], after: readonly InstanceFile[]): void {
   const changed = after.find(
     ({ name, bytes }) => !before.find((file) => file.name === name)?.bytes.equals(bytes),
@@ -192,7 +192,7 @@ function refuseChangedFiles(before: readonly InstanceFile[], after: readonly Ins
     throw new StartError(`${name} was replaced while the backup ran, so the two may not fit: run it again.`);
 }
 
-/** Adds a folder, where there is one, with all below it, under `data/`; returns what was added. */
+/** Adds an existing folder with all its content under `data/`; returns its number of files and bytes. */
 async function addFolder(
   writer: ArchiveWriter,
   dataDir: string,
@@ -216,7 +216,7 @@ async function addFolder(
   return added;
 }
 
-/** Returns the file's size; undefined where it was deleted meanwhile. */
+/** Returns the file's size; undefined: it was deleted meanwhile. */
 async function addFile(writer: ArchiveWriter, dataDir: string, path: string): Promise<number | undefined> {
   let file: number;
   try {
@@ -227,7 +227,7 @@ async function addFile(writer: ArchiveWriter, dataDir: string, path: string): Pr
   }
   try {
     const { size, mode } = fstatSync(file);
-    // A file of anchors may grow meanwhile: what is there now is what is taken.
+    // A file of anchors may grow meanwhile: its present bytes are added.
     const bytes: AsyncIterable<Buffer> =
       size === 0 ? Readable.from([]) : createReadStream('', { fd: file, end: size - 1, autoClose: false });
     await writer.addStream({ path: `data/${path}`, sizeBytes: size, mode: mode & 0o777 }, bytes);

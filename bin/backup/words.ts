@@ -21,7 +21,7 @@ export function describeBooks(organizations: readonly BookTotals[]): string {
   return parts.join(', ');
 }
 
-/** What a person is shown during long work: one line that is written over, on a terminal only. */
+/** Progress of long work: one line that is overwritten, on a terminal only. */
 export class ProgressLine {
   readonly #isTerminal = process.stderr.isTTY === true;
   #shownMs = Number.NEGATIVE_INFINITY;
@@ -38,8 +38,8 @@ export class ProgressLine {
 }
 
 /**
- * Ends the process on Ctrl-C and SIGTERM by way of its exit handlers, which remove what is half-written. Everything
- * else needs no care: a connection that closes ends a backup in Postgres, and rolls an import back.
+ * Ends the process on Ctrl-C and SIGTERM through its exit handlers, which remove partial files. Nothing else needs
+ * cleanup: a closed connection ends a backup in Postgres, and rolls an import back.
  */
 export function endOnSignal(): void {
   process.once('SIGINT', () => process.exit(130));

@@ -13,12 +13,12 @@ import { dayOption, organizationOption, providerOption } from '../terminal/termi
 const FORMATS = ['table', 'json', 'csv'] as const;
 type Format = (typeof FORMATS)[number];
 
-/** What a command found in the bills of a provider, in each form in which it can be written. */
+/** Findings of a command about a provider's bills, in every output format. */
 export interface BillReport {
   table: () => string;
   json: () => unknown;
   csv: () => string;
-  /** Something in it asks somebody to do something. */
+  /** Whether it contains something to act on. */
   asksForAction: boolean;
 }
 
@@ -42,7 +42,9 @@ interface ReportOptions {
   failOnFinding?: boolean;
 }
 
-/** A command that reports on the bills of a provider; `failOption` lets a script ask for exit code 1. */
+/**
+ * Builds a command that reports on a provider's bills; with `failOption` it exits with code 1 on findings, for scripts.
+ */
 export function billReportCommand(
   name: string,
   failOption: Option,
@@ -70,8 +72,8 @@ export function billReportCommand(
 }
 
 /**
- * The report, by the organization's prices.
- * @throws StartError for a range that cannot be reported on.
+ * Creates the report by the organization's prices.
+ * @throws StartError for an invalid range.
  */
 export async function readBillReport(
   orgDb: OrgDb,

@@ -13,7 +13,7 @@ import { billReportCommand, type MakeReport } from '../bills/billReport.js';
 import type { Terminal } from '../terminal/terminal.js';
 import { dollars, figure, fitText, left, right, textTable } from '../terminal/textTable.js';
 
-/** Which rates a provider charged, against list and contract, from its bills alone. */
+/** The rates that a provider charged, compared with list and contract, from its bills alone. */
 const makeAudit: MakeReport = async (orgDb, range, agreed) => {
   const report = await auditBills(orgDb, range, { agreed, list: agreed.list });
   return {
@@ -32,7 +32,7 @@ export function command(terminal: Terminal): Command {
   return billReportCommand('audit', failOption, makeAudit, terminal);
 }
 
-/** Lines of each part that fit a screen; --format csv has all of them. */
+/** Most lines of each part on a terminal; --format csv has all. */
 const LINES_MAX = 40;
 const RANGES_MAX = 10;
 const NAME_CHARS = 24;
@@ -123,7 +123,7 @@ function differences({ differences: lines, omitted }: AuditReport): string[] {
   ];
 }
 
-/** The differences by what they look like: most errors touch many classes at once. */
+/** The differences grouped by their likely cause, because most errors affect many classes at once. */
 function causes(lines: readonly AuditLine[]): string[] {
   const byCause = new Map<string, { from: string; to: string; lines: number; pico: bigint }>();
   for (const line of lines) {
@@ -145,7 +145,7 @@ function causes(lines: readonly AuditLine[]): string[] {
   );
 }
 
-/** What the figures leave out, under its line: which charge it is, and what it looks like. */
+/** Details that the figures omit, below their line: the charge, and the likely cause. */
 function remarks(line: AuditLine | undefined, hasAccounts: boolean): string[] {
   if (!line) return [];
   const place = placeCells(line, hasAccounts);

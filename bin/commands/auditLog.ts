@@ -42,7 +42,7 @@ function readReason(text: string): string {
   return text.trim();
 }
 
-/** Exit code 1 when the audit log is not as it was written. */
+/** Verifies the audit log; exit code 1 when it was changed. */
 async function verify(terminal: Terminal, asked: VerifyOptions): Promise<void> {
   const config = terminal.readConfig();
   const keys = findSecretKeys(config);
@@ -60,7 +60,7 @@ async function verify(terminal: Terminal, asked: VerifyOptions): Promise<void> {
   if (findings > 0 || (asked.strict && isPartial)) terminal.exitCode = 1;
 }
 
-/** Says that rows of the audit log were lost in good faith, by other means than `trueup restore`. */
+/** Records that rows of the audit log were lost legitimately, by other means than `trueup restore`. */
 async function acceptLoss(terminal: Terminal, because: string): Promise<void> {
   const config = terminal.readConfig();
   const keys = findSecretKeys(config);

@@ -17,8 +17,8 @@ export function command(terminal: Terminal): Command {
 }
 
 /**
- * Loads the demo and prints what is found in it: into the service that runs on this data directory, else into one that
- * it starts and that stays until Ctrl-C.
+ * Loads the demo and prints its findings: into the service that runs on this data directory, else into one that it
+ * starts and that runs until Ctrl-C.
  */
 async function bringDemo(terminal: Terminal): Promise<void> {
   const config = terminal.readConfig();
@@ -40,7 +40,7 @@ async function bringDemo(terminal: Terminal): Promise<void> {
   await showDemo(config, base, createScreen(process.stdout.isTTY === true, logger));
 }
 
-/** No other organization is touched. */
+/** Removes the demo and touches no other organization. */
 async function removeDemo(terminal: Terminal): Promise<void> {
   const config = terminal.readConfig();
   const removed = await withToolDatabase(config, (database) => resetDemo(database, config.dataDir));

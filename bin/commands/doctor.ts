@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { diagnose } from '../service/doctorChecks.js';
 import { jsonOption, print, printJson, type Terminal } from '../terminal/terminal.js';
 
-/** A line for each thing, with the remedy. Exit code 1 when something is wrong. */
+/** Prints a line for each check, with the remedy. Exit code 1 when a check fails. */
 export function command(terminal: Terminal): Command {
   return new Command('doctor').addOption(jsonOption()).action(async ({ json }: { json?: boolean }) => {
     const findings = await diagnose(terminal.readConfig());

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { reportOf, verifyFile } from '../evidence/verifyPack.js';
 import { jsonOption, printJson, type Terminal } from '../terminal/terminal.js';
 
-/** Checks a pack of evidence by itself: no database, no network, no settings. Exit code 1 when it does not hold. */
+/** Verifies a pack of evidence offline: no database, no network, no settings. Exit code 1 when it is not valid. */
 export function command(terminal: Terminal): Command {
   return new Command('evidence').addCommand(
     new Command('verify')

@@ -4,7 +4,7 @@ import { describeBooks, endOnSignal, inBytes, inSeconds } from '../backup/words.
 import { print, type Terminal } from '../terminal/terminal.js';
 import { blobStoreOf } from '../wiring/outside.js';
 
-/** Writes all data into one file that another major version of Postgres reads, embedded or not. */
+/** Writes all data into one file that other major versions of Postgres read, embedded or not. */
 export function command(terminal: Terminal): Command {
   return new Command('export').addCommand(
     new Command('data')

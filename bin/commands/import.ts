@@ -69,7 +69,7 @@ function readFxRate(text: string): string {
   throw new Misuse(`--fx-rate is ${text}: give US dollars for one unit of the file's currency.`);
 }
 
-/** By the same path as the API: stored at once, read by the worker. */
+/** Imports by the same path as the API: stores at once, and a worker reads. */
 async function importBill(terminal: Terminal, file: string, options: BillOptions): Promise<void> {
   const { provider, format = null, account = null, fxRate = null, org } = options;
   const outcome = await withToolDatabase(terminal.readConfig(), async (database) => {
@@ -106,11 +106,11 @@ async function importData(terminal: Terminal, file: string): Promise<void> {
 type Declarations = Pick<UploadedBill, 'provider' | 'declaredFormat' | 'declaredAccount' | 'declaredFxRate'>;
 
 const POLL_MS = 250;
-/** How long a queued import is watched before it is left to the service. */
+/** Milliseconds for which a queued import is watched before the command ends. */
 const PICKUP_MS = 15_000;
 
 /**
- * Stores a bill's file as an upload and waits while a worker reads it. Comes back queued when none does.
+ * Stores a bill's file as an upload and waits while a worker reads it. Returns it as queued when no worker does.
  * @throws StartError for a file that cannot be read, or whose account must be named.
  */
 export async function importBillFile(
@@ -172,7 +172,7 @@ async function watch(orgDb: OrgDb, source: BillingSource, pickupMs: number): Pro
   return current;
 }
 
-/** What became of an import, in a few lines. */
+/** The outcome of an import, in a few lines. */
 export function readSummary(source: BillingSource): string {
   const id = publicId('imp', source.id);
   if (source.status === 'queued') return `${id}: stored; it is read as soon as the service runs (npm start).`;

@@ -28,7 +28,7 @@ import { chooseOrganization, withToolDatabase } from '../service/toolDatabase.js
 import { jsonOption, organizationOption, print, printJson, type Terminal } from '../terminal/terminal.js';
 import { left, textTable } from '../terminal/textTable.js';
 
-/** Keys that a list shows; the API shows all, page by page. */
+/** Most keys that a list prints; the API lists all, page by page. */
 const LIST_MAX = 1_000;
 const NAME_CHARS_MAX = 256;
 
@@ -43,7 +43,7 @@ interface CreateOptions {
 }
 
 /**
- * Makes, lists, rotates, revokes and checks keys by the rules of the API; everyone who can run it may grant every
+ * Creates, lists, rotates, revokes and checks keys by the rules of the API; everyone who can run it may grant every
  * scope. A key is printed once: only its digest is stored.
  */
 export function command(terminal: Terminal): Command {
@@ -142,7 +142,7 @@ function readGrace(text: string): number {
   throw new Misuse(`--grace is ${text}: give seconds from 0 to ${GRACE_SECONDS_MAX}.`);
 }
 
-/** @throws StartError saying what is wrong and what to do. */
+/** @throws StartError with the fault and the remedy. */
 async function inOrganization<T>(
   terminal: Terminal,
   org: string | undefined,
@@ -157,7 +157,7 @@ async function inOrganization<T>(
   }
 }
 
-/** `action` is what the audit log names; older rows have the same names. */
+/** `action` is the name in the audit log; older rows have the same names. */
 function author(terminal: Terminal, action: string): KeyAuthor {
   return {
     giver: { allows: () => true },
@@ -234,7 +234,7 @@ function presentKey(key: ApiKey) {
   };
 }
 
-/** Checks offline whether a text can be a key at all. */
+/** Checks offline whether a text has the format and checksum of a key. */
 function checkKey(text: string): string {
   const fault = findKeyFault(text);
   if (fault !== undefined) throw new StartError(`This is no key: ${fault}.`);

@@ -5,8 +5,8 @@ import type { Terminal } from '../terminal/terminal.js';
 import { requireDatabase } from '../wiring/requirements.js';
 
 /**
- * Brings the database that DATABASE_URL names up to date: schema, prices, and at the first time the organization with
- * its admin key. Run it before a new version's processes; `npm start` does the same by itself.
+ * Updates the database that DATABASE_URL names: schema, prices, and at the first run the organization with its admin
+ * key. Run it before a new version's processes; `npm start` includes it.
  */
 export function command(terminal: Terminal): Command {
   return new Command('migrate').action(async () => {

@@ -34,7 +34,7 @@ interface PriceImportFlags {
   acceptSuspicious?: boolean;
 }
 
-/** Imports list prices from a public collection, after showing what they would change. */
+/** Imports list prices from a public collection, after showing the changes. */
 export function command(terminal: Terminal): Command {
   return new Command('prices').addCommand(
     new Command('import')
@@ -53,12 +53,12 @@ export function command(terminal: Terminal): Command {
   );
 }
 
-/** Largest collection that is read; the largest known one has 2 MB. */
+/** Largest collection, bytes; the largest known one has 2 MB. */
 const FILE_BYTES_MAX = 67_108_864;
 
 /**
- * Shows what a price collection would change, asks, and imports it.
- * @throws StartError for a file that cannot be read, and where nobody can be asked.
+ * Shows the changes of a price collection, asks, and imports it.
+ * @throws StartError for a file that cannot be read, and without a terminal to ask on.
  */
 async function importPrices(
   database: Database,
@@ -128,13 +128,13 @@ async function isWanted(
   }
 }
 
-/** Lines of one part of the report; what is cut is counted. */
+/** Most lines of one part of the report; omitted lines are counted. */
 const LINES_MAX = 200;
 const MISSING_MAX = 20;
 
 /**
- * What an import would change, for a person to decide on: new and changed prices rate by rate, what looks wrong, and
- * what is left as it is.
+ * The changes of an import, for a person to decide on: new and changed prices rate by rate, suspicious entries, and
+ * unchanged ones.
  */
 function describeDifferences(
   options: PriceImportOptions,

@@ -43,7 +43,7 @@ import {
 } from '../terminal/textTable.js';
 import { count, withoutBills } from './audit.js';
 
-/** What is wrong between a provider's bills and the calls of the same days; stores nothing. */
+/** Differences between a provider's bills and the calls of the same days; stores nothing. */
 export const makeReconciliation: MakeReport = async (orgDb, range, agreed) => {
   const prices = { agreed, list: agreed.list };
   const report = await reconcileBills(orgDb, range, prices, await currentWeights(orgDb));
@@ -61,7 +61,7 @@ export function command(terminal: Terminal): Command {
   return billReportCommand('reconcile', failOption, makeReconciliation, terminal);
 }
 
-/** Findings and models that fit a screen; --format csv has all findings, --format json all of both. */
+/** Most findings and models on a terminal; --format csv has all findings, --format json all of both. */
 const FINDINGS_MAX = 40;
 const MODELS_MAX = 20;
 const KIND_CHARS = 30;
@@ -128,7 +128,7 @@ function more(rest: number, noun: string, format: string): string[] {
 
 const ODDS_MAX = 999_999;
 
-/** How many times less likely the next best explanation is, to as many digits as anybody reads. */
+/** How many times less likely the next best explanation is, with a readable number of digits. */
 function odds({ next }: Finding): string {
   if (!next) return '';
   if (next.odds > ODDS_MAX) return `>${figure(BigInt(ODDS_MAX) * QUANTITY_ONE, 0)}:1`;
@@ -160,20 +160,20 @@ function findingsOf(findings: readonly Finding[]): string[] {
   ];
 }
 
-/** Whose it is, as surely as the grade says. */
+/** The party at fault, with the certainty of the grade. */
 function whoseOf({ blame, grade }: Finding): string {
   if (blame === 'own') return 'This is your own to change.';
   if (blame === 'none') return '';
   return `This ${grade === 'HIGH' ? 'is' : grade === 'MEDIUM' ? 'is probably' : 'may be'} the provider’s mistake.`;
 }
 
-/** What else it could be, in words where the kind has no name. */
+/** Names of alternative explanations whose kind has none. */
 const ELSE: Partial<Record<NonNullable<Finding['next']>['kind'], string>> = {
   none: 'nothing is wrong with the bill',
   unexplained: 'something that is not known',
 };
 
-/** What the figures leave out: whose it is, why, what else it could be, and what to do. */
+/** Details that the figures omit: party at fault, cause, alternative, and remedy. */
 function remarks(finding: Finding | undefined, hasAccounts: boolean): string[] {
   if (!finding) return [];
   const { next } = finding;
@@ -189,7 +189,7 @@ function remarks(finding: Finding | undefined, hasAccounts: boolean): string[] {
     .map((line) => `${INDENT}${line}`);
 }
 
-/** Amounts to the cent that add up to the cents of their whole: the largest remainders are rounded up. */
+/** Amounts rounded to cents that sum to the rounded whole: the largest remainders are rounded up. */
 function footed(wholeCents: bigint, parts: readonly Pico[]): string[] {
   if (parts.some((part) => part < 0n)) return parts.map(dollars);
   return apportion(wholeCents, parts).map((cents) => dollars(cents * PICO_PER_CENT));
@@ -229,7 +229,7 @@ function sumsOf(totals: CoverageFigures, sums: FindingSums): string[] {
   ];
 }
 
-/** What the shares are of, where there is anything to take a share of. */
+/** The bases of the shares, if there are any. */
 function sharesOf(totals: CoverageFigures): string[] {
   const [tokens, amount] = [tokenShare(totals), dollarShare(totals)];
   return [
@@ -240,11 +240,11 @@ function sharesOf(totals: CoverageFigures): string[] {
 
 type Part = 'billedPico' | 'expectedPico' | 'ratePico' | 'volumePico' | 'ownPricingPico';
 
-/** A part of the money of a finding's days. */
+/** The sum of one part of the dollars of a finding's days. */
 const sumOf = (days: readonly FindingDay[], part: Part): Pico =>
   days.reduce((total, day) => total + day[part], 0n);
 
-/** Odds as JSON and CSV hold them: null beyond what a number holds. */
+/** Odds for JSON and CSV: null: they exceed the range of numbers. */
 const oddsOf = (odds: number): number | null => (Number.isFinite(odds) ? odds : null);
 
 /** The reconciliation as JSON, its findings under the names of the API. */
@@ -350,7 +350,7 @@ const CSV_HEADER = [
 const word = (value: boolean): string => (value ? 'yes' : 'no');
 const number = (value: number | null): CsvCell => (value === null ? null : { number: String(value) });
 
-/** One row for each finding; the last row is what was billed in all, kind `total`, and what of it can be asked back. */
+/** One row for each finding; the last row has the total billed amount, kind `total`, and its recoverable part. */
 export function writeReconciliationCsv(report: ReconcileReport): string {
   const { totals } = coverageOfBuckets(report.buckets);
   const recoverable = report.findings.reduce((sum, finding) => sum + finding.recoverablePico, 0n);

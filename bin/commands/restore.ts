@@ -4,7 +4,7 @@ import { restoreBackup, restoreReport } from '../backup/restoreBackup.js';
 import { endOnSignal } from '../backup/words.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 
-/** Brings a backup back. Exit code 1 when its books are not those that it was taken with. */
+/** Restores a backup. Exit code 1 when its totals differ from those at its creation. */
 export function command(terminal: Terminal): Command {
   return new Command('restore')
     .argument('<file>', 'a file that backup wrote')

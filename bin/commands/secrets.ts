@@ -25,7 +25,7 @@ import { print, type Terminal } from '../terminal/terminal.js';
 import { recordRotation, renewAuditSignatures } from '../wiring/auditAnchors.js';
 import { requireSecretKeys } from '../wiring/requirements.js';
 
-/** Changes the key that seals the providers' credentials. Prints no key. */
+/** Replaces the key that encrypts the providers' credentials. Prints no key. */
 export function command(terminal: Terminal): Command {
   return new Command('secrets').addCommand(
     new Command('rotate')
@@ -42,20 +42,20 @@ export function command(terminal: Terminal): Command {
   );
 }
 
-/** What a rotation did, and whether anything is left that no key opens. */
+/** Result of a rotation, and whether secrets remain that no key decrypts. */
 interface RotationOutcome {
   sentences: string[];
   isWhole: boolean;
 }
 
-/** Rounds until nothing is left that somebody sealed with the old key meanwhile. */
+/** Most rounds, each for secrets that were encrypted with the old key meanwhile. */
 const ROUNDS_MAX = 20;
 const ANSWERS_A_BATCH = 500;
 
 /**
- * Seals every stored credential under a new key. With an embedded Postgres the new key is made here, precedes the old
- * one in the key's file until nothing needs the old one, and running processes take it from there; killed at any
- * moment, the next call continues. With a database of one's own everything is sealed under the first key that is set.
+ * Encrypts every stored credential with a new key. With an embedded Postgres the new key is created here and precedes
+ * the old one in the key file until nothing needs the old one; running processes read it there, and after a kill at any
+ * moment the next call continues. With an external database everything is encrypted with the first configured key.
  */
 export async function rotateSecrets(
   config: Config,
@@ -67,7 +67,7 @@ export async function rotateSecrets(
   if (!isOurs) return resealUnderSetting(config, database, forgetUnreadable);
   const file = ensureSecretKeyFile(config.dataDir);
   const before = readSecretKeyFile(file);
-  // More than one key: an earlier rotation did not come to its end, and is continued.
+  // More than one key: an earlier rotation did not finish, and continues now.
   if (before.length === 1) replaceSecretKeys(file, [makeSecretKey(), ...before]);
   const keys = SecretKeys.fromFile(file);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
@@ -123,7 +123,7 @@ function unfinished(unreadable: SealedCounts): RotationOutcome {
   };
 }
 
-/** How the secrets of each kind are opened, and sealed for whom they belong to. */
+/** How the secrets of each kind are decrypted, and encrypted for their owners. */
 const SEALS = {
   connection: { find: findSealedText, seal: resealText },
   webhook: { find: findSecretsText, seal: sealSecretsText },
@@ -134,7 +134,7 @@ function resealOne(keys: SecretKeys, { kind, orgId, subjectId, ciphertext }: Sea
   return text === undefined ? undefined : SEALS[kind].seal(keys, orgId, subjectId, text);
 }
 
-/** `unreadable`: what no key opened and was not given up; undefined when there is nothing like that. */
+/** `unreadable`: the secrets that no key decrypted and that were not given up; undefined: there are none. */
 async function resealAll(
   keys: SecretKeys,
   database: Database,
@@ -149,12 +149,15 @@ async function resealAll(
     } else if (forgetUnreadable) await forgetSealed(database, sealed);
     else unreadable = { ...unreadable, [sealed.kind]: (unreadable?.[sealed.kind] ?? 0) + 1 };
   }
-  // Where a key is missing, somebody may yet put it back.
+  // While a key is missing it may still be restored.
   if (!unreadable) await resealAnswers(keys, database);
   return { done, unreadable };
 }
 
-/** Kept answers follow; one that no key opens is given up: its request stays known, and after a day it is gone. */
+/**
+ * Encrypts stored answers again. One that no key decrypts is given up: the record of its request stays, and expires
+ * after a day.
+ */
 async function resealAnswers(keys: SecretKeys, database: Database): Promise<void> {
   for (;;) {
     const sealed = await listAnswersSealedOtherwise(database, keys.currentId, ANSWERS_A_BATCH);

@@ -4,7 +4,7 @@ import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
 import { type Inspection, inspectService } from '../service/inspect.js';
 import { jsonOption, print, printJson, type Terminal } from '../terminal/terminal.js';
 
-/** Where the service is and how each part does. Exit code 0 when the API and Postgres are up. */
+/** Prints the service's address and the state of each part. Exit code 0 when the API and Postgres are up. */
 export function command(terminal: Terminal): Command {
   return new Command('status').addOption(jsonOption()).action(async ({ json }: { json?: boolean }) => {
     const config = terminal.readConfig();

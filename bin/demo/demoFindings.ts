@@ -5,24 +5,24 @@ import { ask, bodyOf, type LoadedDemo, type ServiceClient } from './demoLoad.js'
 // biome-ignore lint/suspicious/noExplicitAny: answers are the API's own, whose schemas its tests hold
 type Json = any;
 
-/** What the product found in the demo, as its own answers say. */
+/** Results of the product for the demo, from its API. */
 export interface DemoFindings {
   /** Buckets of the last 90 days. */
   gaps: Json[];
-  /** Rates that do not fit, from the run. */
+  /** Differing rates, from the run. */
   rates: Json[];
   differences: Json[];
-  /** What explains the differences. */
+  /** Explanations of the differences. */
   findings: Json[];
-  /** What all of it comes to, in dollars. */
+  /** Sums of the findings, dollars. */
   financial: Json;
-  /** Keys on the bill that nobody knows, or that were revoked. */
+  /** Keys on the bill that are not listed or were revoked. */
   suspectKeys: Json[];
   /** Of the last complete month. */
   statement: Json;
-  /** Calls that break a policy. */
+  /** Calls that broke a policy. */
   alerts: Json[];
-  /** What the rules would have saved. */
+  /** The savings that the rules would have brought. */
   savings: Json;
 }
 
@@ -64,7 +64,7 @@ const DAY_MS = 86_400_000;
 const dayOf = (gap: Json): string => gap.bucket.slice(0, 10);
 const isNextDay = (day: string, next: string): boolean => Date.parse(next) - Date.parse(day) === DAY_MS;
 
-/** What a flagged bucket says of itself, in words. */
+/** The cause of a flagged bucket, in words. */
 function causeOf(gap: Json): string {
   if (gap.match_status === 'unmatched') return 'no call of ours';
   if (gap.unobserved_minutes) return `${gap.unobserved_minutes / 60} h without our calls`;
@@ -73,7 +73,7 @@ function causeOf(gap: Json): string {
   return Math.abs(parts.rate_usd) >= Math.abs(parts.volume_usd) ? 'rate' : 'quantity';
 }
 
-/** Flagged buckets, oldest first, with days that follow each other joined. */
+/** Flagged buckets, oldest first, with consecutive days joined. */
 export function flaggedRuns(gaps: readonly Json[]): FlaggedRun[] {
   const runs: FlaggedRun[] = [];
   const flagged = gaps.filter((gap) => gap.flagged_gap).sort((a, b) => (dayOf(a) < dayOf(b) ? -1 : 1));
@@ -106,7 +106,7 @@ export function flaggedRuns(gaps: readonly Json[]): FlaggedRun[] {
   return runs;
 }
 
-/** What is said alike of several models over the same days, as one line. */
+/** Equal findings of several models over the same days, as one line. */
 export interface ExplainedRun {
   provider: string;
   models: string[];
@@ -119,7 +119,7 @@ export interface ExplainedRun {
   expectedUsd: number;
 }
 
-/** Findings that can be verified, the provider's mistakes first, the largest first among them. */
+/** Verifiable findings: the provider's mistakes first, largest first among them. */
 export function explainedRuns(findings: readonly Json[]): ExplainedRun[] {
   const runs = new Map<string, ExplainedRun>();
   for (const finding of findings) {
@@ -154,13 +154,13 @@ export interface RateRun {
   firstDay: string;
   lastDay: string;
   classes: string[];
-  /** What all of them look like, by the taxonomy's keys. */
+  /** Likely causes of all of them, by the taxonomy's keys. */
   looksLike: string[];
   billedUsd: number;
   expectedUsd: number;
 }
 
-/** Rates that do not fit, classes of one model and days together; dearest first. */
+/** Differing rates, joined over the classes of one model and days; largest first. */
 export function rateRuns(rates: readonly Json[]): RateRun[] {
   const runs: RateRun[] = [];
   for (const rate of rates) {
@@ -199,14 +199,14 @@ const money = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximum
 const signed = (usd: number) => `${usd < 0 ? '−' : '+'}${money.format(Math.abs(usd))}`;
 const daysText = (first: string, last: string) => (first === last ? first : `${first} – ${last.slice(5)}`);
 
-/** Where to go on from the findings. */
+/** Places that the findings link to. */
 export interface Place {
   base: string;
-  /** As it is shown: relative where it can be. */
+  /** As printed: relative where possible. */
   keyFile: string;
 }
 
-/** The findings as a person reads them on a terminal. */
+/** The findings as text for a terminal. */
 export function renderFindings(findings: DemoFindings, place: Place): string {
   const sections = [
     gapSection(findings),
@@ -237,7 +237,7 @@ function columnsOf(against: string, difference: string, what: string): TextColum
   ];
 }
 
-/** The cells of a row but the last: which days of what, and what was billed against what should have been. */
+/** The cells of a row except the last: days, subject, billed and expected amounts. */
 function cellsOf(
   run: (FlaggedRun | RateRun | ExplainedRun) & { model: string },
   againstUsd: number,
@@ -317,7 +317,7 @@ function unobservedSection({ gaps, differences, suspectKeys }: DemoFindings): st
   return section('Not observed', lines);
 }
 
-/** The policies that calls break, each with one of its calls in words. */
+/** The broken policies, each with one of its calls in words. */
 function alertSection({ alerts }: DemoFindings): string[] {
   const types = [...new Set(alerts.map(({ policy_type }) => policy_type as string))].sort();
   const rows = types.map((type) => {

@@ -6,14 +6,14 @@ import { renderDemoInvoice } from '../../lab/demo/renderInvoice.js';
 import { StartError } from '../../platform/startError.js';
 import type { Screen } from '../terminal/terminal.js';
 
-/** Calls of one request, and requests under way at once. */
+/** Calls of one request, and requests in progress at once. */
 const EVENTS_PER_REQUEST = 1_500;
 const REQUESTS_AT_ONCE = 3;
 
-/** What a load did, and the gap run that looked at it. */
+/** Result of a load, with the gap run that followed. */
 export interface LoadedDemo {
   events: number;
-  /** Calls that were there already. */
+  /** Calls that were stored before. */
   duplicates: number;
   // biome-ignore lint/suspicious/noExplicitAny: a run as the API presents it
   run: any;
@@ -22,10 +22,10 @@ export interface LoadedDemo {
 }
 
 /**
- * Brings a demo in by the public ways, as a customer's data comes: contract, keys and policies, which calls are judged by
- * when they come; calls and bills, side by side; then one gap run and one model of savings over all of it. Repeating it
+ * Loads a demo through the public API, as a customer's data arrive: first contract, keys and policies, by which calls
+ * are judged at ingest; then calls and bills in parallel; then one gap run and one savings run over all of it. A repeat
  * changes nothing.
- * @throws StartError with the API's own sentence when something is refused.
+ * @throws StartError with the API's message when a request is refused.
  */
 export async function loadDemo(client: ServiceClient, demo: Demo, screen: Screen): Promise<LoadedDemo> {
   await screen.step('contract, keys, policies', addAgreements(client, demo));
@@ -53,7 +53,7 @@ export async function addAgreements(client: ServiceClient, demo: Demo): Promise<
   }
 }
 
-/** Entries are never changed, only added: an existing one is not sent again. */
+/** Entries are only added, never changed: an existing one is not sent again. */
 async function addContractRate(client: ServiceClient, rate: DemoContractRate): Promise<void> {
   const path = '/api/v1/pricing/contract-rates';
   const { contract_rates: known } = bodyOf(await ask(client, 'GET', path), `GET ${path}`, [200]);
@@ -67,7 +67,7 @@ async function addContractRate(client: ServiceClient, rate: DemoContractRate): P
   if (!isKnown) bodyOf(await ask(client, 'POST', path, rate), `POST ${path}`, [201]);
 }
 
-/** Every call that was reported. */
+/** Sends every reported call. */
 export async function addEvents(
   client: ServiceClient,
   { events }: Pick<Demo, 'events'>,
@@ -91,7 +91,7 @@ export async function addEvents(
   return { events: done, duplicates };
 }
 
-/** Files go up one after the other, so that the later copy of a day is the later one; they are read side by side. */
+/** Uploads files one after the other, so that the later copy of a day is the latest; workers read them in parallel. */
 async function addBills(client: ServiceClient, { files }: Demo): Promise<void> {
   const imports: Promise<unknown>[] = [];
   for (const { provider, account, name, text } of files) {
@@ -111,7 +111,7 @@ async function addBills(client: ServiceClient, { files }: Demo): Promise<void> {
 
 const READ: ReadonlySet<string> = new Set(['reconciled', 'needs_review', 'failed']);
 
-/** Invoices as PDFs; what contradicts a bill waits for a person. */
+/** Uploads invoices as PDFs; those that contradict a bill wait for a person. */
 async function addInvoices(client: ServiceClient, { invoices, files }: Demo): Promise<void> {
   const path = '/api/v1/reconciliation/invoice';
   const renderer = new Renderer();
@@ -128,14 +128,14 @@ async function addInvoices(client: ServiceClient, { invoices, files }: Demo): Pr
   }
 }
 
-/** Enforcement rules, and what they would have saved over all days. An existing rule is not made again. */
+/** Creates enforcement rules, and models their savings over all days. An existing rule is not created again. */
 async function modelRules(client: ServiceClient, { rules, calendar, endDay }: Demo): Promise<unknown> {
   const path = '/api/v1/enforcement-rules';
   const { enforcement_rules: known } = bodyOf(await ask(client, 'GET', path), `GET ${path}`, [200]);
   const names = new Set((known as { name: string | null }[]).map(({ name }) => name));
   for (const rule of rules)
     if (!names.has(rule.name)) bodyOf(await ask(client, 'POST', path, rule), `POST ${path}`, [201]);
-  // A call that ended on the first day may have begun on the day before.
+  // A call that ended on the first day may have begun the day before.
   const period = { from: calendar.dayText(-DAY_COUNT), to: endDay };
   const savings = '/api/v1/enforcement/savings';
   const started = await ask(client, 'POST', `${savings}/runs`, period);
@@ -151,7 +151,7 @@ async function runGaps(client: ServiceClient): Promise<unknown> {
   return waitForRun(client, status_url, 'the gap run');
 }
 
-/** One organization's way into a running API, as a customer's own program would have it. */
+/** One organization's access to a running API, as a customer's program has it. */
 export interface ServiceClient {
   /** Address of the API, without a path. */
   base: string;
@@ -167,14 +167,14 @@ export interface Answer {
 }
 
 const REQUEST_LIMIT_MS = 120_000;
-/** Answers that mean "in a moment". */
+/** Statuses after which a retry may succeed. */
 const PASSING: ReadonlySet<number> = new Set([429, 502, 503]);
 const TRIES_MAX = 20;
 const RETRY_MS = 500;
 const POLL_MS = 300;
 const OVER: ReadonlySet<string> = new Set(['succeeded', 'partial', 'failed', 'cancelled']);
 
-/** One request; what is refused for a moment is asked again. */
+/** Sends a request, and retries temporary refusals. */
 export async function ask(
   client: ServiceClient,
   method: 'GET' | 'POST' | 'PUT',
@@ -203,7 +203,7 @@ export async function ask(
 
 /**
  * The answer's body.
- * @throws StartError with the API's own sentence when the status is none of `wanted`.
+ * @throws StartError with the API's message when the status is not in `wanted`.
  */
 export function bodyOf(answer: Answer, what: string, wanted: readonly number[]): Json {
   if (wanted.includes(answer.status)) return answer.body;
@@ -212,8 +212,8 @@ export function bodyOf(answer: Answer, what: string, wanted: readonly number[]):
 }
 
 /**
- * Asks until a run is over; `onProgress` is called with its progress.
- * @throws StartError when it did not end well.
+ * Polls until a run has ended; `onProgress` receives its progress.
+ * @throws StartError when it failed.
  */
 async function waitForRun(
   client: ServiceClient,

@@ -28,16 +28,16 @@ import { type LoadedDemo, loadDemo, type ServiceClient } from './demoLoad.js';
 const READY_WAIT_MS = 180_000;
 const READY_POLL_MS = 250;
 
-/** What the first screen says of a demo that was loaded. */
+/** The first screen's facts about a loaded demo. */
 interface DemoRecord {
-  /** Public id, for commands that ask for --org. */
+  /** Public id, for commands with --org. */
   organization: string;
   endDay: string;
   events: number;
   flagged: number;
 }
 
-/** Loads the demo into the service at `base` and prints what the product finds in it. */
+/** Loads the demo into the service at `base` and prints its findings. */
 export async function showDemo(config: Config, base: string, screen: Screen): Promise<void> {
   const { client, loaded } = await bringDemo(config, base, screen);
   const findings = await screen.step('findings', readFindings(client, loaded));
@@ -46,7 +46,7 @@ export async function showDemo(config: Config, base: string, screen: Screen): Pr
   process.stdout.write(renderFindings(findings, { base, keyFile }));
 }
 
-/** Loads the demo into the service at `base`: its organization, key and data. What is there already stays. */
+/** Loads the demo into the service at `base`: its organization, key and data. Existing parts stay. */
 export async function bringDemo(
   config: Config,
   base: string,
@@ -70,7 +70,7 @@ export async function bringDemo(
   return { client, loaded };
 }
 
-/** Bills are read and compared by workflows: without an engine nothing would be found. */
+/** Workflows read and compare bills, so without Temporal there would be no findings. */
 async function waitUntilReady(base: string): Promise<void> {
   const deadline = performance.now() + READY_WAIT_MS;
   for (;;) {
@@ -86,7 +86,7 @@ async function waitUntilReady(base: string): Promise<void> {
   }
 }
 
-/** Address of the API of the start that runs on this data directory; undefined when none does. */
+/** Address of the API of the start that runs on this data directory; undefined: none runs. */
 export async function findRunningApi(config: Config): Promise<string | undefined> {
   const deadline = performance.now() + READY_WAIT_MS;
   for (;;) {
@@ -103,12 +103,12 @@ export function recordFile(config: Config): string {
   return join(config.dataDir, 'demo.json');
 }
 
-/** Whether a start has to load the demo: it is asked for, and was not loaded here to its end. */
+/** Whether a start has to load the demo: it was requested, and was not completely loaded here before. */
 export function isDemoWanted(config: Config): boolean {
   return config.demo && demoLine(config) === undefined;
 }
 
-/** The first screen's line about the demo; undefined where none was loaded. */
+/** The first screen's line about the demo; undefined: none was loaded. */
 export function demoLine(config: Config): string | undefined {
   try {
     const { events, flagged, endDay } = JSON.parse(readFileSync(recordFile(config), 'utf8')) as DemoRecord;
@@ -126,14 +126,14 @@ interface OpenedDemo {
   adminKey: string;
 }
 
-/** Where the demo's admin key is kept, mode 600. */
+/** File of the demo's admin key, mode 600. */
 function demoKeyFile(dataDir: string): string {
   return join(dataDir, 'demo-key');
 }
 
 /**
- * The demo's organization with an admin key, made where there is none. A demo ends yesterday when it is made, and keeps
- * its days from then on, so that loading it again brings the same calls and bills.
+ * The demo's organization with an admin key, created where it is missing. A demo ends on the day before its creation
+ * and keeps its days, so that loading it again sends the same calls and bills.
  */
 export async function openDemo(database: Database, dataDir: string, nowMs: number): Promise<OpenedDemo> {
   const file = demoKeyFile(dataDir);
@@ -153,7 +153,7 @@ export async function openDemo(database: Database, dataDir: string, nowMs: numbe
     name: ORGANIZATION_NAME,
     endDay: new Date(nowMs - DAY_MS).toISOString().slice(0, 10),
   };
-  // Another process may have made it in this very moment: it is then opened like any that is there.
+  // Another process created it just now; it is then opened like any existing one.
   if (!(await insertDemoOrganization(database, organization, key))) return openDemo(database, dataDir, nowMs);
   return { organization, adminKey };
 }
@@ -164,7 +164,7 @@ async function opens(database: Database, adminKey: string, orgId: string): Promi
   return stored?.orgId === orgId && stored.revokedAtMicros === null;
 }
 
-/** Removes the demo and its key file; says how many rows it had, or undefined when there was no demo. */
+/** Removes the demo and its key file; returns its number of rows, undefined: there was no demo. */
 export async function resetDemo(database: Database, dataDir: string): Promise<number | undefined> {
   const known = await findDemoOrganization(database);
   const removed = known && (await removeDemoOrganization(database, known.id));

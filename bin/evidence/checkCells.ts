@@ -16,7 +16,7 @@ import type { Checked } from './verifyPack.js';
 
 const CLAIM = 'claim.json';
 
-/** The decimal of a field; undefined where it is null. Throws Difference where it is no decimal. */
+/** The decimal of a field; undefined: the field is null. Throws Difference for other values. */
 export function decimalOf(node: JsonNode, name: string): bigint | undefined {
   const field = node.fields.get(name);
   if (field?.kind === 'word' && field.text === 'null') return undefined;
@@ -25,7 +25,7 @@ export function decimalOf(node: JsonNode, name: string): bigint | undefined {
   return value;
 }
 
-/** As `decimalOf`, of a field that has to have a value. */
+/** `decimalOf` for a required field. */
 export function amountOf(node: JsonNode, name: string): bigint {
   const value = decimalOf(node, name);
   if (value === undefined)
@@ -37,7 +37,7 @@ export function textOf(node: JsonNode, name: string): string {
   return node.fields.get(name)?.text ?? '';
 }
 
-/** Throws Difference at a field that says another decimal. */
+/** Throws Difference where a field has another decimal. */
 export function assertSame(node: JsonNode, name: string, worked: bigint, from: string): void {
   const said = amountOf(node, name);
   if (said === worked) return;
@@ -49,7 +49,7 @@ export function assertSame(node: JsonNode, name: string, worked: bigint, from: s
   );
 }
 
-/** From the provider's pages and the rates to the dollars of each line of the claim. */
+/** Recomputes the dollars of each line of the claim from the provider's pages and the rates. */
 export function checkCells(files: ReadonlyMap<string, Buffer>, claim: JsonNode): Checked[] {
   const pages = new Pages(files);
   const rates = new Map(
@@ -87,7 +87,7 @@ export function checkCells(files: ReadonlyMap<string, Buffer>, claim: JsonNode):
   ];
 }
 
-/** The rows on the pages come to the cell's amount and quantity. Returns how many rows there were. */
+/** Verifies that the rows on the pages sum to the cell's amount and quantity. Returns the number of rows. */
 function checkPageSums(cell: JsonNode, pages: Pages): number {
   const rows = cell.fields.get('rows')?.items ?? [];
   const usage = cell.fields.get('quantity_rows')?.items ?? [];
@@ -116,7 +116,7 @@ function checkPageSums(cell: JsonNode, pages: Pages): number {
   return rows.length + usage.length + checkUsageReport(cell, pages);
 }
 
-/** What the usage report counts of the same, where the units are disputed. Returns how many rows there were. */
+/** Verifies the usage report's count of the same usage, where the units are disputed. Returns the number of rows. */
 function checkUsageReport(cell: JsonNode, pages: Pages): number {
   const told = cell.fields.get('usage_report_rows')?.items ?? [];
   if (told.length === 0 && decimalOf(cell, 'usage_report_quantity') === undefined) return 0;
@@ -127,11 +127,11 @@ function checkUsageReport(cell: JsonNode, pages: Pages): number {
 
 const REPORT_TOTAL = 'usage_report_total_quantity';
 
-/** Older packs have no field for the sum of the rows: the quantity of each line is the sum. */
+/** The field with the sum of the rows; older packs have only the quantity of each line, which is the sum. */
 const reportTotalField = (cell: JsonNode): string =>
   cell.fields.has(REPORT_TOTAL) ? REPORT_TOTAL : 'usage_report_quantity';
 
-/** The parts of lines that rest on the same rows of the usage report add up to what the rows count. */
+/** Verifies that lines which use the same rows of the usage report sum to the rows. */
 function checkReportParts(cells: readonly JsonNode[]): void {
   const groups = new Map<string, { first: JsonNode; parts: bigint }>();
   for (const cell of cells) {
@@ -154,7 +154,7 @@ function checkReportParts(cells: readonly JsonNode[]): void {
 const MILLION = 1_000_000n;
 const TRILLION = 1_000_000_000_000n;
 
-/** A rate that is shown is amount ÷ quantity for a million units, to the 12th digit. */
+/** Verifies that a shown rate is amount ÷ quantity for a million units, to the 12th digit. */
 function checkRate(cell: JsonNode, amount: bigint, quantity: bigint, name: string): void {
   const field = cell.fields.get(name);
   if (quantity <= 0n || !field) return;
@@ -167,7 +167,7 @@ function checkRate(cell: JsonNode, amount: bigint, quantity: bigint, name: strin
     );
 }
 
-/** Quantities at the rates come to what should have been charged. */
+/** Verifies that quantities times rates are the expected amount. */
 function checkExpected(cell: JsonNode, rates: ReadonlyMap<string, bigint>): void {
   const parts = (cell.fields.get('parts')?.items ?? []).map((part) => {
     const rate = rates.get(textOf(part, 'rate'));
@@ -220,7 +220,7 @@ function checkExpected(cell: JsonNode, rates: ReadonlyMap<string, bigint>): void
     );
 }
 
-/** A quotient scaled by ONE twice over, to the 12th digit in one rounding. */
+/** A quotient scaled by ONE twice, rounded once at the 12th digit. */
 function twelveOf(numerator: bigint, divisor: bigint): bigint {
   return (divideHalfEven(numerator * TRILLION, divisor * ONE * ONE) * ONE) / TRILLION;
 }
@@ -242,7 +242,7 @@ class Pages {
     return rate === undefined ? amount : converted(amount, rate);
   }
 
-  /** The sum of the terms that the row names; undefined where it names none. */
+  /** The sum of the terms that the row names; undefined: it names none. */
   sumOf(row: JsonNode, name: 'amount' | 'quantity'): bigint | undefined {
     const terms = row.fields.get(name);
     if (terms?.kind !== 'array') return undefined;

@@ -5,7 +5,7 @@ import type { Checked } from './verifyPack.js';
 const CLAIM = 'claim.json';
 const PARTS = ['billed_usd_exact', 'expected_usd_exact', 'difference_usd_exact'] as const;
 
-/** That the lines of a claim add up: by day, by dispute, in all, and to the cents that are asked for. */
+/** Verifies that the lines of a claim sum to the totals by day, by dispute, overall, and to the claimed cents. */
 export function checkSums(claim: JsonNode): Checked[] {
   const list = (name: string) => claim.fields.get(name)?.items ?? [];
   const cells = new Map<string, JsonNode[]>();
@@ -66,7 +66,7 @@ function checkTotals(claim: JsonNode, list: (name: string) => readonly JsonNode[
   checkRemedy(claim, disputed - netted);
 }
 
-/** The sentence that asks for the credit names its dollars. */
+/** Verifies that the sentence with the requested credit names its dollars. */
 function checkRemedy(claim: JsonNode, recoverable: bigint): void {
   const remedy = claim.fields.get('requested_remedy');
   const head = claim.fields.get('claim');
@@ -114,7 +114,7 @@ const FIELDS: readonly [column: string, field: string][] = [
   ['basis', 'basis'],
 ];
 
-/** That claim.csv is claim.json line by line, and adds up. */
+/** Verifies that claim.csv equals claim.json line by line, and that its sums are right. */
 export function checkCsv(files: ReadonlyMap<string, Buffer>, claim: JsonNode): Checked[] {
   const bytes = files.get(FILE);
   if (!bytes) throw new Difference(FILE, undefined, 'is missing');
@@ -161,11 +161,11 @@ function cellOf(node: JsonNode, field: string): string {
   return value === undefined || (value.text === 'null' && value.kind === 'word') ? '' : value.text;
 }
 
-/** As no spreadsheet takes it for a formula. */
+/** A cell escaped so that spreadsheets do not treat it as a formula. */
 const safe = (cell: string): string =>
   /^[=+\-@\t\r]/.test(cell) && !/^-?\d+(\.\d+)?$/.test(cell) ? `'${cell}` : cell;
 
-/** That the calls of the pack come to what the claim says was used. */
+/** Verifies that the calls of the pack sum to the claimed usage. */
 export function checkEvents(files: ReadonlyMap<string, Buffer>, claim: JsonNode): Checked[] {
   const events = claim.fields.get('events');
   const file = events?.fields.get('file');
@@ -229,7 +229,7 @@ function sumsOf(file: string, calls: readonly JsonNode[]): Map<string, Sums> {
   return sums;
 }
 
-/** Each sampled call is a line of the file, word for word. */
+/** Verifies that each sampled call is a line of the file, verbatim. */
 function checkSamples(claim: JsonNode, calls: readonly JsonNode[]): void {
   const names = [
     'request_id',
@@ -250,7 +250,7 @@ function checkSamples(claim: JsonNode, calls: readonly JsonNode[]): void {
     if (!known.has(textOfCall(sample))) throw new Difference(CLAIM, sample.line, 'is no call of the pack');
 }
 
-/** The lines of a day and class show no more use than its calls. */
+/** Verifies that the lines of a day and class show no more usage than its calls. */
 function checkCells(claim: JsonNode, observed: readonly JsonNode[]): void {
   const used = new Map(
     observed.map((one) => [keyOf(one), BigInt(textOf(one, 'ok')) + BigInt(textOf(one, 'cancelled'))]),

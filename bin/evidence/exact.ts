@@ -1,4 +1,4 @@
-/** A statement of a pack that does not follow from the rest of it: the file and, where known, the line. */
+/** A statement of a pack that does not follow from the rest: with the file and, if known, the line. */
 export class Difference extends Error {
   readonly file: string;
   readonly line: number | undefined;
@@ -10,13 +10,13 @@ export class Difference extends Error {
   }
 }
 
-/** Decimals as whole numbers of the 36th digit behind the point: more than any amount, quantity or rate has. */
+/** Decimals as whole numbers of the 36th fraction digit: more digits than any amount, quantity or rate has. */
 const DIGITS = 36;
 export const ONE = 10n ** BigInt(DIGITS);
 
 const DECIMAL = /^\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?\s*$/;
 
-/** Undefined for what is no decimal. Digits behind the 36th are refused. */
+/** undefined: the text is no decimal. More than 36 fraction digits are refused. */
 export function parseDecimal(text: string): bigint | undefined {
   const match = DECIMAL.exec(text);
   if (!match) return undefined;
@@ -29,7 +29,7 @@ export function parseDecimal(text: string): bigint | undefined {
   return sign === '-' ? -value : value;
 }
 
-/** The decimal without zeros at its end. */
+/** The decimal without trailing zeros. */
 export function decimalText(value: bigint): string {
   const digits = (value < 0n ? -value : value).toString().padStart(DIGITS + 1, '0');
   const fraction = digits.slice(-DIGITS).replace(/0+$/, '');
@@ -48,13 +48,13 @@ export function divideHalfEven(numerator: bigint, divisor: bigint): bigint {
 
 const TWELFTH = 10n ** BigInt(DIGITS - 12);
 
-/** To the 12th digit behind the point, half to even: as amounts and quantities are kept. */
+/** Rounds to the 12th fraction digit, half to even, as stored amounts and quantities are. */
 export const toTwelve = (value: bigint): bigint => divideHalfEven(value, TWELFTH) * TWELFTH;
 
-/** The product of two decimals, to the 36th digit and further: scaled by ONE twice. */
+/** The product of two decimals without rounding: scaled by ONE twice. */
 export const times = (a: bigint, b: bigint): bigint => a * b;
 
-/** Half away from zero at the 12th digit, as amounts are converted from another currency. */
+/** Rounds half away from zero at the 12th digit, as the conversion of currencies does. */
 export function converted(amount: bigint, rate: bigint): bigint {
   const scale = ONE * TWELFTH;
   const product = amount * rate;
@@ -62,11 +62,11 @@ export function converted(amount: bigint, rate: bigint): bigint {
   return ((product + half) / scale) * TWELFTH;
 }
 
-/** A value of JSON with its line; an own reader, since JSON.parse rounds numbers. */
+/** A JSON value with its line; a separate parser, since JSON.parse rounds numbers. */
 export interface JsonNode {
   readonly line: number;
   readonly kind: 'object' | 'array' | 'string' | 'number' | 'word';
-  /** A string's value; a number or word as it is written. */
+  /** A string's value; a number or word as written. */
   readonly text: string;
   readonly fields: ReadonlyMap<string, JsonNode>;
   readonly items: readonly JsonNode[];
@@ -169,7 +169,7 @@ class Reader {
   }
 }
 
-/** The value at a JSON pointer (RFC 6901); undefined where there is none. */
+/** The value at a JSON pointer (RFC 6901); undefined: there is none. */
 export function atPointer(node: JsonNode | undefined, pointer: string): JsonNode | undefined {
   if (pointer === '') return node;
   if (!pointer.startsWith('/')) return undefined;
@@ -182,7 +182,7 @@ export function atPointer(node: JsonNode | undefined, pointer: string): JsonNode
   return at;
 }
 
-/** The one text of a value: no spaces, names in the order of their code units, numbers as doubles are written. */
+/** The canonical text of a value: no spaces, names in the order of their code units, numbers as doubles are written. */
 export function canonicalText(node: JsonNode, leftOut: ReadonlySet<string> = new Set()): string {
   if (node.kind === 'array') return `[${node.items.map((item) => canonicalText(item)).join(',')}]`;
   if (node.kind === 'object') {
@@ -233,7 +233,7 @@ function readCsv(file: string, text: string): TableRow[] {
   }));
 }
 
-/** Lines end with LF, CRLF or CR; empty ones count for nothing. */
+/** Lines end with LF, CRLF or CR; empty ones are skipped. */
 export function* csvRecords(file: string, text: string): Generator<{ line: number; cells: string[] }> {
   let line = 1;
   let at = 0;

@@ -13,15 +13,15 @@ export interface Checked {
 
 export interface Verified {
   checks: Checked[];
-  /** In the order in which they were found; empty: the pack holds. */
+  /** In the order in which they were found; empty: the pack is valid. */
   differences: Difference[];
-  /** What it asks for, as a sentence; undefined where it cannot be read. */
+  /** The claimed amount as a sentence; undefined: it cannot be read. */
   claim: string | undefined;
 }
 
 const FORMAT = 'trueup-claim-evidence/1';
 
-/** As `verifyPack`, of a file; one that is no pack is a difference. */
+/** `verifyPack` for a file; a file that is not a pack is a difference. */
 export function verifyFile(path: string): Verified {
   try {
     return verifyPack(readPack(path));
@@ -32,9 +32,9 @@ export function verifyFile(path: string): Verified {
 }
 
 /**
- * Checks a pack of evidence by nothing but its own files: that they are as the manifest has them, and that the claim
- * follows from the provider's pages, the calls and the rates. Own arithmetic and own readers: nothing here is what
- * made the claim. A pack whose files' hashes are wrong is checked all the same, to find the line.
+ * Verifies a pack of evidence from its files alone: that they match the manifest, and that the claim follows from the
+ * provider's pages, the calls and the rates. It has separate arithmetic and parsers and shares no code with the
+ * producer of the claim. A pack with wrong hashes is still checked, to find the line.
  */
 export function verifyPack(files: ReadonlyMap<string, Buffer>): Verified {
   const checks: Checked[] = [];
@@ -66,7 +66,7 @@ export function verifyPack(files: ReadonlyMap<string, Buffer>): Verified {
   return { checks, differences, claim: read && claimSentence(read) };
 }
 
-/** What of a claim is asked for whom. */
+/** The claimed amount and its recipient. */
 function claimSentence(claim: JsonNode): string | undefined {
   const of = (name: string) => claim.fields.get('claim')?.fields.get(name)?.text;
   const asked = claim.fields.get('totals')?.fields.get('recoverable_usd_exact')?.text;
@@ -93,7 +93,7 @@ const MEDIA_TYPES: readonly [RegExp, string][] = [
   [/^invoices\/.*\.png$/, 'image/png'],
 ];
 
-/** Every file is there with the size and sha256 of the manifest, and the manifest says nothing else. */
+/** Verifies that every file has the size and sha256 of the manifest, and that the manifest lists no others. */
 function checkManifest(files: ReadonlyMap<string, Buffer>): Checked[] {
   const manifest = onlyDocument(files, 'manifest.json');
   const listed = manifest.fields.get('files')?.items ?? [];
@@ -151,7 +151,7 @@ function firstOtherLine(a: string, b: string): number {
   return (at < 0 ? left.length : at) + 1;
 }
 
-/** claim.json has its own hash: of its canonical text without it. */
+/** Verifies the hash in claim.json: that of its canonical text without the hash. */
 function checkHash(claim: JsonNode): Checked[] {
   const own = claim.fields.get('sha256');
   const hash = sha256Of(canonicalText(claim, new Set(['sha256'])));
@@ -161,7 +161,7 @@ function checkHash(claim: JsonNode): Checked[] {
   return [{ what: 'sha256 of the evidence itself', count: 1, note: '' }];
 }
 
-/** Files that say a part of claim.json once more say the same. */
+/** Verifies that files which repeat a part of claim.json equal it. */
 function checkCopies(files: ReadonlyMap<string, Buffer>, claim: JsonNode): Checked[] {
   const copies: [string, string][] = [
     ['rates.json', 'pricing_snapshot'],
@@ -176,7 +176,7 @@ function checkCopies(files: ReadonlyMap<string, Buffer>, claim: JsonNode): Check
   return [{ what: 'rates.json and undercharges.json against claim.json', count: copies.length, note: '' }];
 }
 
-/** The line of the first value of `a` that `b` does not have, number by number as they are written. */
+/** The line of the first value of `a` that differs in `b`, comparing numbers as written. */
 function firstDifference(a: JsonNode, b: JsonNode): number | undefined {
   if (
     a.kind !== b.kind ||
@@ -197,7 +197,7 @@ function firstDifference(a: JsonNode, b: JsonNode): number | undefined {
   return undefined;
 }
 
-/** Each number that has its exact decimal beside it is that decimal, as near as a number can be. */
+/** Verifies that each number equals the exact decimal beside it, within the precision of a number. */
 function checkNumbers(claim: JsonNode): Checked[] {
   let count = 0;
   const walk = (node: JsonNode) => {
@@ -227,7 +227,7 @@ function assertPlain(name: string, field: JsonNode): void {
     throw new Difference('claim.json', field.line, `${name} is not a decimal`);
 }
 
-/** What claim.json says of the provider's pages is so. */
+/** Verifies the statements of claim.json about the provider's pages. */
 function checkPages(files: ReadonlyMap<string, Buffer>, claim: JsonNode): Checked[] {
   const pages = claim.fields.get('source_pages')?.items ?? [];
   const whole = pages.filter((page) => page.fields.get('kept')?.text === 'whole');
@@ -252,7 +252,7 @@ function checkPages(files: ReadonlyMap<string, Buffer>, claim: JsonNode): Checke
 const BLOCK = 512;
 const UNPACKED_BYTES_MAX = 2_147_483_647;
 
-/** The files of a pack by their names. Throws Difference for what is no whole pack. */
+/** The files of a pack by name. Throws Difference for an incomplete pack. */
 function readPack(path: string): Map<string, Buffer> {
   let bytes: Buffer;
   try {
@@ -268,7 +268,7 @@ function readPack(path: string): Map<string, Buffer> {
   return unpack(path, bytes);
 }
 
-/** As `readPack`, of bytes; `path` is what a difference calls them. */
+/** `readPack` for bytes; `path` is the name in differences. */
 export function unpack(path: string, bytes: Buffer): Map<string, Buffer> {
   let tar: Buffer;
   try {
@@ -307,7 +307,7 @@ function readHeader(path: string, header: Buffer): { name: string; size: number 
   return { name: prefix === '' ? text(0, 100) : `${prefix}/${text(0, 100)}`, size: Number.parseInt(size, 8) };
 }
 
-/** What was checked, as a table; what differs, with the first difference first. */
+/** The checks as a table, and the differences, the first one first. */
 export function reportOf({ checks, differences, claim }: Verified): string {
   const width = Math.max(...checks.map(({ what }) => what.length), 0);
   const rows = checks.map(({ what, count, note }) =>

@@ -19,7 +19,7 @@ import { findMissingKeySentence, findSecretKeys } from '../wiring/requirements.j
 import { type Inspection, inspectService } from './inspect.js';
 import { useToolDatabase } from './prepareDatabase.js';
 
-/** One look at one thing: fine, or what to do. */
+/** Result of one check: fine, or the remedy. */
 export interface Finding {
   what: string;
   ok: boolean;
@@ -29,7 +29,7 @@ export interface Finding {
 const FREE_BYTES_MIN = 2 * 1024 ** 3;
 const CLOCK_SKEW_MS_MAX = 5_000;
 
-/** Checks the usual causes of trouble. */
+/** Checks the usual causes of problems. */
 export async function diagnose(config: Config): Promise<Finding[]> {
   const inspection = await inspectService(config);
   const url = findDatabaseUrl(config, inspection);
@@ -79,7 +79,7 @@ function checkDisk(config: Config, { parts }: Inspection): Finding {
   } catch {
     return { what, ok: false, text: `${folder} cannot be written: set DATA_DIR to a folder that you own` };
   }
-  // The cluster may lie on another disk.
+  // The cluster may be on another disk.
   const folders = [config.dataDir, parts.postgres.directory ?? config.dataDir];
   const [[fullest, free] = [config.dataDir, 0]] = folders
     .map((each): [string, number] => [each, freeBytes(each)])
@@ -171,21 +171,21 @@ function checkKey(config: Config, { running }: Inspection): Finding {
 }
 
 const WHAT = 'calls';
-/** Ten million events take minutes. */
+/** Repairing ten million events takes minutes; a longer repair is reported. */
 const REPAIR_DAYS_MAX = 1n;
 
-/** Whether each call counts once: what the repair of calls that an earlier version counted more than once has found. */
+/** Checks that each call counts once: the results of repairing calls that an earlier version counted more than once. */
 async function checkCalls(url: string | undefined): Promise<Finding> {
   if (url === undefined) return { what: WHAT, ok: true, text: 'Postgres does not answer: nothing is known' };
   try {
     return describeRepairs(await useToolDatabase(url, listCallRepairs), microsFromDate(new Date()));
   } catch {
-    // A database that no start of this version has prepared.
+    // No start of this version has prepared the database.
     return { what: WHAT, ok: true, text: 'npm start looks for calls that were counted more than once' };
   }
 }
 
-/** One line on all organizations. */
+/** One line about all organizations. */
 export function describeRepairs(repairs: readonly RepairState[], nowMicros: bigint): Finding {
   const sum = (of: (repair: RepairState) => bigint) =>
     repairs.reduce((total, repair) => total + of(repair), 0n);
@@ -212,7 +212,7 @@ export function describeRepairs(repairs: readonly RepairState[], nowMicros: bigi
   return { what: WHAT, ok: true, text };
 }
 
-/** Whether the login of the API and the worker may do more than they need, so that a fault in them could. */
+/** Checks whether the login of the API and the worker has more rights than it needs, which a bug could abuse. */
 async function checkLogin(config: Config, { parts }: Inspection): Promise<Finding> {
   const what = 'login';
   const url = findLoginUrl(config, parts.postgres);
@@ -242,22 +242,22 @@ function findLoginUrl(config: Config, { status, embedded, address }: Inspection[
   return embedded && address !== undefined ? findEmbeddedUrl(config.dataDir, address, 'login') : undefined;
 }
 
-/** A run a day, and one that may have been missed. */
+/** The interval of a day, and one missed run. */
 const QUIET_DAYS_MAX = 3n;
 
-/** Whether what is too old is removed: when each step last succeeded, and why one did not. */
+/** Checks the retention: the last success of each step, and the reason of a failure. */
 async function checkRetention(url: string | undefined): Promise<Finding> {
   const what = 'retention';
   if (url === undefined) return { what, ok: true, text: 'Postgres does not answer: nothing is known' };
   try {
     return describeRetention(await useToolDatabase(url, listRetentionState), microsFromDate(new Date()));
   } catch {
-    // A database that no start has prepared.
+    // No start has prepared the database.
     return { what, ok: true, text: 'has not run yet' };
   }
 }
 
-/** One line on how the steps stand. */
+/** One line about the state of the steps. */
 export function describeRetention(states: readonly RetentionState[], nowMicros: bigint): Finding {
   const what = 'retention';
   if (states.length === 0) return { what, ok: true, text: 'has not run yet: it runs at 03:00 UTC' };
@@ -282,7 +282,7 @@ export function describeRetention(states: readonly RetentionState[], nowMicros: 
     : { what, ok: true, text: `done at ${when}Z; ${rows} rows and ${months} months went` };
 }
 
-/** Whether the key that seals the providers' credentials is at hand, and opens what is stored. */
+/** Checks that the key of the providers' credentials is available and decrypts the stored ones. */
 async function checkSecretKey(config: Config, inspection: Inspection): Promise<Finding> {
   const what = 'secret key';
   try {
@@ -299,7 +299,7 @@ async function checkSecretKey(config: Config, inspection: Inspection): Promise<F
   }
 }
 
-/** The database, where it answers. */
+/** The database's address, if it answers. */
 function findDatabaseUrl(config: Config, { parts }: Inspection): string | undefined {
   const { status, embedded, address } = parts.postgres;
   if (status !== 'up') return undefined;
@@ -311,6 +311,6 @@ async function findProblem(
   url: string,
   keys: Parameters<typeof findMissingKeySentence>[1],
 ): Promise<string | undefined> {
-  // A database that no start has prepared holds no credentials.
+  // A database that no start has prepared has no credentials.
   return useToolDatabase(url, (database) => findMissingKeySentence(database, keys).catch(() => undefined));
 }

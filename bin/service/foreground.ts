@@ -8,26 +8,26 @@ import { startService } from './service.js';
 
 /** The service in the foreground. */
 export interface ForegroundService {
-  /** Address of the API, as a browser on this machine can open it. */
+  /** Address of the API for a browser on this machine. */
   base: string;
   screen: Screen;
   logger: Logger;
 }
 
 export interface ForegroundOptions {
-  /** Something else than the log is to be read here: the processes log warnings only, when no level is set. */
+  /** The terminal shows other output than the log: without a log level the processes log only warnings. */
   isQuiet?: boolean;
-  /** Done once the service is up; when it fails, so does the start. */
+  /** Runs once the service is up; its failure fails the start. */
   work?: (service: ForegroundService) => Promise<void>;
 }
 
 /**
- * Signals within this time are one request to end: a Ctrl-C comes from the terminal and again from npm, and an init
- * system signals npm and us.
+ * Signals within this time, milliseconds, count as one: a Ctrl-C arrives from the terminal and again from npm, and an
+ * init system signals npm and us.
  */
 const ONE_REQUEST_MS = 1_000;
 
-/** Runs everything in one process group until it receives a signal to end, then ends it in order. */
+/** Runs everything in one process group until a signal ends it, then shuts down in order. */
 export async function runInForeground(
   config: Config,
   { isQuiet = false, work }: ForegroundOptions = {},

@@ -13,14 +13,16 @@ import { findFreeBytes, judgeStorage } from '../wiring/storageStatus.js';
 
 const PROBE_LIMIT_MS = 2_000;
 
-/** What can be seen of a service from outside, together with what its start says of itself. */
+/** The visible state of a service, with the state that its start reports. */
 export interface Inspection {
-  /** Undefined when no `npm start` runs on this data directory. */
+  /** undefined: no `npm start` runs on this data directory. */
   running: RuntimeState | undefined;
   parts: RuntimeState['parts'];
 }
 
-/** Asks every part: Postgres by a query, Temporal and the API by their health, the worker through its supervisor. */
+/**
+ * Queries every part: Postgres by a statement, Temporal and the API by their health, the worker through its supervisor.
+ */
 export async function inspectService(config: Config): Promise<Inspection> {
   const running = readRunningState(config.dataDir);
   const known = running?.parts;
@@ -61,7 +63,7 @@ async function inspectPostgres(config: Config, known: PartState | undefined): Pr
   }
 }
 
-/** As the API finds it out for /readyz. */
+/** Determined as the API does for /readyz. */
 async function isDatabaseFull(client: pg.Client): Promise<boolean> {
   try {
     await client.query('begin');

@@ -17,7 +17,7 @@ import { type SeedResult, seedPrices } from '../../usecases/pricing/priceSeed.js
 const WRONG_ADMIN_KEY =
   'INIT_ADMIN_KEY has a wrong check sum, so a character of it is wrong: copy it again, or make one with ./trueup keys create --offline.';
 
-/** One-off work of a start or a command: few connections, no hurry. */
+/** Opens a database with few connections, for one-off work of a start or a command. */
 export async function useToolDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
   const database = openDatabase({
     url,
@@ -32,22 +32,22 @@ export async function useToolDatabase<T>(url: string, work: (database: Database)
   }
 }
 
-/** The admin key that the first start made, and where it was saved; undefined on every later start. */
+/** The admin key of the first start, and the file where it was saved; undefined on later starts. */
 export interface FirstStart {
   adminKey: string;
   file: string;
 }
 
 /**
- * The settings know the form of a key, not its check sum.
- * @throws StartError when INIT_ADMIN_KEY has a slip of the pen.
+ * Verifies the key's checksum; the settings verify only its form.
+ * @throws StartError when INIT_ADMIN_KEY has a typing error.
  */
 export function checkAdminKey(config: Config): void {
   if (config.initAdminKey !== undefined && !parseKey(config.initAdminKey))
     throw new StartError(WRONG_ADMIN_KEY);
 }
 
-/** Brings the schema up to date and puts in what a service cannot be without: prices, an organization, its admin key. */
+/** Migrates the schema and stores the required data: prices, an organization, its admin key. */
 export async function prepareDatabase(
   config: Config,
   url: string,
@@ -62,7 +62,7 @@ export async function prepareDatabase(
   });
 }
 
-/** A shipped list that knows more than an import takes its place; that must not go unseen. */
+/** A newer shipped list supersedes an import, which must be reported. */
 function warnOfOvertaken({ overtaken }: SeedResult): void {
   if (overtaken.length === 0) return;
   process.stderr.write(
@@ -79,7 +79,7 @@ async function migrateWithin(directUrl: string): Promise<void> {
   }
 }
 
-/** The login of the embedded database is ours to make; one that DATABASE_URL names may serve others too. */
+/** Creates or corrects the login of the embedded database only; one that DATABASE_URL names may serve others too. */
 async function admitLoginWithin(config: Config, url: string, directUrl: string): Promise<void> {
   if (loginOf(url).name === loginOf(directUrl).name) return;
   try {
@@ -96,7 +96,7 @@ async function admitLoginWithin(config: Config, url: string, directUrl: string):
   }
 }
 
-/** @throws StartError where a pooler answers: it keeps no lock and passes no news on. */
+/** @throws StartError where a pooler answers, because it neither keeps locks nor delivers notifications. */
 async function requireDirect(directUrl: string): Promise<void> {
   if (await reachesPostgres(directUrl)) return;
   const { host, pathname } = new URL(directUrl);
@@ -105,10 +105,12 @@ async function requireDirect(directUrl: string): Promise<void> {
   );
 }
 
-/** What a user can mend about a database that DATABASE_URL names; anything else does not change. */
+/**
+ * Explains faults of a database that DATABASE_URL names and that a user can fix; other errors are returned unchanged.
+ */
 export function explainDatabaseError(error: unknown, url: string): unknown {
   const { message, cause } = error as { message?: string; cause?: unknown };
-  // The error names the migration that failed; its cause is the error of Postgres.
+  // The error names the migration that failed; its cause is Postgres's error.
   const code = codeOf(error) ?? codeOf(cause);
   const { host, pathname } = new URL(url);
   const place = `${host}${pathname}`;
@@ -151,7 +153,8 @@ async function createFirstOrganization(config: Config, database: Database): Prom
   if (!key) throw new StartError(WRONG_ADMIN_KEY);
   const id = newUuid(BigInt(Date.now()) * 1000n);
   const file = join(config.dataDir, 'admin-key');
-  // The file first: a start that is killed in between makes another key, never an organization without one.
+  // The file is written first: a start that is killed in between creates another key, never an organization without
+  // one.
   const previous = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
   writePrivateFile(file, `${adminKey}\n`);
   if (await insertFirstOrganization(database, { id, name: config.initOrgName }, key))
@@ -161,21 +164,21 @@ async function createFirstOrganization(config: Config, database: Database): Prom
   return undefined;
 }
 
-/** A new key in the published format, not stored anywhere yet. */
+/** Generates a key in the published format without storing it. */
 export function makeKey(): string {
   return drawKey().text;
 }
 
-/** What is stored of a key; undefined when it is not in the key format. */
+/** The stored part of a key; undefined: it is not in the key format. */
 export function describeKey(key: string, name: string, role: Role): NewKey | undefined {
   const digest = digestKey(key);
   return digest && { ...digest, name, role, createdBy: 'command line' };
 }
 
 /**
- * A process of another version than the schema would write what no other process reads. `remedy` is the advice where the schema is
- * behind.
- * @throws StartError when the schema is behind, a pooler is in front of the database, or it cannot be asked.
+ * A process of another version than the schema would write rows that no other process reads. `remedy` is the advice for
+ * an outdated schema.
+ * @throws StartError when the schema is outdated, a pooler is in front of the database, or it does not answer.
  */
 export async function requireCurrentSchema(
   directUrl: string,

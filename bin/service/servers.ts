@@ -19,7 +19,7 @@ import { KeptServer } from '../../platform/supervision.js';
 export interface DatabaseUrls {
   /** For the login of the API and the worker. */
   url: string;
-  /** Straight to Postgres, for the owner of the tables; the same as `url` where the settings name one address. */
+  /** Directly to Postgres, for the owner of the tables; equal to `url` where the settings name one address. */
   directUrl: string;
 }
 
@@ -58,24 +58,24 @@ export async function openPostgres(
   return { url: running.loginUrl, directUrl: running.url };
 }
 
-/** What is known of the workflow engine when the start begins. */
+/** State of Temporal when the start begins. */
 export interface Engine {
-  /** Where it is or will be; read again before each use. */
+  /** Its present or future address; read it again before each use. */
   readonly address: string;
-  /** Called when it runs at another address than announced, because another program had taken the port. */
+  /** Called when it runs at another address than announced, because another program took the port. */
   onMove(tell: () => void): void;
-  /** Resolves when it serves; rejects with what to do when none can be had. */
+  /** Resolves when it serves; rejects with the remedy when it cannot run. */
   ready: Promise<void>;
-  /** False: it has to be downloaded or built first. */
+  /** false: it has to be downloaded or built first. */
   isAtHand: boolean;
-  /** When it was begun, as performance.now(). */
+  /** Start of its opening, as performance.now(). */
   openedAt: number;
   stop(): Promise<void>;
 }
 
 /**
- * The Temporal server that the settings name, or an embedded one, in the order of docs/decisions/0037: a program that
- * is there at once, else one that is downloaded or built while the API is open already.
+ * The Temporal server that the settings name, or an embedded one, in the order of docs/decisions/0037: an available
+ * program immediately, else one that is downloaded or built while the API is already open.
  */
 export async function openEngine(
   config: Config,
@@ -117,7 +117,7 @@ export async function openEngine(
   return Object.assign(place, { ready, isAtHand: found !== undefined, openedAt, stop });
 }
 
-/** A server of somebody else's may come later than we: the worker waits for it by itself. */
+/** An external server may start after us: the worker waits for it. */
 async function externalEngine(address: string, runtime: RuntimeFile, openedAt: number): Promise<Engine> {
   const status = (await isTemporalServing(address)) ? 'up' : 'degraded';
   runtime.set('temporal', { status, embedded: false, address });
@@ -148,7 +148,7 @@ function keptTemporal(
   });
 }
 
-/** Where the embedded engine is: mostly where it was foretold to be. */
+/** Address of the embedded server: mostly the announced one. */
 class EnginePlace {
   #address: string;
   #tell: () => void = () => undefined;

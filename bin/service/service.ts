@@ -21,9 +21,9 @@ import {
 import { checkAdminKey, type FirstStart, prepareDatabase, useToolDatabase } from './prepareDatabase.js';
 import { type Engine, openEngine, openPostgres } from './servers.js';
 
-/** The API and the worker are killed when they take longer to end; the servers have the rest of the 30 seconds. */
+/** Milliseconds after which a stopping API or worker is killed; the servers have the rest of the 30 seconds. */
 const CHILD_STOP_MS = 18_000;
-/** How long the first screen waits for a worker before it says that the worker is still starting. */
+/** Longest wait of the first screen for a worker, milliseconds, before it reports that the worker is still starting. */
 const WORKER_WAIT_MS = 15_000;
 
 export interface ServiceOptions {
@@ -31,16 +31,16 @@ export interface ServiceOptions {
   logger: Logger;
   screen: Screen;
   shutdown: Shutdown;
-  /** Aborts on a second signal: the children are then killed. */
+  /** Aborted on a second signal: the children are then killed. */
   hurry: AbortSignal;
-  /** What children log when no level is set. */
+  /** Log level of the children when none is set. */
   childLogLevel: string;
 }
 
 /**
- * Brings everything up in order and registers how to end it. Returns when the API is open and, where the workflow
- * engine is at hand, the worker runs; with the address of the API, or undefined when it was stopped meanwhile.
- * @throws StartError with one sentence when something is in the way.
+ * Starts everything in order and registers how to stop it. Returns when the API is open and, where Temporal is
+ * available, the worker runs; with the address of the API, or undefined: it was stopped meanwhile.
+ * @throws StartError with one sentence about a problem.
  */
 export async function startService(options: ServiceOptions): Promise<string | undefined> {
   const { config, logger, screen, shutdown, hurry } = options;
@@ -48,7 +48,8 @@ export async function startService(options: ServiceOptions): Promise<string | un
   checkSecretKey(config);
   const dataDir = openDataDir(config.dataDir);
   shutdown.add('data directory', dataDir.release);
-  // After the data directory: a second start of this service is reported as such, and not as another program.
+  // Checked after the data directory's lock: a second start of this service is then reported as such, and not as
+  // another program.
   await refuseTakenPort(config);
   const runtime = new RuntimeFile(config.dataDir, TRUEUP_VERSION);
   shutdown.add('runtime file', () => runtime.remove());
@@ -73,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<string | un
   const environment = (name: 'api' | 'worker'): Environment =>
     processEnvironment({
       DATABASE_URL: url,
-      // Only the worker makes and drops partitions.
+      // Only the worker creates and drops partitions.
       DATABASE_DIRECT_URL: name === 'api' ? withLoginOf(directUrl, url) : directUrl,
       TEMPORAL_ADDRESS: engine.address,
       ...keyEnvironment,
@@ -100,7 +101,7 @@ export async function startService(options: ServiceOptions): Promise<string | un
   return base;
 }
 
-/** DEMO=1: a service without a demo is given one before its first screen. Without it the service is as good. */
+/** DEMO=1: loads a missing demo before the first screen. Its failure does not affect the service. */
 async function bringWantedDemo(
   { config, screen, logger, shutdown }: ServiceOptions,
   base: string,
@@ -115,7 +116,7 @@ async function bringWantedDemo(
   }
 }
 
-/** Credentials that no key at hand opens: reported once at each start; everything else works. */
+/** Reports credentials that no available key decrypts, once at each start; everything else works. */
 async function warnOfSealed(
   { config, screen }: ServiceOptions,
   url: string,
@@ -149,8 +150,8 @@ async function refuseTakenPort(config: Config): Promise<void> {
 }
 
 /**
- * The worker looks after totals from the start and takes workflows as soon as the engine serves; without an engine
- * the service continues without workflows, and says so.
+ * The worker maintains totals from the start and takes workflows as soon as Temporal serves; without Temporal the
+ * service continues without workflows, and reports it.
  */
 async function followEngine(
   engine: Engine,
@@ -231,13 +232,13 @@ function showReady(
   );
 }
 
-/** Word to the worker that something waits in the outbox. */
+/** Message to the worker: the outbox has rows. */
 export const OUTBOX_MESSAGE = 'outbox';
 
-/** Word to the API where the workflow engine is now: its address follows. */
+/** Message to the API: Temporal's present address follows. */
 export const ENGINE_MESSAGE = 'engine ';
 
-/** The API and the worker as processes that are kept running, each the same program as in a cluster. */
+/** The API and the worker as supervised processes, each the same program as in a cluster. */
 function createChildren(
   environment: (name: 'api' | 'worker') => Environment,
   runtime: RuntimeFile,

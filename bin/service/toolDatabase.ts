@@ -10,9 +10,9 @@ import { StartError } from '../../platform/startError.js';
 import { explainDatabaseError, requireCurrentSchema, useToolDatabase } from './prepareDatabase.js';
 
 /**
- * Runs a command's work on the service's database: the one that the settings name, else the embedded one of the start
- * that is running, else the embedded one, started for as long as the work takes.
- * @throws StartError when the database cannot be had or no service has prepared it.
+ * Runs a command on the service's database: the one that the settings name, else the embedded one of the running start,
+ * else the embedded one, started for the duration of the work.
+ * @throws StartError when the database is unavailable or no service has prepared it.
  */
 export async function withToolDatabase<T>(
   config: Config,
@@ -35,7 +35,7 @@ async function useDatabase<T>(url: string, work: (database: Database) => Promise
   });
 }
 
-/** @throws StartError for an installation whose database is somebody else's to look after. */
+/** @throws StartError for an installation with an external database. */
 export function refuseOwnDatabase(config: Config, what: string): void {
   if (config.databaseUrl === undefined) return;
   throw new StartError(
@@ -44,10 +44,10 @@ export function refuseOwnDatabase(config: Config, what: string): void {
 }
 
 /**
- * Runs `work` on the embedded Postgres of the data directory: that of the start which is running, else one that is
- * started for as long as the work takes, with the data directory for itself.
- * @throws StartError where no service has left data: a command makes none, a slip in DATA_DIR must not look like an
- * empty service.
+ * Runs `work` on the embedded Postgres of the data directory: the running start's, else one that is started for the
+ * duration of the work, with the data directory locked.
+ * @throws StartError where no service has left data: a command creates none, so that a typing error in DATA_DIR does
+ * not look like an empty service.
  */
 export async function withEmbeddedCluster<T>(config: Config, work: (url: string) => Promise<T>): Promise<T> {
   const url = runningDatabaseUrl(config.dataDir);
@@ -69,7 +69,7 @@ export async function withEmbeddedCluster<T>(config: Config, work: (url: string)
   }
 }
 
-/** The embedded database of a start that is running on this data directory. */
+/** The embedded database of a start that runs on this data directory. */
 function runningDatabaseUrl(dataDir: string): string | undefined {
   const postgres = readRunningState(dataDir)?.parts.postgres;
   if (postgres?.address === undefined) return undefined;
@@ -82,7 +82,7 @@ function runningDatabaseUrl(dataDir: string): string | undefined {
 }
 
 /**
- * The organization that a command works for: the one that `--org` names by id or by name, else the only one beside the demo.
+ * The organization of a command: the one that `--org` names by id or by name, else the only one besides the demo.
  * @throws StartError listing them when there is a choice.
  */
 export async function chooseOrganization(database: Database, wanted: string | undefined): Promise<string> {

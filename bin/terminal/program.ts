@@ -3,7 +3,7 @@ import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
 import { Misuse } from '../../platform/startError.js';
 import type { Terminal } from './terminal.js';
 
-/** Every command with the module that is loaded when it is called, and only then. */
+/** Every command with its module, which is loaded only when the command is called. */
 const COMMANDS: Record<
   string,
   readonly [description: string, load: () => Promise<{ command: (terminal: Terminal) => Command }>]
@@ -33,8 +33,8 @@ const COMMANDS: Record<
 };
 
 /**
- * Runs the command that the words name; `terminal.exitCode` is its exit code.
- * @throws Misuse with the usage; StartError where something is in the way.
+ * Runs the named command; `terminal.exitCode` is its exit code.
+ * @throws Misuse with the usage; StartError with a problem.
  */
 export async function runProgram(words: readonly string[], terminal: Terminal): Promise<void> {
   const program = await createProgram(words, terminal);
@@ -64,7 +64,7 @@ async function createProgram(words: readonly string[], terminal: Terminal): Prom
   return program;
 }
 
-/** Commander neither ends the process nor writes of errors itself. */
+/** Prevents commander from ending the process and printing errors. */
 function settle(command: Command, terminal: Terminal): void {
   command
     .exitOverride()
@@ -73,7 +73,7 @@ function settle(command: Command, terminal: Terminal): void {
   for (const sub of command.commands) settle(sub, terminal);
 }
 
-/** The sentence of an error, in our words where commander's name no remedy. */
+/** The message of an error; replaces messages of commander without a remedy. */
 function sentenceOf(error: CommanderError | Misuse): string {
   if (error instanceof Misuse) return error.message;
   if (error.code === 'commander.help') return 'What is to be done?';

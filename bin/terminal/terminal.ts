@@ -6,15 +6,15 @@ import { findProvider, PROVIDERS, type Provider } from '../../domain/providers.j
 import type { Config } from '../../platform/config.js';
 import { Misuse } from '../../platform/startError.js';
 
-/** What a command reads its settings from, writes to, and can ask. */
+/** A command's settings, output and input. */
 export interface Terminal {
   readConfig(): Config;
   input: Readable;
   output: Writable;
-  /** False: nobody can be asked. */
+  /** false: there is no person to ask. */
   isInteractive: boolean;
   now(): Date;
-  /** 1 once a command has found something that asks for action, or has failed. */
+  /** 1 after a command has found something to act on, or has failed. */
   exitCode: 0 | 1;
 }
 
@@ -26,7 +26,7 @@ export function printJson(terminal: Terminal, value: unknown): void {
   print(terminal, JSON.stringify(value, null, 2));
 }
 
-/** By any of the provider's names. */
+/** Accepts any of the provider's names. */
 export function providerOption(description: string): Option {
   return new Option('--provider <name>', `${description}: ${PROVIDERS.join(', ')}`).argParser(
     (text): Provider => {
@@ -53,15 +53,15 @@ export function jsonOption(): Option {
   return new Option('--json', 'as JSON');
 }
 
-/** What a start shows: ticks with times to a person, JSON lines to a program. */
+/** Output of a start: ticks with times for people, JSON lines for programs. */
 export interface Screen {
-  /** Shows a step with its time when it is done; `since` where it began before (performance.now()). */
+  /** Prints a step with its duration when it ends; `since`: an earlier beginning (performance.now()). */
   step<T>(name: string, work: Promise<T>, since?: number): Promise<T>;
-  /** One line that a person should see now. */
+  /** Prints one line for people. */
   note(text: string): void;
-  /** One line about what does not work and asks for somebody. */
+  /** Prints one line about a fault that somebody has to fix. */
   warn(text: string): void;
-  /** The last block: where to go. `fields` is what a program reads instead of `lines`. */
+  /** Prints the last block with the next steps. Programs read `fields` instead of `lines`. */
   ready(title: string, lines: readonly (readonly [label: string, text: string])[], fields: object): void;
 }
 

@@ -1,7 +1,7 @@
 import { claimCents } from '../../domain/claims/financialSummary.js';
 import { decimalFromScaled, divideHalfEven, type Pico } from '../../domain/money.js';
 
-/** A column of a table on a terminal: its heading, and on which side its cells stand. */
+/** A column of a terminal table: its heading, and the alignment of its cells. */
 export interface TextColumn {
   heading: string;
   align: 'left' | 'right';
@@ -10,7 +10,9 @@ export interface TextColumn {
 export const left = (heading: string): TextColumn => ({ heading, align: 'left' });
 export const right = (heading: string): TextColumn => ({ heading, align: 'right' });
 
-/** Columns as wide as their widest cell, headings underlined; without escape codes, so it reads the same in a file. */
+/**
+ * Columns as wide as their widest cell, with underlined headings; without escape codes, so that files show the same.
+ */
 export function textTable(
   columns: readonly TextColumn[],
   rows: readonly (readonly string[])[],
@@ -34,7 +36,7 @@ export function textTable(
   ];
 }
 
-/** A text of at most `width` characters; what is cut off shows as "…". */
+/** A text of at most `width` characters; a cut is shown as "…". */
 export function fitText(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
@@ -51,7 +53,7 @@ export function wrapText(text: string, width: number): string[] {
   return lines;
 }
 
-/** A decimal with so many digits after the point, rounded half to even, thousands set apart by commas. */
+/** A decimal with `digits` fraction digits, rounded half to even, with commas between thousands. */
 export function figure(value: bigint, digits: number): string {
   const scale = 12;
   const rounded = divideHalfEven(value, 10n ** BigInt(scale - digits));
@@ -62,14 +64,14 @@ export function figure(value: bigint, digits: number): string {
 
 const CENT_PICO = 10_000_000_000n;
 
-/** The dollars of a finding, rounded as its sentence rounds them; what is less than a cent is not shown as nothing. */
+/** A finding's dollars, rounded as in its sentence; less than a cent is not shown as zero. */
 export function foundDollars(pico: Pico): string {
   const cents = claimCents(pico);
   if (cents === 0n && pico !== 0n) return pico > 0n ? '<0.01' : '>-0.01';
   return figure(cents * CENT_PICO, 2);
 }
 
-/** Dollars to the cent; what is less than half a cent and not nothing is not shown as nothing. */
+/** Dollars to the cent; a nonzero amount below half a cent is not shown as zero. */
 export function dollars(pico: Pico): string {
   const isTiny = pico !== 0n && pico * 2n < CENT_PICO && pico * 2n > -CENT_PICO;
   return isTiny ? (pico > 0n ? '<0.01' : '>-0.01') : figure(pico, 2);

@@ -37,14 +37,17 @@ import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { ENGINE_MESSAGE } from '../service/service.js';
 import { storageStatusOf } from './storageStatus.js';
 
-/** Oldest event time that is taken where no retention is set. */
+/** Oldest accepted event time without a retention setting. */
 const OLDEST_DAY = '2020-01-01';
-/** Connections that store events; more only wait for each other. */
+/** Most connections that store events; more would only wait for each other. */
 const INGEST_CONNECTIONS = 8;
 
 const nowMicros = () => microsFromDate(new Date());
 
-/** The API wired to its database, not listening yet. `close` stops taking requests and waits for those under way. */
+/**
+ * Builds the API with its database, not listening yet. `close` stops accepting requests and waits for those in
+ * progress.
+ */
 export async function createApiServer(
   options: ApiServerOptions,
 ): Promise<{ server: Server; close(): Promise<void> }> {
@@ -116,11 +119,11 @@ export interface ApiServerOptions
     | 'renderInvoicePage'
   > {
   database: Database;
-  /** Asks Postgres alone when absent. */
+  /** Absent: only Postgres is queried. */
   storageStatus?: ApiDeps['storageStatus'];
-  /** What is served; the whole surface where nothing is said. */
+  /** The served endpoints; absent: all. */
   endpoints?: readonly Endpoint[];
-  /** Absent: what is remembered of keys is trusted for its few seconds. */
+  /** Absent: keys are cached for their few seconds. */
   changes?: Changes;
   logger: Logger;
   checkResponses: boolean;
@@ -129,34 +132,35 @@ export interface ApiServerOptions
   metricsToken: string | undefined;
   ingestMaxBodyBytes: number;
   eventRetentionDays: number | undefined;
-  /** Absent: no rate and no number of runs or exports is limited. */
+  /** Absent: no limits on rates, runs and exports. */
   limits?: LimitRules | undefined;
-  /** The clock of the limits, milliseconds that only grow; the process's own when absent. */
+  /** The limits' monotonic clock, milliseconds; absent: the process's clock. */
   limitsNowMs?: () => number;
-  /** Longest wait for the limits that instances share, milliseconds; a quarter of a second when absent. */
+  /** Longest wait for the limits that instances share, milliseconds; absent: a quarter of a second. */
   limitsStoreMs?: number;
-  /** Requests under way at once; as the service has it when absent. */
+  /** Requests in progress at once; absent: the service's default. */
   requestsMax?: Record<'ingest' | 'other', number>;
-  /** Others than those of platform/serverLimits.ts. */
+  /** Overrides platform/serverLimits.ts. */
   httpLimits?: Partial<Record<keyof typeof HTTP_LIMITS, number>>;
-  /** Addresses and networks whose X-Forwarded-For is believed; none when absent. */
+  /** Addresses and networks whose X-Forwarded-For is trusted; absent: none. */
   trustedProxies?: readonly string[];
-  /** Host names besides that of `baseUrl` under which requests are answered; none when absent. */
+  /** Host names that are answered besides the one of `baseUrl`; absent: none. */
   allowedHosts?: readonly string[];
-  /** Origins whose pages may call the API from a browser; none when absent. */
+  /** Origins whose pages may call the API from a browser; absent: none. */
   corsOrigins?: readonly string[];
   /** Default: a year. */
   hstsMaxAgeSeconds?: number;
   /** How long a request waits for its report, milliseconds; a minute when absent. */
   reportWaitMs?: number;
-  /** How long a key's row is trusted while no change of it is reported; a few seconds when absent. */
+  /** Longest time for which a key's row is cached while no change of it is reported; absent: a few seconds. */
   keyCacheMs?: number;
 }
 
 /** The server with its limits, not listening yet. */
 function makeHttpServer(listener: RequestListener, options: ApiServerOptions): Server {
   const limits = { ...HTTP_LIMITS, ...options.httpLimits };
-  // The application refuses a request without Host itself, as a problem; expectations other than 100-continue are passed over.
+  // The application itself refuses a request without Host, as a problem; expectations other than 100-continue are
+  // ignored.
   const server = createServer({ ...limits, requireHostHeader: false }, listener);
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.headersTimeout = limits.headersTimeout;
@@ -183,8 +187,8 @@ function makeRequestLimits(options: ApiServerOptions, metrics: Metrics): Request
 }
 
 /**
- * Takes requests at the address of the settings; resolves with the port.
- * @throws StartError when the address cannot be had.
+ * Listens at the configured address; resolves with the port.
+ * @throws StartError when the address is unavailable.
  */
 export function listen(server: Server, config: Config): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -200,7 +204,7 @@ export function listen(server: Server, config: Config): Promise<number> {
   });
 }
 
-/** The feed of changes, not started yet; it says when it is lost and when it is back. */
+/** The feed of changes, not started yet; it logs when it is lost and when it is back. */
 export function openChangeFeed(directUrl: string, logger: Logger): ChangeFeed {
   return new ChangeFeed({
     directUrl,
@@ -213,14 +217,17 @@ export function openChangeFeed(directUrl: string, logger: Logger): ChangeFeed {
   });
 }
 
-/** The workflow engine as the API asks it. */
+/** The API's interface to Temporal. */
 export interface ApiEngine extends Pick<ApiDeps, 'moveClaim'> {
-  /** Where it is now; undefined where nobody has said so. */
+  /** Its present address; undefined: unknown. */
   address(): string | undefined;
   close(): Promise<void>;
 }
 
-/** At the address that the settings name, and at each that the supervisor sends later: an embedded engine may move. */
+/**
+ * Connects to the configured address, and to each one that the supervisor sends later, because an embedded server may
+ * move.
+ */
 export function openApiEngine({ temporalAddress, temporalNamespace: namespace }: Config): ApiEngine {
   const open = (at: string) =>
     new TemporalOrchestrator({ address: at, namespace, nowMs: () => performance.now() });
@@ -231,7 +238,7 @@ export function openApiEngine({ temporalAddress, temporalNamespace: namespace }:
     const told = message.slice(ENGINE_MESSAGE.length);
     if (told === address) return;
     address = told;
-    // What is under way there fails by itself; its caller asks again.
+    // Calls in progress fail, and their callers retry.
     void orchestrator?.close().catch(() => undefined);
     orchestrator = open(told);
   };
@@ -247,10 +254,10 @@ export function openApiEngine({ temporalAddress, temporalNamespace: namespace }:
   };
 }
 
-/** How long an answer about the workflow engine is good for. */
+/** Milliseconds for which the state of Temporal is cached. */
 const ENGINE_STATUS_MS = 2_000;
 
-/** Asks the engine, wherever it is now, at most every two seconds, however often /readyz is read. */
+/** Queries Temporal at its present address, at most every two seconds, however often /readyz is read. */
 export function engineStatus(address: () => string | undefined): () => Promise<'up' | 'degraded'> {
   let asked = Number.NEGATIVE_INFINITY;
   let answer: Promise<'up' | 'degraded'> = Promise.resolve('degraded');

@@ -16,10 +16,10 @@ import { MonthlyLines, readLines } from '../../platform/monthlyLines.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
 import { resignAuditCheckpoints } from '../../usecases/access/auditChain.js';
 
-/** Anchors outlast the rows that they were made of by this, so that no row is ever without. */
+/** Days by which anchors outlast the rows that they cover, so that no row is ever without. */
 const ANCHOR_MARGIN_DAYS = 62;
 
-/** Starts anchoring the audit log outside the database; returns the function that stops it, after a last round. */
+/** Starts anchoring the audit log outside of the database; returns the function that stops it, after a last round. */
 export function startAuditAnchors(
   config: Config,
   database: Database,
@@ -38,8 +38,8 @@ export function startAuditAnchors(
 }
 
 /**
- * Signs with the current key what an older one has signed and what a check of the audit log cannot do without: the
- * checkpoints, and the anchors that record a restore. For a rotation, before the older key goes; again without harm.
+ * Signs with the current key the signatures of older keys that a check of the audit log requires: the checkpoints, and
+ * the anchors that record a restore. For a rotation, before the older key is removed; repeatable.
  */
 export async function renewAuditSignatures(
   database: Database,
@@ -67,7 +67,7 @@ export async function renewAuditSignatures(
   files.append([...renewed.values()], new Date());
 }
 
-/** Writes into every organization's audit log that stored secrets are sealed with another key. */
+/** Records in every organization's audit log that stored secrets are encrypted with another key. */
 export async function recordRotation(database: Database, keys: SecretKeys): Promise<void> {
   for (const { id } of await listOrganizations(database))
     await recordAudit(new OrgDb(database, id), {

@@ -54,8 +54,8 @@ export interface EngineWorkOptions
 }
 
 /**
- * Starts what works with the workflow engine: the workers of its task queues, the dispatcher that delivers the
- * outbox, the sweeper that finds what was lost. Ends the process when a worker cannot go on.
+ * Starts the parts that use Temporal: the workers of its task queues, the dispatcher of the outbox, and the sweeper of
+ * lost work. Ends the process when a worker fails.
  */
 export async function startEngineWork(options: EngineWorkOptions): Promise<void> {
   const { address, namespace, database, connectors, logger, shutdown } = options;
@@ -102,7 +102,7 @@ export async function startEngineWork(options: EngineWorkOptions): Promise<void>
   });
 }
 
-/** Histories of finished workflows are kept this long where we create the namespace. */
+/** Time for which histories of finished workflows are kept, where we create the namespace. */
 const RETENTION_MS = 30 * 86_400_000;
 const SERVING_POLL_MS = 250;
 const GRPC_ALREADY_EXISTS = 6;
@@ -110,16 +110,16 @@ const GRPC_NOT_FOUND = 5;
 
 /** Activities at once on 2 cores; most of their time they wait for Postgres. */
 const ACTIVITY_SLOTS = 50;
-/** Endpoints that are sent to at once; a pass waits for its receivers, and costs little meanwhile. */
+/** Endpoints that are sent to at once; a pass mostly waits for its receivers. */
 const WEBHOOK_SLOTS = 64;
 /** Invoices that are read at once. */
 const EXTRACTION_SLOTS = 2;
 const WORKFLOW_TASK_SLOTS = 40;
 const POLLERS_MAX = 10;
-/** The SDK's own default lets the heap run full (temporalio/sdk-typescript 2227). */
+/** The SDK's default lets the heap run full (temporalio/sdk-typescript 2227). */
 const CACHED_WORKFLOWS_MAX = 500;
 
-/** Waits until the engine serves: in a cluster it may come after us. False when `signal` aborts first. */
+/** Waits until Temporal serves: in a cluster it may start after us. false: `signal` aborted first. */
 export async function waitForEngine(address: string, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
     if (await isTemporalServing(address)) return true;
@@ -136,11 +136,11 @@ interface EngineWorkerOptions {
   logger: Logger;
 }
 
-/** The workers of the task queues, over a connection of their own. */
+/** The workers of the task queues, over a separate connection. */
 interface EngineWorkers {
-  /** Settles when a worker ends: rejected when it could not go on. */
+  /** Settles when a worker ends: rejected when it failed. */
   ended: Promise<void>;
-  /** Takes no more tasks, lets those under way finish or checkpoint, closes the connection. */
+  /** Takes no more tasks, lets those in progress finish or checkpoint, closes the connection. */
   close(): Promise<void>;
 }
 
@@ -156,13 +156,13 @@ async function startEngineWorkers(options: EngineWorkerOptions): Promise<EngineW
     maxCachedWorkflows: CACHED_WORKFLOWS_MAX,
     workflowTaskPollerBehavior: { type: 'autoscaling', maximum: POLLERS_MAX },
   });
-  // Slow receivers fill their own queue's slots, not those of everything else.
+  // A separate queue, so that slow receivers take no slots of other work.
   const webhooks = await Worker.create({
     ...commonOptions(options, connection),
     taskQueue: webhookTaskQueue(TASK_QUEUE_CORE),
     maxConcurrentActivityTaskExecutions: WEBHOOK_SLOTS,
   });
-  // Reading an invoice takes a core for a while: what is left of the machine is everybody else's.
+  // A separate queue, because reading an invoice takes a core for a while, and the rest must stay for other work.
   const extraction = await Worker.create({
     ...commonOptions(options, connection),
     taskQueue: extractionTaskQueue(TASK_QUEUE_CORE),
@@ -198,10 +198,10 @@ function commonOptions(
   };
 }
 
-/** A warning of the SDK that is meant here: the queues of webhooks and of extraction have activities alone. */
+/** An expected warning of the SDK: the queues of webhooks and of extraction have only activities. */
 const MEANT = 'No workflows registered, not polling for workflow tasks';
 
-/** The native core logs through our logger and leaves signals to us: the order of closing is ours. */
+/** Makes the native core log through our logger and ignore signals, because we close in our order. */
 function installRuntime(logger: Logger): void {
   const write =
     (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') => (message: string, meta?: LogMetadata) =>
@@ -223,8 +223,8 @@ function installRuntime(logger: Logger): void {
 }
 
 /**
- * Creates the namespace where it is missing; a server that does not allow it (Temporal Cloud) has it made by its
- * operator.
+ * Creates the namespace where it is missing; on a server that does not permit it (Temporal Cloud) the operator creates
+ * it.
  */
 async function ensureNamespace(connection: NativeConnection, namespace: string): Promise<void> {
   try {

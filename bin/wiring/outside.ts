@@ -14,7 +14,7 @@ import { SafeFetch } from '../../adapters/outbound/safeFetch.js';
 import { microsFromDate } from '../../domain/period.js';
 import type { Config } from '../../platform/config.js';
 
-/** The connectors to the providers' bills, at the addresses that the settings name. */
+/** The connectors to the providers' bills, at the configured addresses. */
 export function connectorsOf(config: Config): BillingConnectors {
   return createBillingConnectors(
     {
@@ -28,18 +28,18 @@ export function connectorsOf(config: Config): BillingConnectors {
   );
 }
 
-/** How often the bills of a provider are asked for; undefined where no connector does. */
+/** Seconds between two syncs of a provider; undefined: it has no connector. */
 export function pollSecondsOf(connectors: BillingConnectors): (provider: string) => number | undefined {
   const byName: Readonly<Record<string, BillingConnector | undefined>> = connectors;
   return (provider) => byName[provider]?.facts.pollIntervalSeconds;
 }
 
-/** Where uploaded files are kept. */
+/** Storage of uploaded files. */
 export function blobStoreOf({ blobs }: Pick<Config, 'blobs'>): BlobStore {
   return blobs.store === 's3' ? s3BlobStore(blobs) : fileBlobStore(blobs.folder);
 }
 
-/** What reads invoices and draws their pages. */
+/** Reads invoices and renders their pages. */
 export function invoiceExtractorOf(
   config: Pick<Config, 'invoices' | 'cacheDir'>,
   options: Pick<InvoiceExtractorSettings, 'spareMs'> = {},
@@ -47,12 +47,12 @@ export function invoiceExtractorOf(
   return createInvoiceExtractor({ ...extractorSettings(config), ...options });
 }
 
-/** The way to addresses that users set, as the settings narrow and widen it. */
+/** The client for addresses that users set, with the configured exceptions. */
 export function safeFetchOf(config: Pick<Config, 'outboundAllowedHosts'>): SafeFetch {
   return new SafeFetch({ allowedHosts: new Set(config.outboundAllowedHosts) });
 }
 
-/** Attempts at webhook endpoints, by the same way out. */
+/** Sends webhook attempts through the same client. */
 export function webhookDeliveryOf(config: Pick<Config, 'outboundAllowedHosts'>): DeliverWebhook {
   return deliverWebhookBy(safeFetchOf(config), {
     nowMicros: () => microsFromDate(new Date()),
@@ -60,7 +60,7 @@ export function webhookDeliveryOf(config: Pick<Config, 'outboundAllowedHosts'>):
   });
 }
 
-/** What the API reaches outside of its database. */
+/** The API's dependencies outside of its database. */
 export function outsideOfApi(config: Config) {
   return {
     connectors: connectorsOf(config),

@@ -10,8 +10,8 @@ import { StartError } from '../../platform/startError.js';
 import type { DatabaseUrls } from '../service/servers.js';
 
 /**
- * The database of a process that starts none itself.
- * @throws StartError when none is named.
+ * The database of a process that starts none.
+ * @throws StartError when none is set.
  */
 export function requireDatabase(config: Config): DatabaseUrls {
   const { databaseUrl: url, databaseDirectUrl: directUrl } = config;
@@ -22,8 +22,8 @@ export function requireDatabase(config: Config): DatabaseUrls {
 }
 
 /**
- * The workflow engine of a process that starts none itself.
- * @throws StartError when none is named.
+ * Temporal's address for a process that starts none.
+ * @throws StartError when none is set.
  */
 export function requireEngine(config: Config): string {
   if (config.temporalAddress !== undefined) return config.temporalAddress;
@@ -32,7 +32,7 @@ export function requireEngine(config: Config): string {
   );
 }
 
-/** How long what is kept. */
+/** Retention limits by kind of data. */
 export function retentionOf(config: Config): RetentionLimits {
   return {
     eventDays: config.eventRetentionDays,
@@ -42,7 +42,7 @@ export function retentionOf(config: Config): RetentionLimits {
 }
 
 /**
- * The keys of a process that uses a database that was named to it.
+ * The keys of a process with a configured database.
  * @throws StartError when none is set.
  */
 export function requireSecretKeys(config: Config): SecretKeys {
@@ -51,8 +51,8 @@ export function requireSecretKeys(config: Config): SecretKeys {
 }
 
 /**
- * The keys that a start would use which finds its files in `folder`; undefined when it would make the first one.
- * @throws StartError when they are needed and not set, or cannot be read.
+ * The keys of a start with its files in `folder`; undefined: it would create the first one.
+ * @throws StartError when they are required and not set, or cannot be read.
  */
 export function findSecretKeys(config: Config, folder = config.dataDir): SecretKeys | undefined {
   if (
@@ -65,21 +65,24 @@ export function findSecretKeys(config: Config, folder = config.dataDir): SecretK
   return existsSync(file) ? SecretKeys.fromFile(file) : undefined;
 }
 
-/** @throws StartError when a database is named and no key is: a key of this machine alone would not be with it. */
+/**
+ * @throws StartError when a database is configured and no key is: a key file of this machine would be missing
+ * elsewhere.
+ */
 export function checkSecretKey(config: Config): void {
   if (config.databaseUrl !== undefined) requireSecretKeys(config);
 }
 
 /**
- * What a start hands its children so that they find the keys: nothing where they are set, else the file of the data
- * directory, made at the first start.
+ * The environment by which a start's children find the keys: empty where they are set, else the key file of the data
+ * directory, created at the first start.
  */
 export function secretKeyEnvironment(config: Config): { TRUEUP_SECRET_KEY_FILE?: string } {
   if (config.secretKey !== undefined || config.secretKeyFile !== undefined) return {};
   return { TRUEUP_SECRET_KEY_FILE: ensureSecretKeyFile(config.dataDir) };
 }
 
-/** The sentence about credentials that no key at hand opens; undefined when all can be opened. */
+/** The sentence about credentials that no available key decrypts; undefined: there are none. */
 export async function findMissingKeySentence(
   database: Database,
   keys: SecretKeys,
@@ -87,7 +90,7 @@ export async function findMissingKeySentence(
   return missingKeySentence(await countSealedByKey(database), keys);
 }
 
-/** Logs that sentence where no start shows it: processes of a cluster. Never fails. */
+/** Logs that sentence in processes of a cluster, where no start shows it. Never fails. */
 export async function warnOfMissingKeys(database: Database, keys: SecretKeys, logger: Logger): Promise<void> {
   if (process.connected) return;
   const sentence = await findMissingKeySentence(database, keys).catch(() => undefined);

@@ -3,17 +3,17 @@ import { findFullStorage } from '../../db/health.js';
 import { freeBytes, WAL_SEGMENT_BYTES } from '../../platform/embedded/dataDir.js';
 import { readRunningState } from '../../platform/runtimeFile.js';
 
-/** How the database's disk is; `reason` says what is wrong and what to do, without a path. */
+/** State of the database's disk; `reason` has the fault and the remedy, without a path. */
 export interface StorageStatus {
   storage: 'ok' | 'low' | 'full';
   reason?: string;
 }
 
-/** How long an answer is good for. */
+/** Milliseconds for which the state is cached. */
 const STORAGE_STATUS_MS = 2_000;
-/** A write that the disk refused counts for as long as its client has to wait. */
+/** A refused write counts for as long as its client has to wait, milliseconds. */
 const REFUSED_WRITE_MS = 30_000;
-/** Postgres stops when it cannot make a segment of its log: this is the time to act. */
+/** Postgres stops when it cannot create a segment of its log; below this an operator should act. */
 const LOW_BYTES = 4 * WAL_SEGMENT_BYTES;
 
 const FULL =
@@ -23,12 +23,12 @@ const LOW = 'The disk of the database has less than 64 MB left: free some space 
 interface StorageDeps {
   database: Pick<Database, 'storageFullAtMs'>;
   findFull: () => Promise<'ok' | 'full' | 'unknown'>;
-  /** Where the database's files lie; undefined on another machine. */
+  /** Folder of the database's files; undefined: on another machine. */
   findDirectory: () => string | undefined;
   nowMs: () => number;
 }
 
-/** Asks Postgres and the file system, at most every two seconds, however often /readyz is read. */
+/** Queries Postgres and the file system, at most every two seconds, however often /readyz is read. */
 export function storageStatus(deps: StorageDeps): () => Promise<StorageStatus> {
   let askedMs = Number.NEGATIVE_INFINITY;
   let answer: Promise<StorageStatus> = Promise.resolve({ storage: 'ok' });
@@ -56,7 +56,7 @@ async function inspectStorage({
   });
 }
 
-/** One judgement for /readyz, `./trueup status` and `./trueup doctor`. */
+/** The common rule of /readyz, `./trueup status` and `./trueup doctor`. */
 export function judgeStorage({
   isFull,
   freeBytes,
@@ -78,7 +78,7 @@ export function findFreeBytes(findDirectory: () => string | undefined): number |
   }
 }
 
-/** Of the API of an installation: its database's disk, on this machine where `npm start` runs the database. */
+/** For the API of an installation: its database's disk, on this machine where `npm start` runs the database. */
 export function storageStatusOf(
   database: Database,
   dataDir: string | undefined,
