@@ -27,7 +27,7 @@ export async function readArchive<M extends Manifest>(
   const seen = new Map<string, { sizeBytes: number; sha256: string }>();
   let manifest: M | undefined;
   try {
-    for await (const entry of readTar(openGunzip(path))) {
+    for await (const entry of readTar(openGunzip(path), { toEnd: true })) {
       if (manifest !== undefined) throw new TarError(`${entry.path} follows its end`);
       if (entry.path === MANIFEST_NAME) {
         manifest = JSON.parse(await readText(entry.body)) as M;

@@ -94,14 +94,23 @@ function parseTarHeader(block: Buffer): TarEntry {
   return { path, type, sizeBytes: type === 'file' ? number(124, 12) : 0, mode: number(100, 8) & 0o7777 };
 }
 
-/** The entries of a tar that arrives in chunks. Throws TarError when it is damaged or truncated. */
-export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<OpenTarEntry, void, undefined> {
+/**
+ * The entries of a tar that arrives in chunks. Throws TarError when it is damaged or truncated.
+ * `toEnd`: also read what follows the last entry, so that the check sum of the compression is compared.
+ */
+export async function* readTar(
+  chunks: AsyncIterable<Buffer>,
+  { toEnd = false } = {},
+): AsyncGenerator<OpenTarEntry, void, undefined> {
   const source = new ByteSource(chunks);
   try {
     for (;;) {
       const block = await source.take(BLOCK_BYTES);
       // Two blocks of zeros end it; one suffices for reading.
-      if (block.every((byte) => byte === 0)) return;
+      if (block.every((byte) => byte === 0)) {
+        if (toEnd) await source.readZeros();
+        return;
+      }
       const entry = parseTarHeader(block);
       let isRead = false;
       const body = async function* () {
@@ -145,6 +154,16 @@ class ByteSource {
       this.#rest = this.#rest.subarray(piece.length);
       missing -= piece.length;
       yield piece;
+    }
+  }
+
+  /** Reads the rest, which must be zeros. */
+  async readZeros(): Promise<void> {
+    for (let next = this.#rest; ; ) {
+      if (next.some((byte) => byte !== 0)) throw new TarError('something follows its end');
+      const read = await this.#chunks.next();
+      if (read.done) return;
+      next = read.value;
     }
   }
 

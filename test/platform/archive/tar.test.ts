@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readArchive } from '../../../platform/archive/archiveReader.js';
@@ -10,6 +10,8 @@ import { makeTestFolder } from '../../support/testFolder.js';
 
 const folder = makeTestFolder('tar');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const GZIP_HEADER_BYTES = 10;
 
 interface Written {
   path: string;
@@ -43,6 +45,15 @@ async function readAll(pieces: AsyncIterable<Buffer>): Promise<Written[]> {
     found.push({ path, mode, body: Buffer.concat(parts) });
   }
   return found;
+}
+
+/** Undefined: gzip itself finds the damage. */
+function unpacked(bytes: Buffer): Buffer | undefined {
+  try {
+    return gunzipSync(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 const name = fc.stringMatching(/^[a-zA-Z0-9_.ä-]{1,40}$/).filter((text) => !/^\.+$/.test(text));
@@ -98,6 +109,33 @@ describe('an archive', () => {
     expect(seen).toEqual(['a=text']);
     expect(manifest.said).toBe(1);
     expect(() => new ArchiveWriter(path, 0)).toThrow(/is there already/);
+  });
+
+  it('is refused when a changed byte changes what it holds, in the padding between files too', async () => {
+    const path = join(folder, 'whole.tar.gz');
+    const writer = new ArchiveWriter(path, 0);
+    await writer.addDirectory('pg', 0o700);
+    for (const name of ['pg/a', 'pg/b', 'pg/c']) await writer.addBytes(name, Buffer.from(`rows of ${name}`));
+    await writer.finish({});
+    const whole = readFileSync(path);
+    const content = gunzipSync(whole);
+    const changed = join(folder, 'changed.tar.gz');
+    const accepted: number[] = [];
+    // The gzip header ahead states the time and the system, which no check sum covers.
+    for (let at = GZIP_HEADER_BYTES; at < whole.length; at += 1) {
+      const bytes = Buffer.from(whole);
+      bytes.writeUInt8(bytes.readUInt8(at) ^ 0x55, at);
+      // Where zeros repeat, another distance unpacks to the same bytes.
+      if (unpacked(bytes)?.equals(content)) continue;
+      writeFileSync(changed, bytes);
+      await readArchive(changed, async ({ body }) => {
+        for await (const _ of body);
+      }).then(
+        () => accepted.push(at),
+        (error: Error) => expect(error.message).toMatch(/^changed\.tar\.gz is damaged/),
+      );
+    }
+    expect(accepted).toEqual([]);
   });
 
   it('is not finished when an entry has other bytes than it announced', async () => {
