@@ -20,18 +20,21 @@ import {
   STANDARD_TIER,
 } from './rateCards.js';
 
-/** A call's price by list prices at its time, exact, rounded once; on the hot path, so cards are precomputed. */
+/**
+ * Computes a call's price from the list prices at its time, exact and rounded once. Rate cards are precomputed,
+ * since this runs for every call.
+ */
 
 export interface CallToPrice {
-  /** Who bills the call; for `unknown` the list price of the model's maker is assumed. */
+  /** The biller of the call; for `unknown` the list price of the model's maker is assumed. */
   biller: Biller;
-  /** The model that the provider answered with, else the one asked for. */
+  /** The model that answered, else the requested one. */
   model: string;
-  /** The model asked for, tried when `model` has no price. */
+  /** The requested model, used if `model` has no price. */
   requestedModel?: string | null;
-  /** Start of the call, microseconds: the price in force then holds. */
+  /** Start of the call, microseconds; the price at this time applies. */
   atMicros: bigint;
-  /** Null when the client sent none: such a call has no known cost. */
+  /** null: the client sent no usage, so the cost is unknown. */
   usage: TokenUsage | null;
   isBatch: boolean;
   /** As the client sent it. */
@@ -39,27 +42,27 @@ export interface CallToPrice {
 }
 
 export interface CallPrice {
-  /** Pico-dollars; null: no price is known for the model or nothing was metered, which is not the same as free. */
+  /** null: the model has no price or nothing was metered, which does not mean free. */
   computedPico: Pico | null;
-  /** What was assumed: token classes without a rate of their own, or one of the GAP_ names. Empty for a sure price. */
+  /** Assumptions in the price: token classes without a rate of their own, or GAP_ names. Empty: none. */
   priceGaps: readonly string[];
-  /** The boundary whose long-request rates hold; 0: ordinary rates. */
+  /** The boundary of the applied long-request rates; 0: ordinary rates. */
   contextBand: number;
 }
 
-/** The biller is not a provider whose list we know: the maker's price stands in. */
+/** The biller is no provider with a known list; the maker's price is used. */
 export const GAP_BILLER = 'biller';
-/** The model that answered has no price: that of the model asked for stands in. */
+/** The answering model has no price; that of the requested model is used. */
 export const GAP_MODEL = 'model';
 
-/** The specification's batch price: half of every class (docs/decisions/0008). */
+/** Batch costs half of every class in `cost_usd` (docs/decisions/0008). */
 const BATCH_DIVISOR = 2n;
 const TOKENS_PER_RATE_UNIT = 1_000_000n;
 
 const NO_GAPS: readonly string[] = Object.freeze([]);
 const UNPRICED: CallPrice = Object.freeze({ computedPico: null, priceGaps: NO_GAPS, contextBand: 0 });
 
-/** The tokens of a call by price class. Cache writes of unknown lifetime count as the ordinary, 5-minute kind. */
+/** The tokens of a call by price class. Cache writes of unknown lifetime count as ordinary 5-minute writes. */
 export function tokensByClass(usage: TokenUsage): Record<TokenClass, number> {
   const longWrite = Math.min(usage.cacheCreation1h ?? 0, usage.cacheCreation);
   return {
@@ -73,12 +76,12 @@ export function tokensByClass(usage: TokenUsage): Record<TokenClass, number> {
   };
 }
 
-/** The whole input of a request, which decides between ordinary and long-request rates. */
+/** The whole input of a request, which decides whether long-request rates apply. */
 export function wholeInput(usage: TokenUsage): number {
   return usage.input + usage.inputAudio + usage.cacheRead + usage.cacheCreation;
 }
 
-/** Batch costs half of the standard rates; `expectedRates` has the provider's own batch price. */
+/** Batch costs half of the standard rates here; `expectedRates` uses the provider's own batch price. */
 export function priceCall(book: PriceBook, call: CallToPrice): CallPrice {
   const usage = call.usage;
   const found = usage === null ? undefined : findPrice(book, call);
@@ -105,7 +108,7 @@ export function priceCall(book: PriceBook, call: CallToPrice): CallPrice {
   };
 }
 
-/** The price that holds for a call, and what had to be assumed to find it. */
+/** The price of a call and the assumptions that were needed to find it. */
 export function findPrice(
   book: PriceBook,
   call: CallToPrice,
@@ -122,7 +125,7 @@ function findBy(book: PriceBook, biller: Biller, model: string, atMicros: bigint
   return biller === 'unknown' ? book.findByMaker(model, atMicros) : book.find(biller, model, atMicros);
 }
 
-/** The rates by which `cost_usd` is computed: those of the call's tier and length; for batch the standard ones. */
+/** The rates for `cost_usd`: of the call's tier and length; for batch the standard ones. */
 export function cardOfCall(
   priced: PricedModel,
   call: Pick<CallToPrice, 'isBatch' | 'serviceTier'>,
@@ -135,7 +138,7 @@ export function cardOfCall(
   return { card: cardFor(cards, wholeInput(usage)), tierGap: !isBatch && own === undefined, isBatch };
 }
 
-/** Names of what is assumed, in a fixed order and each once; only classes that the call uses are named. */
+/** Names of the assumptions, unique and in a fixed order; only classes that the call uses are named. */
 export function gapsOf(
   card: RateCard,
   tokens: Readonly<Record<TokenClass, number>>,
@@ -152,11 +155,11 @@ export function gapsOf(
   return [...gaps];
 }
 
-/** What a provider should charge, per class in pico-dollars per million tokens, for judging a bill. */
+/** The provider's right rates by class, in pico-dollars per million tokens, to judge a bill. */
 export interface ExpectedRates {
   readonly rates: Readonly<Record<TokenClass, Pico>>;
   readonly bases: Readonly<Record<TokenClass, RateBasis>>;
-  /** Classes and GAP_ names that no source supports: no certain finding rests on them. */
+  /** Classes and GAP_ names that no source supports; they exclude certain findings. */
   readonly assumed: readonly string[];
   readonly serviceTier: string;
   readonly contextBand: number;
@@ -166,13 +169,13 @@ export interface ExpectedRates {
 export interface RateCircumstances {
   serviceTier?: string | null;
   isBatch?: boolean;
-  /** A bill's word that it charges the long-request rates, where no boundary is named. */
+  /** The bill states that it charges long-request rates, without a boundary. */
   longContext?: boolean;
-  /** The boundary of the observed cell; 0 or absent: ordinary rates unless `longContext` says otherwise. */
+  /** The boundary of the observed cell; 0 or absent: ordinary rates unless `longContext` is true. */
   contextBand?: number;
 }
 
-/** Rates to judge a bill: the provider's batch rates, else its factor, else half (docs/decisions/0008). */
+/** Rates to judge a bill: the provider's batch rates, else its batch factor, else half (docs/decisions/0008). */
 export function expectedRates(
   book: PriceBook,
   provider: Provider,
@@ -184,7 +187,7 @@ export function expectedRates(
   return priced && expectedRatesOf(priced, circumstances);
 }
 
-/** `expectedRates` of a price that is already found. */
+/** `expectedRates` of a known price. */
 export function expectedRatesOf(priced: PricedModel, circumstances: RateCircumstances): ExpectedRates {
   const named = normaliseServiceTier(priced.entry.provider, circumstances.serviceTier);
   const wanted = circumstances.isBatch ? BATCH_TIER : named;
@@ -219,14 +222,14 @@ function standardCardsOf(priced: PricedModel) {
   return cards;
 }
 
-/** What an event says about its cost. */
+/** The cost fields of an event. */
 export interface EventPrice {
   costPico: Pico;
   costSource: CostSource;
   price: CallPrice;
 }
 
-/** Whether two prices are the same. A reported cost stays as it was given when a call is priced anew (docs/decisions/0013). */
+/** Whether two prices are equal. A new price does not change a reported cost (docs/decisions/0013). */
 export function isSamePrice(one: EventPrice, other: EventPrice): boolean {
   return (
     one.costPico === other.costPico &&
@@ -241,12 +244,15 @@ function sameNames(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((name, index) => name === other[index]);
 }
 
-/** Whether a call consumed something that no report states: no usage, and neither failed nor blocked. A cancelled stream is billed too. */
+/**
+ * Whether a call's consumption is unreported: it has no usage and neither failed nor was blocked. Cancelled
+ * streams are billed too.
+ */
 export function isUnmetered(call: CallRecord): boolean {
   return call.usage === null && (call.status === 'ok' || call.status === 'cancelled');
 }
 
-/** As reported, else computed, else 0 and unpriced. Unused and blocked calls cost nothing. */
+/** The reported cost, else the computed one, else 0 and unpriced. Unused and blocked calls cost nothing. */
 export function costOf(event: {
   call: Pick<CallRecord, 'status' | 'reportedCostPico'>;
   price: Pick<CallPrice, 'computedPico'>;
@@ -260,11 +266,14 @@ export function costOf(event: {
   return { pico: 0n, source: 'unpriced' };
 }
 
-/** A call that was blocked, or failed without usage, used nothing and costs nothing; of another without usage nobody knows. */
+/**
+ * A call that was blocked, or failed without usage, costs nothing. The cost of any other call without usage is
+ * unknown.
+ */
 const FREE: CallPrice = { computedPico: 0n, priceGaps: [], contextBand: 0 };
 const UNKNOWN: CallPrice = { computedPico: null, priceGaps: [], contextBand: 0 };
 
-/** The price of a call at its time; absent usage is no usage of zero. */
+/** The price of a call at its time; absent usage does not mean zero tokens. */
 export function priceOf(call: CallRecord, prices: PriceBook): CallPrice {
   if (call.status === 'blocked') return FREE;
   if (call.usage === null) return isUnmetered(call) ? UNKNOWN : FREE;

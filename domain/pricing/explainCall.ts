@@ -21,7 +21,7 @@ import {
   STANDARD_TIER,
 } from './rateCards.js';
 
-/** The sum behind a cost, with the source and start of each rate, to check by hand. */
+/** The calculation of a cost, with the source and start of each rate, to check by hand. */
 
 export interface CostLine {
   readonly tokenClass: TokenClass;
@@ -29,7 +29,7 @@ export interface CostLine {
   /** Pico-dollars per million tokens. */
   readonly rate: Pico;
   readonly basis: RateBasis;
-  /** The rate is assumed: no source gives it. */
+  /** The rate is assumed: no source lists it. */
   readonly assumed: boolean;
   /** The sources that list exactly this rate, by their keys in data/README.md; empty for an assumed or derived rate. */
   readonly sources: readonly string[];
@@ -39,17 +39,17 @@ export interface CostLine {
   readonly product: bigint;
 }
 
-/** A sum over classes: `total` is the sum of the products, divided and rounded once. */
+/** `total` is the sum of the products, divided by `divisor` and rounded once. */
 export interface CostSum {
   readonly lines: readonly CostLine[];
   readonly serviceTier: string;
   readonly contextBand: number;
-  /** By what the sum of the lines is divided before rounding: 2 for the specification's batch price. */
+  /** Divisor of the sum before rounding: 2 for the batch price of `cost_usd`. */
   readonly divisor: 1 | 2;
   readonly total: Pico;
 }
 
-/** An own price in force, class by class: what it made of the rate before it. */
+/** An own price in force, by class: the rates before and after it. */
 export interface OwnPriceStep {
   readonly statement: PriceStatement;
   readonly rates: readonly {
@@ -61,19 +61,19 @@ export interface OwnPriceStep {
 
 export interface CallExplanation {
   readonly priced: PricedModel;
-  /** The organization's own prices in it, the override before the contract; empty for a list price. */
+  /** The organization's own prices in the price, the override before the contract; empty for a list price. */
   readonly ownPrices: readonly OwnPriceStep[];
-  /** Which of the call's models the price was found by. */
+  /** The model of the call whose price was found. */
   readonly pricedModel: string;
   /** `cost_usd` by list prices: half of every class for batch. */
   readonly computed: CostSum;
-  /** What the provider itself should charge; differs from `computed` where its batch rate is not half. */
+  /** The provider's right charge; it differs from `computed` if the provider's batch rate is not half. */
   readonly expected: CostSum;
   readonly priceGaps: readonly string[];
   readonly disputed: boolean;
 }
 
-/** Why a call has no price. */
+/** The reason why a call has no price. */
 export interface UnpricedExplanation {
   readonly reason: MissingPrice | 'unknown_biller' | 'unmetered';
 }
@@ -155,7 +155,7 @@ function linesOf(
   });
 }
 
-/** True when a statement over the list gives the class its rate: what the list's sources say of theirs is no matter. */
+/** Whether an own price sets the class's rate, so that the sources of the list rate do not matter. */
 function isGivenByOwn({ laid }: PricedModel, tokenClass: TokenClass): boolean {
   if (!laid) return false;
   return (

@@ -1,4 +1,4 @@
-/** Imported prices over the shipped list, each over what held when it was made (docs/decisions/0007). */
+/** Lays imported prices over the shipped list, each over the prices at the time of its import (docs/decisions/0007). */
 import type { Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 import type { PriceCollection } from './imports/collection.js';
@@ -7,7 +7,7 @@ import type { PriceBook } from './priceBook.js';
 import type { EnteredModel, PriceMode, PriceTier, RateClass, RecordedPriceModel } from './pricedModel.js';
 import type { PriceStatement } from './priceStatement.js';
 
-/** What is known of a model that only an import knows. */
+/** The entry of a model that only an import contains. */
 export interface ImportedEntry {
   readonly canonicalFamily: string;
   readonly mode: PriceMode;
@@ -15,7 +15,7 @@ export interface ImportedEntry {
   readonly contextWindow: number | null;
 }
 
-/** What an import says of a model: only what differed from the prices in force. */
+/** An import's prices of a model: only those that differed from the prices in force. */
 export interface ImportedPrice {
   /** uuid */
   readonly id: string;
@@ -33,7 +33,7 @@ export interface PriceImport {
   readonly source: PriceCollection;
   readonly filename: string;
   readonly fileSha256: string;
-  /** The day on which the file was fetched, `YYYY-MM-DD`: what it knows is as of then. */
+  /** The day on which the file was fetched, `YYYY-MM-DD`; its prices are those of that day. */
   readonly retrievedOn: string;
   /** First UTC day of its prices. */
   readonly effectiveFrom: string;
@@ -41,7 +41,10 @@ export interface PriceImport {
   readonly prices: readonly ImportedPrice[];
 }
 
-/** The list with imports in order; an import older than the list's last change of a model (`periodsAsOf`) is skipped. */
+/**
+ * The list with imports in order. An import older than the list's last change of a model (`periodsAsOf`) is
+ * skipped.
+ */
 export function bookWithImports(
   list: PriceBook,
   imports: readonly PriceImport[],
@@ -81,7 +84,7 @@ function statementOf(
   };
 }
 
-/** A change that the list announces for later stands: a collection tells what holds on its day. */
+/** A later change that the list announces stays, since a collection contains only the prices of its day. */
 function nextChange({ periods }: EnteredModel, day: string): string | null {
   const later = periods.flatMap(({ version }) =>
     version.effectiveFrom !== null && version.effectiveFrom > day ? [version.effectiveFrom] : [],

@@ -17,7 +17,7 @@ import {
 } from './priceStatement.js';
 import { cardsOf, type PeriodCards } from './rateCards.js';
 
-/** How a statement's model is understood: the less it covers, the more it counts. */
+/** The meaning of a statement's model. Statements that cover less take precedence. */
 export type Coverage = 'all' | 'family' | 'model' | 'new';
 const SPECIFICITY: Record<Coverage, number> = { all: 0, family: 1, model: 2, new: 2 };
 
@@ -26,7 +26,10 @@ interface Covering {
   readonly specificity: number;
 }
 
-/** For each model and day one statement holds: model over family over all, then the later. `list` is passed through. */
+/**
+ * For each model and day one statement applies: model before family before all, then the later one. `list` is
+ * passed through.
+ */
 export function layBook(
   base: PriceBook,
   statements: readonly PriceStatement[],
@@ -41,7 +44,7 @@ export function layBook(
     covering.set(key, found);
   };
   const made = new Map<string, EnteredModel>();
-  // Entries that statements make must be there before those for all models look for what they cover.
+  // Statements that create entries come first, so that statements for all models find them.
   const last = (statement: PriceStatement) => Number(statement.model === ALL_MODELS);
   for (const statement of [...statements].sort((a, b) => last(a) - last(b) || a.order - b.order)) {
     const { coverage, models } = coveredBy(base, statement);
@@ -56,14 +59,14 @@ export function layBook(
     periods: layPeriods(model, by),
   }));
   return base.with(
-    // A new entry without a price would only make its family unsure.
+    // A new entry without a price would only make its family ambiguous.
     changed.filter(({ entry, periods }) => periods.length > 0 || !made.has(newKey(entry))),
     state,
     list,
   );
 }
 
-/** What a statement means by its model, in the book that it is laid over. */
+/** The models that a statement covers in the book below it. */
 export function coveredBy(
   base: PriceBook,
   statement: { provider: Provider; model: string; kind: StatementKind },
@@ -72,7 +75,7 @@ export function coveredBy(
   if (model === ALL_MODELS) return { coverage: 'all', models: base.entriesOf(provider) };
   const named = base.entryNamed(provider, model);
   if (named) return { coverage: 'model', models: [named] };
-  // A collection names ids; people name families too.
+  // A collection lists ids only; people also name families.
   if (statement.kind === 'import') return { coverage: 'new', models: [] };
   const family = base.entriesOf(provider).filter(({ entry }) => entry.canonicalFamily === model);
   return family.length > 0 ? { coverage: 'family', models: family } : { coverage: 'new', models: [] };
@@ -89,7 +92,7 @@ function newModel(made: Map<string, EnteredModel>, statement: PriceStatement): E
   return model;
 }
 
-/** An entry of which nothing is known but its id. */
+/** A new entry that consists of its id only. */
 function entryOfId({ provider, model, fromDay, recordedAtMicros }: PriceStatement): RecordedPriceModel {
   const lower = model.toLowerCase();
   return {
@@ -114,7 +117,7 @@ function entryOfId({ provider, model, fromDay, recordedAtMicros }: PriceStatemen
   };
 }
 
-/** Before every day and after every day, among days as texts. */
+/** Texts that sort before and after every day. */
 const BEGINNING = '';
 const END = '~';
 
@@ -125,7 +128,7 @@ interface Piece {
   statement: PriceStatement | null;
 }
 
-/** An entry's periods under the statements that cover it, split exactly where something begins or ends. */
+/** An entry's periods under the statements that cover it, split at each start and end. */
 function layPeriods({ entry, periods }: EnteredModel, by: readonly Covering[]): PricedModel[] {
   const days = new Set([BEGINNING, END]);
   for (const { version } of periods) {
@@ -160,7 +163,7 @@ function layPeriods({ entry, periods }: EnteredModel, by: readonly Covering[]): 
   return pieces.flatMap((piece) => pricePiece(entry, piece) ?? []);
 }
 
-/** A row of places, each filled once: whoever comes first keeps it. Filling costs what is left to fill. */
+/** A row of places that are filled once: the first value stays. The cost is proportional to the places still free. */
 class Stretch<T> {
   readonly #values: (T | null)[];
   /** For each place the next one that may be free. */
@@ -171,7 +174,7 @@ class Stretch<T> {
     this.#next = Array.from({ length: length + 1 }, (_, index) => index);
   }
 
-  /** Fills the free places from `from` to before `to`. */
+  /** Fills the free places from `from` (inclusive) to `to` (exclusive). */
   fill(from: number | undefined, to: number | undefined, value: T): void {
     if (from === undefined || to === undefined) return;
     for (let place = this.#freeFrom(from); place < to; place = this.#freeFrom(place)) {
@@ -187,7 +190,7 @@ class Stretch<T> {
   #freeFrom(place: number): number {
     let free = place;
     while (this.#next[free] !== free) free = this.#next[free] as number;
-    // Shortens the way for the next who asks.
+    // Path compression for later searches.
     for (let step = place; step !== free; ) {
       const after = this.#next[step] as number;
       this.#next[step] = free;
@@ -219,7 +222,7 @@ function pricePiece(
   return priceUnder(entry, version, statement, base);
 }
 
-/** A price under a statement. Its rates are worked out when they are asked for: most of a book's never are. */
+/** A price under a statement. Its rates are computed on request, since most of a book's are never used. */
 function priceUnder(
   entry: RecordedPriceModel,
   version: PriceVersion,
@@ -258,7 +261,7 @@ function agreementOf({ kind }: PriceStatement): PriceAgreement {
   return kind === 'import' ? 'single_source' : kind;
 }
 
-/** What the listed price's sources disagree on is settled where both of its main rates are stated anew. */
+/** A statement with both main rates ends the disagreement of the list price's sources. */
 function isDisputedUnder({ terms }: PriceStatement, base: PricedModel | null): boolean {
   if (givesRate(terms, 'input') && givesRate(terms, 'output')) return false;
   return base?.disputed ?? false;

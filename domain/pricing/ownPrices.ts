@@ -4,7 +4,7 @@ import { layBook } from './layBook.js';
 import type { PriceBook, PriceState } from './priceBook.js';
 import type { PriceStatement, PriceTerms } from './priceStatement.js';
 
-/** The organization's own prices: what it agreed with a provider, and list prices that it knows better. */
+/** The organization's own prices: contract rates with a provider, and overrides of list prices. */
 export const OWN_PRICE_KINDS = ['contract', 'override'] as const;
 export type OwnPriceKind = (typeof OWN_PRICE_KINDS)[number];
 
@@ -18,14 +18,14 @@ export const OWN_RATE_CLASSES = [
 ] as const;
 export type OwnRateClass = (typeof OWN_RATE_CLASSES)[number];
 
-/** Where an agreed price can be read. */
+/** The document with an agreed price. */
 export interface OwnPriceSource {
   readonly document: string;
   readonly clause: string | null;
   readonly url: string | null;
 }
 
-/** An own price as it was entered; nothing of it ever changes, it can only end. */
+/** An own price as entered. It never changes; it can only be ended. */
 export interface OwnPrice {
   /** uuid */
   readonly id: string;
@@ -33,34 +33,37 @@ export interface OwnPrice {
   readonly provider: Provider;
   /** A model id, a family, or ALL_MODELS. */
   readonly model: string;
-  /** Percent, scaled by 1e12; null where rates are given. */
+  /** Percent, scaled by 1e12; null: the price has rates instead. */
   readonly discountPercent: bigint | null;
-  /** Pico-dollars per million tokens; null where a discount is given. */
+  /** Pico-dollars per million tokens; null: the price has a discount instead. */
   readonly rates: Readonly<Partial<Record<OwnRateClass, Pico>>> | null;
   /** Batch rate ÷ standard rate, scaled by 1e12. */
   readonly batchMultiplier: bigint | null;
   /** First UTC day, `YYYY-MM-DD`. */
   readonly effectiveFrom: string;
-  /** First UTC day on which it no longer holds; null: open. */
+  /** First UTC day after its end; null: it has no end. */
   readonly effectiveTo: string | null;
   readonly source: OwnPriceSource | null;
-  /** The organization's count of changes to its own prices when it was entered: the later has the higher. */
+  /**
+   * The organization's count of changes to its own prices when this one was entered; later prices have higher
+   * counts.
+   */
   readonly revision: number;
   readonly createdAtMicros: bigint;
   readonly createdBy: string;
-  /** First UTC day from which it was taken back; null: it was not. */
+  /** First UTC day from which it was ended by hand; null: it was not. */
   readonly endsOn: string | null;
   readonly endedAtMicros: bigint | null;
 }
 
-/** First UTC day on which it no longer holds, by its own words or since it was ended; null: open. */
+/** First UTC day without the price, by its terms or because it was ended; null: it has no end. */
 export function endOfOwnPrice(price: OwnPrice): string | null {
   const { effectiveTo, endsOn } = price;
   if (effectiveTo === null || endsOn === null) return effectiveTo ?? endsOn;
   return endsOn < effectiveTo ? endsOn : effectiveTo;
 }
 
-/** What an own price makes of a listed one. */
+/** The statement's terms of an own price. */
 export function termsOf(price: Pick<OwnPrice, 'discountPercent' | 'rates' | 'batchMultiplier'>): PriceTerms {
   if (price.discountPercent !== null) return { discountPercent: price.discountPercent };
   return {
@@ -69,7 +72,7 @@ export function termsOf(price: Pick<OwnPrice, 'discountPercent' | 'rates' | 'bat
   };
 }
 
-/** Overrides over the list, the contract over both; the book without the contract is its `list`. */
+/** Lays overrides over the list and the contract over both; `list` of the result is the book without the contract. */
 export function bookWithOwnPrices(
   list: PriceBook,
   prices: readonly OwnPrice[],

@@ -1,4 +1,4 @@
-/** List prices in memory, immutable; the rules are data/README.md, "Finding a price". */
+/** Immutable list prices in memory; data/README.md, "Finding a price", has the rules. */
 import { compare } from '../compare.js';
 import { PROVIDERS, type Provider } from '../providers.js';
 import {
@@ -17,7 +17,7 @@ import {
 } from './pricedModel.js';
 import { priceVersionName } from './priceFile.js';
 
-/** Why an id has no price. */
+/** Reasons why an id has no price. */
 export type MissingPrice = 'unknown_model' | 'several_prices' | 'no_price_then';
 
 export interface PriceState {
@@ -28,7 +28,7 @@ export interface PriceState {
 
 type Resolution = readonly PricedModel[] | Exclude<MissingPrice, 'no_price_then'>;
 
-/** Ids whose resolution a book remembers before it starts over; the book of one organization is one of many. */
+/** Maximum cached resolutions of ids before a book clears its cache; each organization can have a book. */
 const REMEMBERED_IDS_MAX = 20_000;
 const REMEMBERED_IDS_OWN_MAX = 2_000;
 
@@ -66,7 +66,7 @@ export class PriceBook {
     this.#boundaries = boundariesOf(sorted.flatMap(({ periods }) => periods));
   }
 
-  /** From entries and their current periods; `state` names it and may be absent for tests and proposals. */
+  /** From entries and their current periods; `state` names the version and may be absent in tests and proposals. */
   static from(
     models: readonly RecordedPriceModel[],
     versions: readonly PriceVersion[],
@@ -85,7 +85,7 @@ export class PriceBook {
     return new PriceBook(entered, state);
   }
 
-  /** With changed and added entries; the rest is shared. `list` is the book without the contract. */
+  /** A book with changed and added entries; the rest is shared. `list` is the book without the contract. */
   with(changed: readonly EnteredModel[], state: PriceState, list?: PriceBook): PriceBook {
     const byKey = new Map(this.entries().map((one) => [modelKey(one.entry.provider, one.entry.model), one]));
     for (const one of changed) byKey.set(modelKey(one.entry.provider, one.entry.model), one);
@@ -100,7 +100,7 @@ export class PriceBook {
     return this.#entered.get(provider) ?? [];
   }
 
-  /** The entry that lists this very id, in one of the forms that an exact price is looked for under. */
+  /** The entry that lists this id in one of the forms of an exact match. */
   entryNamed(provider: Provider, modelId: string): EnteredModel | undefined {
     const ids = this.#byId.get(provider);
     for (const id of exactIds(provider, modelId)) {
@@ -128,12 +128,15 @@ export class PriceBook {
     }
   }
 
-  /** The prices without an organization's contract: list prices and its overrides. A plain book is its own. */
+  /**
+   * The prices without the organization's contract: list prices and overrides. A book without a contract returns
+   * itself.
+   */
   get list(): PriceBook {
     return this.#list ?? this;
   }
 
-  /** The price of a model at a provider at a time; undefined when it has none (see `whyMissing`). */
+  /** The price of a model at a provider at a time; undefined: it has none (see `whyMissing`). */
   find(provider: Provider, modelId: string, atMicros: bigint): PricedModel | undefined {
     const resolution = this.#resolve(provider, modelId);
     if (typeof resolution === 'string') return undefined;
@@ -141,14 +144,14 @@ export class PriceBook {
     return undefined;
   }
 
-  /** Why `find` gives nothing; undefined when it gives a price. */
+  /** The reason why `find` returns undefined; undefined if it returns a price. */
   whyMissing(provider: Provider, modelId: string, atMicros: bigint): MissingPrice | undefined {
     const resolution = this.#resolve(provider, modelId);
     if (typeof resolution === 'string') return resolution;
     return resolution.some((priced) => holdsAt(priced, atMicros)) ? undefined : 'no_price_then';
   }
 
-  /** For a gateway's call: the list price of the model's maker, by the model or the `maker/` prefix. */
+  /** For a gateway's call: the list price of the model's maker, found by the model or the `maker/` prefix. */
   findByMaker(modelId: string, atMicros: bigint): PricedModel | undefined {
     const maker = this.inferProvider(modelId);
     if (maker) return this.find(maker, modelId, atMicros);
@@ -156,7 +159,10 @@ export class PriceBook {
     return prefixed && this.find(prefixed.provider, prefixed.bareId, atMicros);
   }
 
-  /** The only provider that lists the id or its family as its own; undefined otherwise (docs/decisions/0008). */
+  /**
+   * The only provider that lists the id or its family as its own; undefined: none or several do
+   * (docs/decisions/0008).
+   */
   inferProvider(modelId: string): Provider | undefined {
     if (this.#inferred.has(modelId)) return this.#inferred.get(modelId);
     const provider = this.#inferAfresh(modelId);
@@ -165,7 +171,7 @@ export class PriceBook {
     return provider;
   }
 
-  /** The name for comparing with a bill: the family, else the id; both may use a date, alias or region. */
+  /** The name to compare with a bill: the family, else the id, since both sides may use a date, alias or region. */
   canonicalModel(provider: Provider, modelId: string): string {
     const ids = this.#byId.get(provider);
     const listed = exactIds(provider, modelId).find((id) => ids?.has(id));
@@ -173,17 +179,20 @@ export class PriceBook {
     return family ?? this.#familyOf(provider, modelId) ?? modelId;
   }
 
-  /** Every price that is or will be or was in force, by provider, model and beginning. */
+  /** Every past, present and future price by provider, model and start. */
   *periods(): IterableIterator<PricedModel> {
     for (const entry of this.models) yield* this.#byId.get(entry.provider)?.get(entry.model) ?? [];
   }
 
-  /** Every price of one entry, the oldest first. */
+  /** Every price of one entry, oldest first. */
   periodsOf(provider: Provider, model: string): readonly PricedModel[] {
     return this.#byId.get(provider)?.get(model) ?? [];
   }
 
-  /** The name of the prices at a time: a dated price takes effect without a record, and the name changes then. */
+  /**
+   * The version name of the prices at a time. It changes when a dated price takes effect, which needs no new
+   * record.
+   */
   versionAt(nowMicros: bigint): string {
     let latest = this.state.updatedAtMicros;
     for (const boundary of this.#boundaries)
@@ -235,7 +244,7 @@ export class PriceBook {
     return onlyOne(new Set(byFamily));
   }
 
-  /** Forgets everything when full: model ids are the clients' to choose, so what is kept of them is bounded. */
+  /** Clears the full cache. Clients choose model ids, so the cache must be bounded. */
   #makeRoom(): void {
     this.#remembered += 1;
     if (this.#remembered <= (this.#list ? REMEMBERED_IDS_OWN_MAX : REMEMBERED_IDS_MAX)) return;

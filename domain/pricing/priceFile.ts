@@ -1,4 +1,4 @@
-/** Reads data/prices.json (data/README.md); a fault throws with the entry, as the installation is broken. */
+/** Reads data/prices.json (data/README.md). A fault throws with the entry's place, since the installation is broken. */
 import { picoFromNumber } from '../money.js';
 import { isoFromMicros, parseInstant } from '../period.js';
 import { isProvider } from '../providers.js';
@@ -14,10 +14,10 @@ import {
   type Rates,
 } from './pricedModel.js';
 
-/** The layout of the file that this reader knows. */
+/** The supported layout of the file. */
 const SCHEMA_VERSION = 1;
 
-/** The only source that dates its prices, so every period but the one in force comes from it. */
+/** The only source with dated prices; every period except the one in force comes from it. */
 const DATED_SOURCE = 'genai_prices';
 
 export interface PriceEntry {
@@ -121,7 +121,7 @@ function readPeriod(period: Obj, where: string, facts: PriceFacts): PricePeriod 
   };
 }
 
-/** The sources that list the input and the output rate of the period in force; the dated one where none does. */
+/** The sources that list the input and output rate of the period in force; the dated source if none does. */
 function sourcesOfRates(facts: PriceFacts, rates: Rates): string[] {
   const names = Object.keys(facts.sources).filter((name) => {
     const listed = facts.sources[name] ?? {};
@@ -147,7 +147,7 @@ function readRates(source: Obj, where: string): Rates {
   return rates;
 }
 
-/** One id must stand for one entry of a provider, else its price would depend on the order of the file. */
+/** An id must belong to one entry of a provider, else its price would depend on the order of the file. */
 function refuseDuplicateIds(entries: readonly PriceEntry[]): void {
   const seen = new Set<string>();
   for (const { model } of entries) {
@@ -182,7 +182,7 @@ function asOneOf<T extends string>(allowed: readonly T[], value: unknown, place:
   return found ?? fault(place, `is none of ${allowed.join(', ')}`);
 }
 
-/** USD as a JSON number → scaled by 1e12; absent and null are unknown. */
+/** USD as a JSON number → scaled by 1e12; absent and null: unknown. */
 function asRate(value: unknown, place: string): bigint | null {
   if (value === undefined || value === null) return null;
   const rate = typeof value === 'number' && value >= 0 ? picoFromNumber(value) : undefined;
@@ -201,7 +201,7 @@ function asDay(value: unknown, place: string): string | null {
   return typeof value === 'string' && parseInstant(value)?.dateOnly ? value : fault(place, 'is not a day');
 }
 
-/** Hex digits of the content hash that a version shows. */
+/** Hex digits of the content hash in a version name. */
 const HASH_DIGITS = 8;
 
 /** `YYYYMMDDTHHMMSSffffffZ-<8 hex of the content hash>`. */

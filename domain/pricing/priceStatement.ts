@@ -13,25 +13,25 @@ import {
 } from './pricedModel.js';
 import { BATCH_TIER, type ClassRate, cardOfBand, type RateCard, STANDARD_TIER } from './rateCards.js';
 
-/** A statement about a price over the list: import, override or contract (docs/decisions/0007; layBook.ts). */
+/** A price statement over the list: import, override or contract (docs/decisions/0007; layBook.ts). */
 
-/** In place of a model: all of the provider's. */
+/** Stands for all models of the provider. */
 export const ALL_MODELS = '*';
 
 export type StatementKind = 'import' | 'override' | 'contract';
 
-/** What a statement makes of the price before it. */
+/** The change that a statement makes to the price below it. */
 export type PriceTerms =
   | {
       /** Percent off every rate of every tier and length, scaled by 1e12; above 0, below 100. */
       readonly discountPercent: bigint;
     }
   | {
-      /** Rates that take the place of the listed ones; a class that is not named stays. */
+      /** Rates that replace the listed ones; other classes keep theirs. */
       readonly rates: Readonly<Partial<Record<RateClass, Pico>>>;
-      /** Batch rate ÷ standard rate, scaled by 1e12: takes the place of listed batch rates. */
+      /** Batch rate ÷ standard rate, scaled by 1e12; replaces listed batch rates. */
       readonly batchMultiplier?: bigint;
-      /** Rates of other tiers and lengths that take the place of listed ones; only imports know them. */
+      /** Rates of other tiers and lengths that replace listed ones; only imports contain them. */
       readonly tiers?: readonly PriceTier[];
     };
 
@@ -45,20 +45,20 @@ export interface PriceStatement {
   readonly terms: PriceTerms;
   /** First UTC day, inclusive, `YYYY-MM-DD`. */
   readonly fromDay: string;
-  /** First UTC day on which it no longer holds; null: it has no end. */
+  /** First UTC day after its end; null: it has no end. */
   readonly toDay: string | null;
-  /** The later statement has the higher one; unique in its layer. */
+  /** Later statements have a higher order; unique within a layer. */
   readonly order: number;
-  /** Who says so: `contract`, `override`, or the key of a price collection. */
+  /** The source: `contract`, `override`, or the key of a price collection. */
   readonly sourceName: string;
   readonly recordedAtMicros: bigint;
-  /** Where it can be read; null where nobody said. */
+  /** The document of the price; null: unknown. */
   readonly proof: {
     readonly document: string;
     readonly clause: string | null;
     readonly url: string | null;
   } | null;
-  /** The entry to make where the book has none for the model; by default one that knows its id alone. */
+  /** The entry to create if the book has none for the model; default: one with the id only. */
   readonly newEntry?: RecordedPriceModel;
 }
 
@@ -72,7 +72,7 @@ export function discounted(rate: Pico, discountPercent: bigint): Pico {
 
 type Prices = Pick<PricePeriod, 'rates' | 'batchMultiplier' | 'tiers'>;
 
-/** A period under a statement's terms; undefined where no price results. */
+/** A period under a statement's terms; undefined: no price results. */
 export function applyTerms(terms: PriceTerms, base: Prices | null): Prices | undefined {
   if ('discountPercent' in terms) return base ? discountAll(base, terms.discountPercent) : undefined;
   const rates = ratesOf((name) => terms.rates[name] ?? base?.rates[name] ?? null);
@@ -97,7 +97,7 @@ function discountAll(base: Prices, discountPercent: bigint): Prices {
     });
   return {
     rates: less(base.rates),
-    // A factor on rates that are discounted already.
+    // The batch factor applies to rates that are already discounted.
     batchMultiplier: base.batchMultiplier,
     tiers: base.tiers.map((tier) => ({ ...tier, rates: less(tier.rates) })),
   };
@@ -114,7 +114,7 @@ function ratesOf(rateOf: (name: RateClass) => Pico | null): Rates {
   >;
 }
 
-/** True when a statement gives the class a rate of its own, so that what sources say of the listed one is no matter. */
+/** Whether a statement sets the class's rate, so that the sources of the listed rate do not matter. */
 export function givesRate(terms: PriceTerms, name: RateClass): boolean {
   return 'rates' in terms && terms.rates[name] !== undefined;
 }
@@ -139,7 +139,7 @@ export function sourcesOfRate(
     .sort();
 }
 
-/** A rate that a statement left as it was has the sources that it had; any other is the statement's. */
+/** An unchanged rate keeps its sources; any other rate has the statement as its source. */
 function sourcesUnder(
   { version }: PricedModel,
   { statement, base }: LaidPrice,
@@ -154,7 +154,7 @@ function sourcesUnder(
   return sourcesOfRate(base, before, kind, before.classes[kind]);
 }
 
-/** Where a source's object keeps a tier; '' is the object itself. */
+/** The key of a tier in a source's object; '': the object itself. */
 export function sourceKey(tier: string, band: number): string {
   const above = band === 0 ? [] : [`above_${band}`];
   return [...(tier === STANDARD_TIER ? [] : [tier]), ...above].join('_');
@@ -164,7 +164,7 @@ function standardKeys(band: number): string[] {
   return band === 0 ? [''] : [sourceKey(STANDARD_TIER, band), ''];
 }
 
-/** What a source's object lists for a class; `key` as `sourceKey` makes it. */
+/** The rate of a class in a source's object; `key` as `sourceKey` returns it. */
 export function listedRate(
   source: Readonly<Record<string, unknown>>,
   key: string,

@@ -5,28 +5,28 @@ import type { PriceBook } from './priceBook.js';
 import type { PriceStatement } from './priceStatement.js';
 import { cardsOf, type PeriodCards, STANDARD_TIER } from './rateCards.js';
 
-/** How an id led to its entry: as listed, by the base of a fine-tuned model, or by its family having one price. */
+/** The way from an id to its entry: as listed, by the base of a fine-tuned model, or by its family having one price. */
 export type MatchedBy = 'exact' | 'fine_tuned' | 'family';
 
-/** A price in force: the entry, its period, and the rates worked out from it. */
+/** A price in force: the entry, its period, and the computed rates. */
 export interface PricedModel {
   readonly entry: RecordedPriceModel;
   readonly version: PriceVersion;
   readonly matchedBy: MatchedBy;
   readonly cards: PeriodCards;
-  /** First microsecond at which it holds; null: as far back as is known. */
+  /** Start of the price, microseconds; null: unknown. */
   readonly fromMicros: bigint | null;
-  /** First microsecond at which it no longer holds; null: in force. */
+  /** First microsecond after the price; null: it is in force. */
   readonly toMicros: bigint | null;
-  /** How far its sources agree, or whose own price it is. */
+  /** The agreement of its sources, or the kind of own price. */
   readonly agreement: PriceAgreement;
-  /** A source contradicts it: no claim that counts as certain may rest on it. */
+  /** A source contradicts it, so no certain claim may depend on it. */
   readonly disputed: boolean;
-  /** What was laid over the listed price to make it: an import, an override or a contract; undefined for a listed one. */
+  /** The import, override or contract over the list price; undefined: the price is a list price. */
   readonly laid?: LaidPrice;
 }
 
-/** A statement in force, and the price before it; null where there was none. */
+/** A statement in force, and the price below it; null: there was none. */
 export interface LaidPrice {
   readonly statement: PriceStatement;
   readonly base: PricedModel | null;
@@ -50,7 +50,7 @@ export function priceWith(entry: RecordedPriceModel, version: PriceVersion): Pri
   };
 }
 
-/** Prices as an id that is not listed itself finds them. */
+/** The prices as found for an id that is not listed itself. */
 export function matchedAs(priced: readonly PricedModel[], matchedBy: MatchedBy): PricedModel[] {
   return priced.map((one) => ({ ...one, matchedBy }));
 }
@@ -62,7 +62,7 @@ export function holdsAt(priced: PricedModel, atMicros: bigint): boolean {
   );
 }
 
-/** Two entries have one price when every rate of every period is the same. */
+/** Two entries have one price if every rate of every period is equal. */
 export function samePrice(left: readonly PricedModel[], right: readonly PricedModel[]): boolean {
   return (
     left.length === right.length && left.every((one, index) => priceText(one) === priceText(right[index]))
@@ -82,19 +82,22 @@ function priceText(priced: PricedModel | undefined): string {
   return JSON.stringify(plain, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
 
-/** Parts around a model's name in ids: paths, fine-tuning, regions, vendors, dates (data/README.md, "Finding a price"). */
+/**
+ * Parts around a model's name in ids: paths, fine-tuning, regions, vendors, dates (data/README.md, "Finding a
+ * price").
+ */
 
-/** Ids longer than this name no model; it also bounds the work below. */
+/** Longer ids are never models; the limit also bounds the work below. */
 const MODEL_ID_CHARS_MAX = 512;
 
-/** Bedrock's inference profiles: the region group that a request may be served from. */
+/** The region group of a Bedrock inference profile, which may serve the request. */
 const REGION_PREFIX = /^(?:us-gov|us|eu|apac|au|jp|in|ca|sa|global)\./;
-/** Bedrock's ids name the maker before a dot. */
+/** The maker before the first dot of a Bedrock id. */
 const VENDOR_PREFIX = /^[a-z0-9]+\.(?=[a-z])/;
 const BEDROCK_SUFFIXES = [/:\d+(?::\d+k)?$/, /-v\d+$/];
 const AZURE_GPT_35 = /^gpt-35-/;
 
-/** Dates at the end of an id, by the habits of the providers; only those that can be a date. */
+/** Dates at the end of an id in the providers' notations; only digits that can be a date match. */
 const DATE_SUFFIXES = [
   /@(?:default|latest|\d{8})$/,
   /-latest$/,
@@ -104,10 +107,10 @@ const DATE_SUFFIXES = [
   /-(?:2[3-9]|3\d)(?:0[1-9]|1[0-2])$/,
   /-(?:0[1-9]|1[0-2])-20\d{2}$/,
 ];
-/** Google numbers the stable versions of a model. */
+/** Google's version numbers of stable models. */
 const GOOGLE_VERSION = /-00\d$/;
 
-/** Ids to look for, best first: as it came, in lower case, without this provider's path or prefix. */
+/** Ids to look up, best first: as received, in lower case, without this provider's path or prefix. */
 export function exactIds(provider: Provider, modelId: string): string[] {
   if (modelId.length > MODEL_ID_CHARS_MAX) return [];
   const trimmed = modelId.trim();
@@ -122,7 +125,7 @@ export function fineTunedBase(modelId: string): string | undefined {
   return `ft:${base.toLowerCase()}`;
 }
 
-/** Names as a family, stripped of region, vendor, version and date in turn. */
+/** Possible family names, without region, vendor, version and date in turn. */
 export function familyNames(provider: Provider, modelId: string): string[] {
   if (modelId.length > MODEL_ID_CHARS_MAX) return [];
   const id = modelId.trim();
@@ -143,7 +146,7 @@ export function familyNames(provider: Provider, modelId: string): string[] {
   return [...names];
 }
 
-/** The provider that a `word/model` id names in front, as gateways write it; undefined without one. */
+/** The provider before the slash of a gateway's `word/model` id; undefined: it has none. */
 export function prefixProvider(modelId: string): { provider: Provider; bareId: string } | undefined {
   const slash = modelId.indexOf('/');
   if (slash <= 0) return undefined;
@@ -161,9 +164,9 @@ function withoutPath(provider: Provider, id: string): string {
   return prefix?.provider === provider ? prefix.bareId : id;
 }
 
-/** Entries and price periods; rates are pico-dollars per million tokens, null is unknown, never free. */
+/** Entries and price periods. Rates are pico-dollars per million tokens; null means unknown, never free. */
 
-/** Everything that a price list can name a rate for. The last two are kept and shown; no call is priced by them. */
+/** Every class with a rate in price lists. The last two are stored and shown, but no call is priced by them. */
 export const RATE_CLASSES = [
   'input',
   'output',
@@ -177,48 +180,48 @@ export const RATE_CLASSES = [
 ] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
 
-/** Highest rate taken: the most tokens of an event at it can still be stored. */
+/** Maximum accepted rate: the maximum tokens of an event at this rate can still be stored. */
 export const RATE_PER_MTOK_USD_MAX = 100_000;
 
 export type Rates = Readonly<Record<RateClass, Pico | null>>;
 
-/** How far the sources of a price agree (data/README.md). */
+/** The agreement of a price's sources (data/README.md). */
 export const AGREEMENTS = ['agree', 'single_source', 'disagree'] as const;
 export type Agreement = (typeof AGREEMENTS)[number];
 
-/** The word for a price that an organization gave itself: no source has to agree with it. */
+/** The agreement values of own prices, which need no source to agree. */
 export const OWN_AGREEMENTS = ['override', 'contract'] as const;
 export type PriceAgreement = Agreement | (typeof OWN_AGREEMENTS)[number];
 
 export const PRICE_MODES = ['chat', 'embedding'] as const;
 export type PriceMode = (typeof PRICE_MODES)[number];
 
-/** Rates of one period that hold for a service tier, for long requests, or for both. */
+/** Rates of one period for a service tier, for long requests, or for both. */
 export interface PriceTier {
-  /** Null: the standard service. */
+  /** null: the standard service. */
   readonly serviceTier: string | null;
-  /** The tier holds for requests whose whole input exceeds this many tokens; null: for any length. */
+  /** The tier applies to requests with a larger whole input, tokens; null: to any length. */
   readonly aboveInputTokens: number | null;
   readonly rates: Rates;
-  /** The day on which a source read this tier's rates, `YYYY-MM-DD`; it is no price change. */
+  /** The day on which a source had this tier's rates, `YYYY-MM-DD`; it is no price change. */
   readonly checkedOn: string | null;
 }
 
-/** What a price period says, before it has an id and a time of recording. */
+/** A price period before it has an id and a recording time. */
 export interface PricePeriod {
-  /** First UTC day, inclusive, `YYYY-MM-DD`; null: the oldest price known, with no known beginning. */
+  /** First UTC day, inclusive, `YYYY-MM-DD`; null: the oldest known price, whose start is unknown. */
   readonly effectiveFrom: string | null;
-  /** First UTC day on which it no longer holds; null: still in force. */
+  /** First UTC day after the period; null: in force. */
   readonly effectiveTo: string | null;
   readonly rates: Rates;
-  /** Batch rate ÷ standard rate as the sources give it, scaled by 1e12; null when none lists batch rates. */
+  /** Batch rate ÷ standard rate of the sources, scaled by 1e12; null: none lists batch rates. */
   readonly batchMultiplier: bigint | null;
   readonly tiers: readonly PriceTier[];
-  /** The sources that list these rates, by their keys, separated by a comma and a space. */
+  /** The keys of the sources that list these rates, separated by a comma and a space. */
   readonly source: string;
 }
 
-/** A recorded price period: append-only, so what it said at a time can be shown later. */
+/** A recorded price period. Periods are append-only, so that the prices known at a time can be shown later. */
 export interface PriceVersion extends PricePeriod {
   /** uuid */
   readonly id: string;
@@ -237,22 +240,22 @@ export interface PriceModel {
   readonly mode: PriceMode;
   /** The provider makes the model or runs it under its own list. */
   readonly firstParty: boolean;
-  /** Tokens; null when unknown. */
+  /** Tokens; null: unknown. */
   readonly contextWindow: number | null;
   readonly agreement: Agreement;
   readonly facts: PriceFacts;
 }
 
 export interface RecordedPriceModel extends PriceModel {
-  /** When anything but the rates last changed. */
+  /** The last change of anything but the rates. */
   readonly updatedAtMicros: bigint;
 }
 
-/** What else the price data says about an entry: shown with a price, never used to compute a cost. */
+/** Other facts of the price data about an entry, which are shown with a price but not used to compute costs. */
 export interface PriceFacts {
-  /** The day that the facts describe, `YYYY-MM-DD`: `sources` are what each listed then. */
+  /** The day of the facts, `YYYY-MM-DD`; `sources` contains each source's listing on that day. */
   readonly asOf: string;
-  /** Sources that contradict the price that the majority gives. */
+  /** Sources that contradict the majority's price. */
   readonly dissent: readonly string[];
   /** Other classes on which consistent sources differ by more than 1 %. */
   readonly conflicts: readonly string[];
@@ -263,30 +266,30 @@ export interface PriceFacts {
   readonly sources: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-/** True when a source contradicts the price: no claim that counts as certain may rest on it. */
+/** Whether a source contradicts the price, so that no certain claim may depend on it. */
 export function isDisputed(model: PriceModel): boolean {
   return model.agreement === 'disagree' || model.facts.dissent.length > 0;
 }
 
-/** One price for each model family, for client wrappers' estimates. */
+/** One price for each model family, for estimates by client wrappers. */
 
-/** The cache rates of the table that may be assumed, under their names there. */
+/** Cache rates that may be assumed, by their names in the table. */
 export type TableCacheRate = 'cache_read' | 'cache_creation';
 
 export interface TableRow {
   readonly family: string;
   readonly priced: PricedModel;
-  /** Pico-dollars per million tokens, never unknown. */
+  /** Pico-dollars per million tokens; always known. */
   readonly input: Pico;
   readonly output: Pico;
   readonly cacheRead: Pico;
   /** The ordinary (5-minute) write. */
   readonly cacheCreation: Pico;
-  /** Rates that no source gives: the input rate stands in for them. */
+  /** Rates that no source lists, for which the input rate is used. */
   readonly assumed: readonly TableCacheRate[];
 }
 
-/** A date as ids carry it: a day, or a month of two digits and a year. */
+/** A date in an id: a day, or a two-digit month and a year. */
 const DAY_IN_ID = /(20\d{2})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])(?!\d)/;
 const MONTH_IN_ID = /(?<!\d)(2[3-9]|3\d)(0[1-9]|1[0-2])(?!\d)/;
 
@@ -304,7 +307,10 @@ export function priceTable(book: PriceBook, atMicros: bigint): TableRow[] {
     .map(([family, members]) => rowOf(family, speakerOf(family, members)));
 }
 
-/** A family's entry: the maker's own, the newest dated, an alias, the maker's first, else the first. */
+/**
+ * The entry that represents a family: the maker's own, the newest dated, an alias, the maker's first, else the
+ * first.
+ */
 function speakerOf(family: string, members: readonly PricedModel[]): PricedModel {
   const own = members.filter(({ entry }) => entry.firstParty);
   const dated = own
@@ -321,7 +327,7 @@ function speakerOf(family: string, members: readonly PricedModel[]): PricedModel
   return speaker;
 }
 
-/** `YYYYMM` or `YYYYMMDD`, so that texts compare as dates; '' without one. */
+/** `YYYYMM` or `YYYYMMDD`, so that texts compare as dates; '': no date. */
 function dateInId(model: string): string {
   const day = DAY_IN_ID.exec(model);
   if (day) return day.slice(1).join('');

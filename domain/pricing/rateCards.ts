@@ -3,15 +3,15 @@ import { divideHalfEven, type Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 import type { PricePeriod, PriceTier, Rates } from './pricedModel.js';
 
-/** A period's rates for every tier and length, computed once (docs/decisions/0008). */
+/** The rates of a period for every tier and length, computed once (docs/decisions/0008). */
 
 /**
- * Why a class has its rate:
- * - `listed`: the sources give it for this tier and request length;
+ * The origin of a class's rate:
+ * - `listed`: the sources list it for this tier and request length;
  * - `standard_rate`: the tier does not list the class, and the standard service's rate is then billed;
  * - `multiplier`: the standard rate times the price's batch factor;
  * - `scaled`: the tier lists no rate for long requests; its ordinary rate, raised as the standard rate is raised;
- * - `input_rate`, `output_rate`: no source gives the class a rate; that of uncached text stands in for it;
+ * - `input_rate`, `output_rate`: no source lists a rate for the class; the rate of uncached text is used;
  * - `half`: no source lists batch rates; half of the standard rate.
  */
 export type RateBasis =
@@ -26,40 +26,43 @@ export type RateBasis =
 export interface ClassRate {
   readonly rate: Pico;
   readonly basis: RateBasis;
-  /** What is assumed about it, as `price_gaps` names it; undefined for a rate that the sources support. */
+  /** The assumption's name in `price_gaps`; undefined: the sources support the rate. */
   readonly gap: string | undefined;
 }
 
 export interface RateCard {
-  /** The service tier of the price data that these rates belong to. */
+  /** The service tier of these rates in the price data. */
   readonly tier: string;
   /** The whole input must exceed this many tokens; 0: the rates of ordinary requests. */
   readonly band: number;
   readonly classes: Readonly<Record<TokenClass, ClassRate>>;
-  /** True when some class's rate is assumed. */
+  /** Whether some class's rate is assumed. */
   readonly hasGaps: boolean;
 }
 
-/** A tier's cards: the ordinary one and those for long requests, highest boundary first. */
+/** A tier's cards: the ordinary one, and those for long requests by descending boundary. */
 export interface TierCards {
   readonly flat: RateCard;
   readonly bands: readonly RateCard[];
 }
 
-/** All cards of a period by service tier; `standard` and `batch` are always there. */
+/** All cards of a period by service tier; `standard` and `batch` always exist. */
 export type PeriodCards = ReadonlyMap<string, TierCards>;
 
-/** Gap names that are no token class. */
+/** Gap names that are not token classes. */
 export const GAP_SERVICE_TIER = 'service_tier';
 export const GAP_LONG_CONTEXT = 'long_context';
 export const GAP_BATCH = 'batch';
 
-/** Providers whose priority tier has one rate for any length where it lists no other (data/README.md). */
+/** Providers whose priority tier has one rate for any length unless it lists another (data/README.md). */
 const FLAT_PRIORITY: ReadonlySet<Provider> = new Set(['openai', 'azure_openai']);
 const PRIORITY_TIER = 'priority';
 const MULTIPLIER_SCALE = 1_000_000_000_000n;
 
-/** Works out the cards of a period. Periods always have an input and an output rate; others are refused when read. */
+/**
+ * Computes the cards of a period, which always has an input and an output rate; other periods are refused when
+ * read.
+ */
 export function cardsOf(provider: Provider, period: PricePeriod): PeriodCards {
   const standard = standardCards(period);
   const cards = new Map<string, TierCards>([[STANDARD_TIER, standard]]);
@@ -76,7 +79,7 @@ export function cardFor(cards: TierCards, wholeInputTokens: number): RateCard {
   return cards.flat;
 }
 
-/** The card of a boundary, for a bill or a cell that names it; the ordinary card for 0 or an unknown boundary. */
+/** The card of a boundary in a bill or cell; the ordinary card for 0 or an unknown boundary. */
 export function cardOfBand(cards: TierCards, band: number): RateCard {
   return cards.bands.find((card) => card.band === band) ?? cards.flat;
 }
@@ -155,7 +158,7 @@ function bandTiers(period: PricePeriod, serviceTier: string | null): PriceTier[]
     .sort((a, b) => (b.aboveInputTokens ?? 0) - (a.aboveInputTokens ?? 0));
 }
 
-/** A rate that the sources support, directly or by the rule for classes that a tier leaves out. */
+/** A rate that the sources support, directly or by the rule for classes that a tier does not list. */
 function knownRate(card: RateCard, kind: TokenClass): Pico | null {
   const { rate, basis } = card.classes[kind];
   return basis === 'input_rate' || basis === 'output_rate' ? null : rate;
@@ -174,7 +177,10 @@ function firstKnown(...candidates: (ClassRate | undefined)[]): ClassRate | undef
   return candidates.find((candidate) => candidate !== undefined);
 }
 
-/** Unknown rates take that of text and are named, since unknown is not free (docs/decisions/0008). */
+/**
+ * Unknown rates are replaced by the text rate and named as gaps, since unknown does not mean free
+ * (docs/decisions/0008).
+ */
 function cardFrom(tier: string, band: number, rateOf: (kind: TokenClass) => ClassRate | undefined): RateCard {
   const input = rateOf('input');
   const output = rateOf('output');
@@ -194,17 +200,17 @@ function cardFrom(tier: string, band: number, rateOf: (kind: TokenClass) => Clas
 
 /** Words for service tiers → the price data's names, `standard`, and `committed` for reserved capacity. */
 const TIER_WORDS: Readonly<Record<string, string>> = {
-  // the ordinary service, and requests that leave the choice to the provider
+  // The ordinary service, and requests that leave the choice to the provider.
   default: 'standard',
   auto: 'standard',
   standard: 'standard',
   standard_only: 'standard',
   on_demand: 'standard',
   unspecified: 'standard',
-  // Vertex AI's traffic types
+  // Traffic types of Vertex AI.
   on_demand_flex: 'flex',
   on_demand_priority: 'priority',
-  // capacity bought ahead: OpenAI scale tier, Azure and Vertex AI provisioned throughput, Bedrock reserved
+  // Reserved capacity: OpenAI scale tier, Azure and Vertex AI provisioned throughput, Bedrock reserved.
   scale: 'committed',
   reserved: 'committed',
   provisioned: 'committed',
@@ -212,13 +218,13 @@ const TIER_WORDS: Readonly<Record<string, string>> = {
   ptu: 'committed',
 };
 
-/** Providers whose `fast` is the service that the price data lists as `priority`. */
+/** Providers whose `fast` is the `priority` tier of the price data. */
 const FAST_IS_PRIORITY: ReadonlySet<Provider> = new Set(['openai', 'azure_openai']);
 
 export const STANDARD_TIER = 'standard';
 export const BATCH_TIER = 'batch';
 
-/** Ignores case, blanks, `-` and `_`; an unknown word comes back and has no price. */
+/** Ignores case, blanks, `-` and `_`. Returns an unknown word, which has no price. */
 export function normaliseServiceTier(provider: Provider, word: string | null | undefined): string {
   if (word === null || word === undefined) return STANDARD_TIER;
   const direct = KNOWN_SPELLINGS.get(word);
@@ -226,7 +232,7 @@ export function normaliseServiceTier(provider: Provider, word: string | null | u
   return name === 'fast' && FAST_IS_PRIORITY.has(provider) ? 'priority' : name;
 }
 
-/** Whether a client's word is for the ordinary service, as every provider's is. */
+/** Whether a client's word means the ordinary service at every provider. */
 export function isStandardTier(word: string): boolean {
   return (KNOWN_SPELLINGS.get(word) ?? spellTier(word)) === STANDARD_TIER;
 }
@@ -241,7 +247,7 @@ function spellTier(word: string): string {
   return TIER_WORDS[name] ?? name;
 }
 
-/** The spellings that nearly every call uses, so that pricing one builds no new text. */
+/** The usual spellings, so that pricing most calls builds no new text. */
 const KNOWN_SPELLINGS: ReadonlyMap<string, string> = new Map([
   ...Object.entries(TIER_WORDS),
   ...['batch', 'flex', 'priority', 'fast', 'ultrafast', 'decisions'].map((name) => [name, name] as const),

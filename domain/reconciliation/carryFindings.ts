@@ -13,24 +13,24 @@ export interface PublishedFinding {
   days: readonly string[];
 }
 
-/** What becomes of an account's findings when it is explained anew. */
+/** The effect of a new explanation on an account's published findings. */
 interface CarriedFindings {
-  /** For each part in the order given. */
+  /** One for each given part, in order. */
   parts: CarriedPart[];
-  /** Open findings that are no longer found. */
+  /** Open findings that no longer exist. */
   removed: string[];
-  /** Findings on which somebody has decided and that are no longer found: they stay, and count no more. */
+  /** Decided findings that no longer exist: their rows stay, but do not count. */
   gone: string[];
 }
 
 interface CarriedPart {
-  /** The id that it had; null: nobody has seen it before. */
+  /** The id of the published finding; null: the finding is new. */
   id: string | null;
-  /** The finding whose decision it takes where it has none of its own. */
+  /** The finding whose decision this one adopts; null: it has its own or none. */
   decisionOf: string | null;
 }
 
-/** Which of several published findings goes on: one with a decision, so that nobody has to decide twice. */
+/** Which of several published findings continues: decided ones first, so that no decision is repeated. */
 const PRECEDENCE: Record<PublishedFinding['status'], number> = {
   confirmed: 0,
   dismissed: 0,
@@ -38,7 +38,10 @@ const PRECEDENCE: Record<PublishedFinding['status'], number> = {
   open: 2,
 };
 
-/** Matches published findings by model, kind, direction and days, one to one: decided together, decided, most days. */
+/**
+ * Matches published findings one to one by model, kind, direction and days: those decided together first, then
+ * decided ones, then by most days.
+ */
 export function carryFindings(
   published: readonly PublishedFinding[],
   found: readonly FoundPart[],
@@ -67,7 +70,7 @@ export function carryFindings(
 interface Pair {
   finding: PublishedFinding;
   at: number;
-  /** The part is in the dispute over the finding. */
+  /** The part is in the dispute over this finding. */
   isOwn: boolean;
   shared: number;
   firstDay: string;
@@ -97,18 +100,18 @@ function pairsOf(published: readonly PublishedFinding[], found: readonly FoundPa
 }
 
 export interface FindingSums {
-  /** What can be asked back, by how surely. */
+  /** Recoverable dollars by grade. */
   recoverable: Record<Grade, Pico>;
-  /** Charged too much, and too little, by the provider's mistake; the latter is negative. */
+  /** Overcharges, and below undercharges (negative), by the provider's mistakes. */
   overchargedPico: Pico;
   underchargedPico: Pico;
-  /** Differences that are the organization's own to put right, in size. */
+  /** The absolute sum of differences that the organization itself must correct. */
   ownPico: Pico;
-  /** Overcharges that nothing explains: what the financial summary counts as unexplained. */
+  /** Unexplained overcharges, as the financial summary counts them. */
   unexplainedPico: Pico;
-  /** The same of days that the provider may still restate. */
+  /** The same for days that the provider may still restate. */
   unexplainedProvisionalPico: Pico;
-  /** Undercharges that nothing explains; negative. */
+  /** Unexplained undercharges; negative. */
   unexplainedUnderchargedPico: Pico;
 }
 
@@ -140,12 +143,12 @@ function addUnexplained(sums: FindingSums, finding: Finding): void {
   else sums.unexplainedPico += impactPico;
 }
 
-/** Whether a finding asks somebody to do something: a mistake of whomever, or a difference without explanation. */
+/** Whether a finding needs action: a mistake of either side, or an unexplained difference. */
 export function asksForAction(finding: Finding): boolean {
   return finding.blame !== 'none' || finding.kind === 'unexplained';
 }
 
-/** The surest grade first, then the largest amount; a fixed order for equal ones. */
+/** Highest grade first, then largest amount; equal ones are in a fixed order. */
 export function byWeight(a: Finding, b: Finding): number {
   const grade = GRADES.indexOf(a.grade) - GRADES.indexOf(b.grade);
   if (grade !== 0) return grade;

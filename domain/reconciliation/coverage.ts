@@ -5,16 +5,16 @@ import { microsOfDay } from '../period.js';
 import { isTokenClass } from './audit/dayRates.js';
 import type { BucketReason, ClassLine, GapBucket } from './matching/cells.js';
 
-/** Tokens of a bucket, all classes together, in 1e-12 tokens. */
+/** Tokens of a bucket, the sum of all classes, in 1e-12 tokens. */
 interface BucketTokens {
-  /** Null where the bill does not say how much it charges for. */
+  /** null: the bill has no quantity. */
   billed: bigint | null;
   observed: bigint | null;
-  /** Of the billed ones, those that were observed, class by class: never more than either side. */
+  /** The billed tokens that were observed, by class: never more than either side. */
   covered: bigint | null;
 }
 
-/** What was billed and seen of a bucket's classes; all null for a bucket without classes, such as an hour. */
+/** Billed and observed tokens of a bucket's classes; all null for a bucket without classes, such as an hour. */
 export function tokensOf(lines: readonly ClassLine[]): BucketTokens {
   if (lines.length === 0) return { billed: null, observed: null, covered: null };
   const tokens = { billed: 0n, observed: 0n, covered: 0n };
@@ -37,25 +37,25 @@ export function tokensOf(lines: readonly ClassLine[]): BucketTokens {
 
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
-/** What bills and calls of a group of days say of each other. All are sums, so that groups add up to their total. */
+/** The comparison of bills and calls of a group of days. All figures are sums, so that groups add up to their total. */
 export interface CoverageFigures {
   calls: number;
-  /** Tokens that the bill counts, observed ones, and those of the billed ones that were observed; 1e-12 tokens. */
+  /** Billed tokens, and below observed tokens and billed tokens that were observed; 1e-12 tokens. */
   billedTokens: bigint;
   observedTokens: bigint;
   coveredTokens: bigint;
   /** explained + not matched + not observable + not yet observed + not compared. */
   billedPico: Pico;
-  /** Of the billed dollars: what observed calls explain at the agreed rates. */
+  /** Billed dollars that observed calls explain at the agreed rates. */
   explainedPico: Pico;
   notMatchedPico: Pico;
-  /** Charges that no call can show, free allowances among them. */
+  /** Charges that no call can show, including free allowances. */
   notObservablePico: Pico;
   /** Days before the account's first event. */
   notYetObservedPico: Pico;
-  /** Days that no run has compared since their bill last changed. */
+  /** Days whose bill changed after the last comparison. */
   notComparedPico: Pico;
-  /** Of the explained and not matched dollars: those whose tokens the bill does not count. */
+  /** The part of explained and not matched dollars whose tokens the bill does not count. */
   uncountedPico: Pico;
 }
 
@@ -83,25 +83,28 @@ export function addCoverage(whole: CoverageFigures, part: CoverageFigures): void
 
 const SHARE_DIGITS = 1_000_000n;
 
-/** part ÷ whole from 0 to 1 to six digits; null where the whole is nothing, so that nothing can be said of it. */
+/** part ÷ whole from 0 to 1 with six digits; null: the whole is zero. */
 function shareOf(part: bigint, whole: bigint): number | null {
   if (whole <= 0n) return null;
   const share = Number((part * SHARE_DIGITS) / whole) / Number(SHARE_DIGITS);
   return Math.min(1, Math.max(0, share));
 }
 
-/** The share of the billed tokens that was observed; null where no bill counts tokens. */
+/** The share of billed tokens that was observed; null: no bill counts tokens. */
 export function tokenShare(figures: CoverageFigures): number | null {
   return shareOf(figures.coveredTokens, figures.billedTokens);
 }
 
-/** The share of the dollars that calls could explain which they do explain; null where there are none. */
+/** The explained share of the dollars that calls can explain; null: there are none. */
 export function dollarShare({ explainedPico, notMatchedPico }: CoverageFigures): number | null {
   return shareOf(explainedPico, explainedPico + notMatchedPico);
 }
 
 const UNSEEN_BY_CALLS: ReadonlySet<BucketReason> = new Set(['not_observable', 'free_allowance']);
-/** Tokens of an allowance are used and counted like others; what is left out of the bill is compared with nothing. */
+/**
+ * Reasons of buckets without comparable tokens; allowances are not among them, since their tokens are counted like
+ * others.
+ */
 const WITHOUT_TOKENS: ReadonlySet<BucketReason> = new Set([
   'not_observable',
   'not_yet_observed',
@@ -109,7 +112,7 @@ const WITHOUT_TOKENS: ReadonlySet<BucketReason> = new Set([
   'unconverted',
 ]);
 
-/** What a day's bucket adds to the coverage of its group. */
+/** The contribution of a day's bucket to its group's coverage. */
 function figuresOfBucket(bucket: GapBucket): CoverageFigures {
   const figures = noCoverage();
   const { reason, matchedPico, providerCostPico } = bucket;
@@ -139,7 +142,7 @@ export interface ModelCoverage {
   figures: CoverageFigures;
 }
 
-/** Coverage of days' buckets by account and model, the most billed first, and of all of them. */
+/** Coverage of daily buckets by account and model, most billed first, and in total. */
 export function coverageOfBuckets(buckets: readonly GapBucket[]): {
   models: ModelCoverage[];
   totals: CoverageFigures;
@@ -169,19 +172,19 @@ export function coverageOfBuckets(buckets: readonly GapBucket[]): {
   return { models: sorted.map(([, model]) => model), totals };
 }
 
-/** What bills say of one provider key on one day; '' where they name none. */
+/** The bill of one provider key on one day; '': the bill names no key. */
 export interface BilledKeyDay {
   provider: string;
   providerKeyId: string;
   day: string;
-  /** Of usage that calls can show, and of the other. */
+  /** Dollars of usage that calls can show, and below of other usage. */
   billedPico: Pico;
   notObservablePico: Pico;
-  /** By class, in 1e-12 tokens; null: what is charged for is not all counted. */
+  /** By class, in 1e-12 tokens; null: some of the charges have no quantity. */
   quantities: { tokenClass: TokenClass; quantity: bigint | null }[];
 }
 
-/** What was observed of one provider key on one day; '' where calls name none. */
+/** The observed calls of one provider key on one day; '': calls without a key. */
 export interface ObservedKeyDay {
   provider: string;
   providerKeyId: string;
@@ -200,7 +203,7 @@ interface KeyCoverage {
   figures: CoverageFigures;
 }
 
-/** Coverage by provider key, class by class; charges that name no key are not compared. `observedSince` in microseconds. */
+/** Coverage by provider key and class; charges without a key are not compared. `observedSince` in microseconds. */
 export function coverageByKey(
   billed: readonly BilledKeyDay[],
   observed: readonly ObservedKeyDay[],
@@ -231,7 +234,7 @@ export function coverageByKey(
   }
   const billedDays = new Set(billed.map(({ provider, day }) => `${provider}\n${day}`));
   for (const day of seen.values()) {
-    // A day without a bill says nothing of anybody's coverage.
+    // A day without a bill does not count for coverage.
     if (!billedDays.has(`${day.provider}\n${day.day}`)) continue;
     const group = groupOf(day);
     group.days += 1;

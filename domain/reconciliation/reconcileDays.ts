@@ -17,7 +17,7 @@ export interface Reconciled {
   explanations: SeriesExplanation[];
 }
 
-/** Everything the engine derives from a provider's days, each once in any order; gap runs take the same steps. */
+/** All results of the engine for a provider's days, unique and in any order; gap runs take the same steps. */
 export function reconcileDays(
   provider: Provider,
   days: readonly DayInput[],
@@ -30,7 +30,7 @@ export function reconcileDays(
   return reconcileMatched(provider, matched, prices, weights, suspects);
 }
 
-/** The same of days that are compared already, the oldest first. */
+/** The same for days that are already compared, oldest first. */
 export function reconcileMatched(
   provider: Provider,
   days: readonly Pick<DayResult, 'buckets' | 'evidence'>[],
@@ -44,7 +44,7 @@ export function reconcileMatched(
   return { buckets, explanations, findings: findingsOf(provider, explanations, prices, weights, suspects) };
 }
 
-/** Series by series, in the order of their accounts and models. */
+/** Explains series by series, ordered by account and model. */
 function explainEvidence(
   provider: Provider,
   evidence: readonly SeriesDayEvidence[],
@@ -89,29 +89,32 @@ function findingsOf(
   );
 }
 
-/** A day that a dispute is, or was, about. */
+/** A day in a present or past dispute. */
 export interface DisputedDay {
   disputeId: string;
-  /** The finding that the dispute was opened over. */
+  /** The finding over which the dispute was opened. */
   findingId: string;
   model: string;
   day: string;
   kind: string;
   variant: string;
-  /** False once the dispute is resolved. */
+  /** false: the dispute is resolved. */
   live: boolean;
 }
 
 /** Days of a finding that are published as one finding. */
 export interface FoundPart {
   finding: Finding;
-  /** The finding that people have decided on, and whose dispute has these days; null: the days are in no dispute. */
+  /** The decided finding whose dispute contains these days; null: the days are in no dispute. */
   decidedWith: string | null;
-  /** The live dispute that has the days under a kind no longer found: undecidable until it is resolved. */
+  /**
+   * The live dispute that contains the days under a kind that is no longer found; no decision is possible until it
+   * is resolved.
+   */
   heldBy: string | null;
 }
 
-/** Cuts findings so that a part's days belong to one dispute or none; undercharges stay whole. */
+/** Splits findings so that a part's days belong to one dispute or none; undercharges are not split. */
 export function separateDisputed(found: readonly Finding[], disputed: readonly DisputedDay[]): FoundPart[] {
   const byPlace = new Map<string, DisputedDay[]>();
   for (const one of [...disputed].sort(byLiveness)) {
@@ -155,7 +158,7 @@ export function separateDisputed(found: readonly Finding[], disputed: readonly D
 
 const key = (...names: string[]): string => JSON.stringify(names);
 
-/** Disputes that are not resolved first, in an order that does not depend on how they were read. */
+/** Unresolved disputes first, in an order that does not depend on the reading order. */
 function byLiveness(a: DisputedDay, b: DisputedDay): number {
   if (a.live !== b.live) return a.live ? -1 : 1;
   return a.disputeId < b.disputeId ? -1 : a.disputeId > b.disputeId ? 1 : 0;

@@ -1,7 +1,10 @@
 import type { Pico } from '../money.js';
 import { GRADES, type Grade } from './matching/cells.js';
 
-/** A month's billed usage, by how surely it is matched. The four grades sum to matched + unmatched, which is the bill. */
+/**
+ * A month's billed usage by the grade of its match. The four grades add up to matched + unmatched, which is the
+ * bill.
+ */
 export interface MonthSummary {
   /** `YYYY-MM` */
   period: string;
@@ -10,7 +13,7 @@ export interface MonthSummary {
   distribution: Record<Grade, Pico>;
 }
 
-/** What is not matched counts as UNVERIFIED. */
+/** Unmatched usage counts as UNVERIFIED. */
 export function summarizeMonth(
   period: string,
   billedPico: Pico,

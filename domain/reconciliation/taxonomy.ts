@@ -1,4 +1,4 @@
-/** Kinds of differences (docs/domain-language.md); never renamed, since rows last for years. */
+/** Kinds of differences (docs/domain-language.md). They are never renamed, since rows last for years. */
 
 /** The charge for a unit is wrong. */
 export const RATE_KINDS = [
@@ -37,7 +37,7 @@ export const INVOICE_KINDS = [
   'invoice_total_mismatch',
 ] as const;
 
-/** What it is when it is no mistake of the provider. */
+/** Explanations that are no mistake of the provider. */
 export const BENIGN_KINDS = [
   'unobserved_usage',
   'timing_shift',
@@ -56,7 +56,7 @@ export type BenignKind = (typeof BENIGN_KINDS)[number];
 export const TAXONOMY_KINDS = [...VIOLATION_KINDS, ...BENIGN_KINDS] as const;
 export type TaxonomyKind = (typeof TAXONOMY_KINDS)[number];
 
-/** What a finding can say: a key of the taxonomy, or that nothing known explains the difference. */
+/** The kind of a finding: a key of the taxonomy, or `unexplained`. */
 export const FINDING_KINDS = [...TAXONOMY_KINDS, 'unexplained'] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 

@@ -10,7 +10,10 @@ import {
   type Rates,
 } from '../pricedModel.js';
 
-/** What LiteLLM's and models.dev's files share; their facts are compared, not trusted (docs/decisions/0007). */
+/**
+ * The common part of LiteLLM's and models.dev's files. Their prices are compared, not trusted
+ * (docs/decisions/0007).
+ */
 
 /** The public price collections that can be imported. */
 export const PRICE_COLLECTIONS = ['litellm', 'models_dev'] as const;
@@ -21,10 +24,10 @@ export interface ListedModel {
   readonly model: string;
   /** The key in the file. */
   readonly key: string;
-  /** The place that the price is for, where it is not the ordinary one: looked through, never taken. */
+  /** The place of the price, unless it is the ordinary one: such prices are checked but never imported. */
   readonly region: string | null;
   readonly rates: Rates;
-  /** Each has an input and an output rate, its own or the standard one's. */
+  /** Each has an input and an output rate, its own or the standard one. */
   readonly tiers: readonly PriceTier[];
   readonly mode: PriceMode;
   readonly contextWindow: number | null;
@@ -33,13 +36,13 @@ export interface ListedModel {
 export interface ListedCollection {
   readonly source: PriceCollection;
   readonly models: readonly ListedModel[];
-  /** Entries that are no token prices of the eight providers. */
+  /** Number of entries that are not token prices of the eight providers. */
   readonly otherEntries: number;
 }
 
 const RATE_MAX: Pico = BigInt(RATE_PER_MTOK_USD_MAX) * 10n ** 12n;
 
-/** A rate in dollars per token or per million of them; `digits` shifts its point to pico-dollars per million. */
+/** A rate in dollars per token or per million tokens; `digits` is the shift to pico-dollars per million. */
 export function readRate(value: PageValue | undefined, digits: number, place: string): Pico | null {
   if (value === undefined || value === null) return null;
   const text = value instanceof ExactNumber ? value.text : undefined;
@@ -63,7 +66,7 @@ export function readObject(value: PageValue | undefined, place: string): PageObj
   throw new RangeError(`${place} is not an object`);
 }
 
-/** Rates with null for what is not given; a cache or audio rate of zero is no information (data/README.md). */
+/** Rates, with null for absent ones. A cache or audio rate of zero means unknown (data/README.md). */
 export function ratesFrom(given: Readonly<Partial<Record<RateClass, Pico | null>>>): Rates {
   return Object.fromEntries(
     RATE_CLASSES.map((name) => {
@@ -73,7 +76,7 @@ export function ratesFrom(given: Readonly<Partial<Record<RateClass, Pico | null>
   ) as Record<RateClass, Pico | null>;
 }
 
-/** A tier from the rates that are given for it; classes that it leaves out are billed at the standard rate. */
+/** A tier from its listed rates; classes without one are billed at the standard rate. */
 export function tierFrom(
   place: { serviceTier: string | null; aboveInputTokens: number | null },
   given: Readonly<Partial<Record<RateClass, Pico | null>>>,
@@ -87,12 +90,12 @@ export function tierFrom(
   };
 }
 
-/** Models of OpenAI on Azure; others there are not covered (data/README.md). */
+/** OpenAI models on Azure; the other models there are not covered (data/README.md). */
 export function isOpenAiModel(id: string): boolean {
   return /^(?:gpt-|o\d|chatgpt|codex|text-embedding|computer-use|ft:)/.test(id);
 }
 
-/** Keys that hold no model. */
+/** Keys that are not models. */
 const NO_MODELS = new Set(['sample_spec', 'fallback_generalizations']);
 /** Dollars per token → pico-dollars per million. */
 const PER_TOKEN_DIGITS = 18;
@@ -121,7 +124,7 @@ const MODES: Readonly<Record<string, PriceMode>> = {
   embedding: 'embedding',
 };
 
-/** A price field: what it counts, for how long a request, in which tier. */
+/** The parts of a price field's name: what it counts, the request length and the tier. */
 const FIELD =
   /^(input_cost_per_token|output_cost_per_token|cache_read_input_token_cost|cache_creation_input_token_cost|cache_creation_input_token_cost_above_1hr|input_cost_per_audio_token|output_cost_per_audio_token|cache_read_input_audio_token_cost)(?:_above_(\d+)k_tokens)?(?:_(batches|flex|priority))?$/;
 const CLASSES: Readonly<Record<string, RateClass>> = {
@@ -135,10 +138,13 @@ const CLASSES: Readonly<Record<string, RateClass>> = {
   cache_read_input_audio_token_cost: 'cache_read_audio',
 };
 const TIERS: Readonly<Record<string, string>> = { batches: 'batch', flex: 'flex', priority: 'priority' };
-/** xAI's boundary is "200k or more". */
+/** xAI's boundary is "200k or more", not above 200k. */
 const EXCLUSIVE_BOUNDARY: ReadonlySet<Provider> = new Set(['xai']);
 
-/** LiteLLM's `model_prices_and_context_window.json`, dollars per token; other fields are skipped. @throws RangeError. */
+/**
+ * Reads LiteLLM's `model_prices_and_context_window.json`, dollars per token; other fields are skipped. @throws
+ * RangeError.
+ */
 export function readLitellm(file: PageObject): ListedCollection {
   const models: ListedModel[] = [];
   let otherEntries = 0;
@@ -170,7 +176,7 @@ function readModel(key: string, entry: PageObject): ListedModel | undefined {
     byTier.set(tier, rates);
   }
   const rates = ratesFrom(byTier.get('|0') ?? {});
-  // Zero for both is "no information", never free.
+  // Zero for both rates means unknown, never free.
   if (rates.input === null || (rates.output === null && mode !== 'embedding')) return undefined;
   if (rates.input === 0n && (rates.output ?? 0n) === 0n) return undefined;
   const standard = { ...rates, output: rates.output ?? 0n };
@@ -192,16 +198,16 @@ function readModel(key: string, entry: PageObject): ListedModel | undefined {
   return { ...place, provider, key, rates: standard, tiers, mode, contextWindow };
 }
 
-/** What a table has under a word; words such as `constructor` are in none. */
+/** An own property of the table; inherited names such as `constructor` return undefined. */
 function named<T>(table: Readonly<Record<string, T>>, word: PageValue | undefined): T | undefined {
   return typeof word === 'string' && Object.hasOwn(table, word) ? table[word] : undefined;
 }
 
-/** The provider's own id behind LiteLLM's prefixes, and the region in between. */
+/** The provider's own id after LiteLLM's prefixes, and the region between them. */
 function placeOf(provider: Provider, key: string): { model: string; region: string | null } | undefined {
   const parts = key.split('/');
   const model = parts.at(-1) ?? '';
-  // Image sizes and the like stand in front where the price is for something else.
+  // Prices of other things have a prefix such as an image size.
   if (model === '' || /^\d|x-\d/.test(parts[0] ?? '')) return undefined;
   if (provider === 'openai' || provider === 'anthropic')
     return parts.length === 1 ? { model, region: null } : undefined;
@@ -215,7 +221,7 @@ function placeOf(provider: Provider, key: string): { model: string; region: stri
   return parts.length <= 2 ? { model, region: null } : undefined;
 }
 
-/** Gemini models stand twice, for the Gemini API and for Vertex AI: the first is the list. */
+/** Gemini models are listed twice, for the Gemini API and for Vertex AI; the first one is the list price. */
 function withoutVertexCopies(models: readonly ListedModel[]): ListedModel[] {
   const chosen = new Map<string, ListedModel>();
   for (const model of models) {
@@ -229,10 +235,10 @@ function withoutVertexCopies(models: readonly ListedModel[]): ListedModel[] {
 
 /** Dollars per million tokens → pico-dollars per million. */
 const PER_MTOK_DIGITS = 12;
-/** The length that `context_over_200k` speaks of. */
+/** The length in `context_over_200k`. */
 const OVER_200K = 200_000;
 
-/** In the order in which they are asked for a model that stands under several. */
+/** Order of preference for a model that several of these list. */
 const MODELS_DEV_PROVIDERS: readonly (readonly [string, Provider])[] = [
   ['openai', 'openai'],
   ['anthropic', 'anthropic'],
@@ -255,7 +261,7 @@ const MODELS_DEV_CLASSES: readonly (readonly [string, RateClass])[] = [
   ['output_audio', 'output_audio'],
 ];
 
-/** models.dev's `api.json`, dollars per million tokens. @throws RangeError with the place of the first fault. */
+/** Reads models.dev's `api.json`, dollars per million tokens. @throws RangeError with the place of the first fault. */
 export function readModelsDev(file: PageObject): ListedCollection {
   const models = new Map<string, ListedModel>();
   const known = new Set(MODELS_DEV_PROVIDERS.map(([name]) => name));
@@ -292,7 +298,7 @@ function readModelsDevEntry(
   const cost = readObject(entry.cost, `${key}.cost`);
   const rates = ratesFrom(readRates(cost, `${key}.cost`));
   if (rates.input === null || rates.output === null) return undefined;
-  // Zero for both is "no information", never free.
+  // Zero for both rates means unknown, never free.
   if (rates.input === 0n && rates.output === 0n) return undefined;
   const limit = entry.limit === undefined ? {} : readObject(entry.limit, `${key}.limit`);
   return {

@@ -15,12 +15,12 @@ import { listedRate, sourceKey } from '../priceStatement.js';
 import { BATCH_TIER, STANDARD_TIER } from '../rateCards.js';
 import type { ListedCollection, ListedModel } from './collection.js';
 
-/** One rate that a collection gives otherwise than the prices in force. */
+/** A rate in a collection that differs from the prices in force. */
 export interface RateDifference {
   /** `standard`, `batch`, `standard above 200000`, … */
   readonly tier: string;
   readonly rateClass: RateClass;
-  /** Pico-dollars per million tokens; null: no rate was known. */
+  /** Pico-dollars per million tokens; null: the rate was unknown. */
   readonly before: Pico | null;
   readonly after: Pico;
 }
@@ -29,11 +29,11 @@ export interface ModelDifference {
   readonly listed: ListedModel;
   readonly kind: 'new' | 'changed';
   readonly rates: readonly RateDifference[];
-  /** Some rate is more than twice, or less than half, of what it was. */
+  /** Some rate is more than twice or less than half the previous one. */
   readonly isJump: boolean;
-  /** What is hardly right about the rates that differ. */
+  /** Reasons to doubt the different rates. */
   readonly suspicions: readonly Suspicion[];
-  /** What an import of it says. */
+  /** The entry that an import of it creates. */
   readonly news: {
     readonly rates: Readonly<Partial<Record<RateClass, Pico>>>;
     readonly tiers: readonly PriceTier[];
@@ -44,16 +44,16 @@ export interface ModelDifference {
 
 export interface CollectionDifferences {
   readonly models: readonly ModelDifference[];
-  /** Entries whose ids the collection gives different prices: which one is meant cannot be told. */
+  /** Entries whose ids have different prices in the collection, so that the right one is unknown. */
   readonly divided: readonly { provider: Provider; model: string; ids: readonly string[] }[];
-  /** Priced now and not in the file; an import never removes a price. */
+  /** Models with a price now that the file lacks; an import never removes a price. */
   readonly missing: readonly { provider: Provider; model: string }[];
-  /** Listed otherwise, but by a file that is older than what is known of the model. */
+  /** Models with different prices in a file that is older than the known price. */
   readonly older: readonly ListedModel[];
   readonly sameModels: number;
-  /** Rates that differ as they did when the shipped list was made: weighed then, no news. */
+  /** Number of rates with the same difference as when the shipped list was made; they were considered then. */
   readonly weighedRates: number;
-  /** Everything that looks wrong in the file, whether it is a difference or not. */
+  /** All doubtful rates of the file, whether they differ or not. */
   readonly suspicions: readonly Suspicion[];
 }
 
@@ -63,7 +63,7 @@ export interface ComparisonOptions {
   /** The day on which the file was fetched. */
   readonly retrievedOn: string;
   readonly provider: Provider | undefined;
-  /** The day as of which the model's price is known; undefined where it has none. */
+  /** The day for which the model's price is known; undefined: it has none. */
   knownAsOf(provider: Provider, model: string): string | undefined;
 }
 
@@ -140,7 +140,7 @@ function compareModel(
   const { provider, model } = listed;
   const named = book.entryNamed(provider, model);
   const found = book.find(provider, model, microsOfDay(options.day));
-  // An id that its family prices as the file does needs no entry of its own.
+  // An id needs no entry of its own if its family has the file's price.
   const familiar = !named && found && differencesOf(collection, listed, found).rates.length === 0;
   const before = named || familiar ? found : undefined;
   const { rates, weighed, news } = differencesOf(collection, listed, before);
@@ -203,7 +203,7 @@ function differencesOf(collection: ListedCollection, listed: ListedModel, before
   };
 }
 
-/** Batch rates that the file leaves out follow a changed standard rate by the factor that is known. */
+/** If the file has no batch rates, they follow a changed standard rate by the known factor. */
 function keptFactor(
   listed: ListedModel,
   standard: Readonly<Partial<Record<RateClass, Pico>>>,
@@ -214,7 +214,7 @@ function keptFactor(
   return before?.version.batchMultiplier ?? null;
 }
 
-/** True for a rate that the collection listed when the shipped list was made, and that the list did not take. */
+/** Whether the collection listed this rate when the shipped list was made, which did not adopt it. */
 function wasWeighed(
   collection: ListedCollection,
   before: PricedModel | undefined,
@@ -262,25 +262,25 @@ function entryOf(book: PriceBook, { provider, model, mode, contextWindow }: List
   };
 }
 
-/** The provider makes the model: the clouds sell others', Vertex AI both. */
+/** Whether the provider makes the model. Clouds sell other makers' models, and Vertex AI sells both. */
 function isMaker(provider: Provider, model: string): boolean {
   if (provider === 'azure_openai' || provider === 'aws_bedrock') return false;
   return provider !== 'google' || /^(?:gemini|gemma|learnlm|text-embedding|embedding)/.test(model);
 }
 
-/** A rate that is hardly what the provider charges. */
+/** A rate that the provider probably does not charge. */
 export interface Suspicion {
   readonly listed: ListedModel;
-  /** `standard`, `batch`, …, with the length where it has one. */
+  /** `standard`, `batch`, …, with the request length if the tier has one. */
   readonly tier: string;
   readonly rateClass: RateClass;
-  /** A sentence with the numbers that tell. */
+  /** A sentence with the relevant numbers. */
   readonly because: string;
 }
 
-/** Cache writes cost the input rate times one of these, in hundredths. */
+/** Usual factors of cache writes on the input rate, in hundredths. */
 const WRITE_FACTORS: ReadonlySet<bigint> = new Set([100n, 125n, 200n]);
-/** Service tiers cost between so much and so much of the standard rate, in hundredths. */
+/** Lower and upper factor of service tiers on the standard rate, in hundredths. */
 const TIER_FACTORS: Readonly<Record<string, readonly [bigint, bigint]>> = {
   flex: [25n, 100n],
   priority: [100n, 400n],
@@ -296,7 +296,7 @@ export function tierName({
   return aboveInputTokens === null ? service : `${service} above ${aboveInputTokens}`;
 }
 
-/** Everything in a collection that a person should look at, whether it is a change or not. */
+/** All rates in a collection that a person should check, whether they differ or not. */
 export function findSuspicions(models: readonly ListedModel[]): Suspicion[] {
   const makers = makersWithWrites(models);
   return models.flatMap((listed) => [
@@ -351,7 +351,7 @@ function tierSuspicions(listed: ListedModel, tier: PriceTier): Suspicion[] {
   return found;
 }
 
-/** The standard rates for requests of the tier's length, where they are listed. */
+/** The standard rates for requests of the tier's length, if they are listed. */
 function standardOf(listed: ListedModel, { aboveInputTokens }: PriceTier): Rates {
   const long = listed.tiers.find(
     (tier) => tier.serviceTier === null && tier.aboveInputTokens === aboveInputTokens,
@@ -359,7 +359,7 @@ function standardOf(listed: ListedModel, { aboveInputTokens }: PriceTier): Rates
   return aboveInputTokens === null ? listed.rates : (long?.rates ?? listed.rates);
 }
 
-/** Families whose maker lists a cache write: a reseller without one most likely forgot it. */
+/** Families whose maker lists a cache write; a reseller without one has probably omitted it. */
 function makersWithWrites(models: readonly ListedModel[]): ReadonlyMap<string, ListedModel> {
   const makers = models.filter(
     ({ provider, rates }) =>

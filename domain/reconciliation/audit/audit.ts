@@ -5,7 +5,7 @@ import type { DayCharge } from '../matching/charges.js';
 import { billedRate } from '../matching/classLines.js';
 import type { RateHint, UnjudgedReason } from './judgeMeter.js';
 
-/** Charges that the bill alone does not let one judge, of one label and reason. */
+/** Charges of one label that cannot be judged from the bill alone, with the reason. */
 export interface UnjudgedLine {
   accountId: string;
   label: string;
@@ -14,7 +14,7 @@ export interface UnjudgedLine {
   firstDay: string;
   lastDay: string;
   days: number;
-  /** Null where any of the charges has none. */
+  /** null: some of the charges have no quantity. */
   quantity: bigint | null;
   billedPico: Pico;
 }
@@ -25,32 +25,32 @@ export interface AuditTotals {
   judgedPico: Pico;
   notJudgedPico: Pico;
   agreedPico: Pico;
-  /** Above the agreed rate (from 0), below it (to 0), and what rounding leaves of the charges that are right. */
+  /** Amounts above the agreed rate (from 0), amounts below it (to 0), and the rounding of right charges. */
   abovePico: Pico;
   belowPico: Pico;
   roundingPico: Pico;
 }
 
 export interface AuditResult {
-  /** Days that the bill covers, whatever they hold. */
+  /** Number of days that the bill covers, with or without charges. */
   days: number;
-  /** Charged at another than the agreed rate, the largest amount first. */
+  /** Lines charged at another than the agreed rate, largest amount first. */
   differences: AuditLine[];
-  /** What the limit cut off: their number and sums, so that the totals foot. */
+  /** Number and sums of the lines above the limit, so that the totals add up. */
   omitted: { lines: number; billedPico: Pico; agreedPico: Pico };
-  /** Charged as agreed: one line for each place and rate, by account, label and class. */
+  /** Lines charged as agreed: one for each place and rate, by account, label and class. */
   asAgreed: AuditLine[];
   notJudged: UnjudgedLine[];
   totals: AuditTotals;
 }
 
-/** Lines of differences that a result holds; a bill has more only when it is wrong in another way every day. */
+/** Maximum lines of differences in a result; a bill exceeds it only if it is wrong in a different way every day. */
 export const AUDIT_LINES_MAX = 5_000;
-/** Labels that are told apart among what cannot be judged; the rest are added up under OTHER_LABELS. */
+/** Maximum separate labels of charges that cannot be judged; the others are summed under OTHER_LABELS. */
 const UNJUDGED_LABELS_MAX = 1_000;
 export const OTHER_LABELS = '(other labels)';
 
-/** Audits a provider's bills, days in order; memory grows with models and classes, not days. */
+/** Audits a provider's bills, days in order. Memory grows with models and classes, not with days. */
 export class BillAudit {
   readonly #linesMax: number;
   readonly #open = new Map<string, OpenLine>();
@@ -113,7 +113,7 @@ export class BillAudit {
     this.#open.set(key, openLine(day, charge));
   }
 
-  /** A day of the same place at the agreed rate ends the error; a day without any such charge does not. */
+  /** A day of the same place at the agreed rate ends the error; a day without such a charge does not. */
   #addRight(day: string, charge: JudgedCharge): void {
     this.#addJudged(charge);
     this.#totals.roundingPico += charge.billedPico - charge.agreedPico;
@@ -123,7 +123,7 @@ export class BillAudit {
       this.#close(open.line);
       this.#open.delete(key);
     }
-    // A changed price begins a line of its own, so that a line has one rate.
+    // A changed price starts a new line, so that a line has one rate.
     const priced = [key, charge.agreedRate, charge.listRate].join('\n');
     const known = this.#asAgreed.get(priced);
     if (known) extendLine(known, day, charge);
@@ -154,7 +154,7 @@ export class BillAudit {
       known.quantity === null || charge.quantity === null ? null : known.quantity + charge.quantity;
   }
 
-  /** Keeps at most twice the limit of ended lines, the largest; the sums of the others are kept. */
+  /** Keeps the largest ended lines, at most twice the limit, and the sums of the others. */
   #close(line: AuditLine): void {
     this.#closed.push(line);
     if (this.#closed.length <= 2 * this.#linesMax) return;
@@ -177,7 +177,7 @@ function byAmount(a: AuditLine, b: AuditLine): number {
   );
 }
 
-/** By account and label; classes in the order in which a bill is read. */
+/** By account and label; classes in the order of bills. */
 function byPlace(a: SortedPlace, b: SortedPlace): number {
   return (
     compare(a.accountId, b.accountId) ||
@@ -195,7 +195,7 @@ function kindOf({ serviceTier = '', isBatch, longContext, region }: SortedPlace)
   return [tier, isBatch ? 'batch' : '', longContext ? 'long' : '', region ?? ''].join('\n');
 }
 
-/** What a line of the audit is about: one model and class, as far as the bill tells its charges apart. */
+/** The subject of an audit line: one model and class, further divided by the circumstances that the bill separates. */
 export interface AuditPlace {
   accountId: string;
   label: string;
@@ -206,49 +206,52 @@ export interface AuditPlace {
   region: string | null;
 }
 
-/** Charges of one place over days, beside what they should be. */
+/** Charges of one place over several days, with their right amounts. */
 export interface AuditLine extends AuditPlace {
   firstDay: string;
   lastDay: string;
-  /** Days with such a charge. */
+  /** Number of days with such a charge. */
   days: number;
   quantity: bigint;
   billedPico: Pico;
   agreedPico: Pico;
-  /** Null where the list is not sure of a rate. */
+  /** null: the list is not sure of a rate. */
   listPico: Pico | null;
-  /** Its quantity is a mixture, e.g. of batch and standard, that the bill puts on one line: its rates are averages. */
+  /** The line's quantity is a mixture, e.g. of batch and standard, so its rates are averages. */
   isMixture: boolean;
-  /** Known mistakes that give exactly this amount on every day of the line. */
+  /** Known mistakes that explain exactly this amount on every day of the line. */
   looksLike: readonly RateHint[];
-  /** Who gives the agreed rate, how far the price sources agree on it, and whether one contradicts. */
+  /** The source of the agreed rate, the agreement of the price sources, and whether one contradicts. */
   priceSource: string;
   agreement: string;
   disputed: boolean;
 }
 
-/** A charge whose agreed amount is known. */
+/** A charge with a known agreed amount. */
 export type JudgedCharge = DayCharge & { agreedPico: Pico };
 
-/** A line to which the next day may still be added. */
+/** A line that the next day may extend. */
 export interface OpenLine {
   line: AuditLine;
   agreedRate: Pico | null;
   listRate: Pico | null;
-  /** The ratios of billed to agreed that every day of the line allows within its rounding, scaled by RATIO_SCALE. */
+  /**
+   * The range of ratios billed ÷ agreed that every day of the line allows within its rounding, scaled by
+   * RATIO_SCALE.
+   */
   leastRatio: bigint;
   mostRatio: bigint;
 }
 
 const RATIO_SCALE = 10n ** 12n;
-/** Ratios that differ by less than one part in this many are one: the provider's own rounding of a rate. */
+/** Ratios that differ by less than one part in this many are equal, since providers round rates. */
 const SAME_RATIO_PARTS = 10_000n;
 
 export function differenceOf(line: Pick<AuditLine, 'billedPico' | 'agreedPico'>): Pico {
   return line.billedPico - line.agreedPico;
 }
 
-/** Tells places apart. */
+/** A key that is unique for each place. */
 export function placeKey(place: AuditPlace): string {
   const { accountId, label, tokenClass, serviceTier, isBatch, longContext, region } = place;
   return [accountId, label, tokenClass, serviceTier, isBatch, longContext, region].join('\n');
@@ -285,7 +288,10 @@ export function openLine(day: string, charge: JudgedCharge): OpenLine {
   return { line: lineOf(day, charge), agreedRate, listRate, leastRatio: least, mostRatio: most };
 }
 
-/** Adds a charge to an open line of the same error: same rates, and the same ratio or known mistake. Else false. */
+/**
+ * Adds a charge to an open line of the same error: same rates, and the same ratio or known mistake. Otherwise
+ * returns false.
+ */
 export function continueLine(open: OpenLine, day: string, charge: JudgedCharge): boolean {
   if (open.agreedRate !== charge.agreedRate || open.listRate !== charge.listRate) return false;
   const { least, most } = ratiosOf(charge);
@@ -314,7 +320,7 @@ function ratiosOf(charge: JudgedCharge): { least: bigint; most: bigint } {
   };
 }
 
-/** Dollars for a million tokens over a whole line; null without a quantity. */
+/** Dollars per million tokens of a whole line; null: it has no quantity. */
 export function perMtok(amountPico: Pico | null, quantity: bigint): Pico | null {
   return amountPico === null || quantity <= 0n ? null : billedRate(amountPico, quantity);
 }

@@ -8,12 +8,12 @@ import { listedRate, sourceKey } from '../../pricing/priceStatement.js';
 import { BATCH_TIER, normaliseServiceTier } from '../../pricing/rateCards.js';
 import type { Provider } from '../../providers.js';
 
-/** What a quantity was used under, as far as prices differ by it. */
+/** The circumstances of a quantity's usage on which its price depends. */
 export interface Circumstances {
   serviceTier: string;
   isBatch: boolean;
   longContext: boolean;
-  /** Boundary of the observed cell; 0 where only `longContext` is known. */
+  /** Boundary of the observed cell; 0: only `longContext` is known. */
   contextBand: number;
   region: string | null;
 }
@@ -21,17 +21,17 @@ export interface Circumstances {
 export interface ExpectedRate {
   /** Pico-dollars per million tokens. */
   rate: Pico;
-  /** No source gives this rate for these circumstances: nothing certain rests on it. */
+  /** No source lists a rate for these circumstances, so no certain finding may depend on it. */
   assumed: boolean;
 }
 
-/** A price period of a model, as one sees it from another day. */
+/** A price period of a model, as seen on another day. */
 export interface PeriodView {
   readonly rates: DayRates;
-  /** First day, and first day on which it no longer holds; null: open. */
+  /** First day, and below the first day after it; null: unlimited. */
   readonly fromDay: string | null;
   readonly toDay: string | null;
-  /** The contract that it comes from; null for a list price or an override. */
+  /** The contract with the price; null: a list price or an override. */
   readonly contractId: string | null;
 }
 
@@ -45,7 +45,7 @@ export class DayRates {
   readonly #book: PriceBook;
   readonly #provider: Provider;
   readonly #atMicros: bigint;
-  /** Null: none has a price. */
+  /** null: the id has no price. */
   readonly #found = new Map<string, PricedModel | null>();
 
   constructor(book: PriceBook, provider: Provider, dayMicros: bigint) {
@@ -54,7 +54,7 @@ export class DayRates {
     this.#atMicros = dayMicros;
   }
 
-  /** Equal for ids of one model: the price entry, else the family with a mark that no entry has. */
+  /** Equal for ids of one model: the key of its price entry, else the family with a prefix that no entry has. */
   entryKey(model: string): string {
     return this.#find(model)?.entry.model ?? `~${this.family(model)}`;
   }
@@ -67,12 +67,12 @@ export class DayRates {
     return this.#book.canonicalModel(this.#provider, model);
   }
 
-  /** One vocabulary for the tier words of bills and of clients. */
+  /** Maps the tier words of bills and clients to one vocabulary. */
   tier(word: string): string {
     return normaliseServiceTier(this.#provider, word === '' ? null : word);
   }
 
-  /** Undefined when the model has no price on that day. */
+  /** Undefined: the model has no price on that day. */
   rate(model: string, tokenClass: TokenClass, circumstances: Circumstances): ExpectedRate | undefined {
     const priced = this.#find(model);
     if (!priced) return undefined;
@@ -105,17 +105,17 @@ export class DayRates {
     );
   }
 
-  /** The service tiers that the list names for a model, batch aside. */
+  /** The service tiers in the list for a model, without batch. */
   tiersOf(model: string): string[] {
     return [...(this.#find(model)?.cards.keys() ?? [])].filter((name) => name !== BATCH_TIER);
   }
 
-  /** The places whose price differs from the ordinary one. */
+  /** The places with another than the ordinary price. */
   regionsOf(model: string): string[] {
     return Object.keys(this.#find(model)?.entry.facts.regionalMultipliers ?? {});
   }
 
-  /** The rates of the model's other price periods, before and after the day. */
+  /** The rates of the model's other price periods, earlier and later ones. */
   otherPeriodsOf(model: string): DayRates[] {
     const found = this.#find(model);
     if (!found) return [];
@@ -128,7 +128,7 @@ export class DayRates {
       });
   }
 
-  /** The model's price periods in their order and the place of the day's among them; undefined without a price. */
+  /** The model's price periods in order, and the index of the day's period; undefined: it has no price. */
   periodsOf(model: string): { periods: readonly PeriodView[]; now: number } | undefined {
     const found = this.#find(model);
     if (!found) return undefined;
@@ -147,7 +147,7 @@ export class DayRates {
     };
   }
 
-  /** The provider's other models that have a price on the day, in the order of their ids. */
+  /** The provider's other models with a price on the day, by id. */
   otherModelsOf(model: string): string[] {
     const own = this.#find(model)?.entry.model;
     return this.#book
@@ -156,13 +156,13 @@ export class DayRates {
       .filter((name) => name !== own && this.#find(name) !== undefined);
   }
 
-  /** The public price collections that list the model, where its price is theirs. */
+  /** The public price collections that list the model, if its price is a list price. */
   priceSourcesOf(model: string): string[] {
     const priced = this.#describedOf(model);
     return priced ? Object.keys(priced.entry.facts.sources).sort() : [];
   }
 
-  /** What one public collection lists for a class; undefined where it lists nothing for these circumstances. */
+  /** The rate of a class in one public collection; undefined: it has none for these circumstances. */
   rateOfSource(
     model: string,
     source: string,
@@ -179,7 +179,10 @@ export class DayRates {
     );
   }
 
-  /** A listed price of the day that the collections describe: what each of them says is kept for that day alone. */
+  /**
+   * The list price that the collections describe, if it applies on the day; each collection's prices are known for
+   * that period only.
+   */
   #describedOf(model: string): PricedModel | undefined {
     const priced = this.#find(model);
     if (!priced || priced.laid) return undefined;
@@ -190,19 +193,19 @@ export class DayRates {
     return isDescribed ? priced : undefined;
   }
 
-  /** Classes on whose listed rate the public collections differ; none where the organization gave the price itself. */
+  /** Classes with list rates on which the public collections differ; none for an own price. */
   contestedClasses(model: string): readonly string[] {
     const priced = this.#find(model);
     return !priced || priced.agreement === 'contract' ? [] : priced.entry.facts.conflicts;
   }
 
-  /** Whether the price is that of a relative, since the list does not hold the id itself. */
+  /** Whether the price belongs to a related id because the list lacks this one. */
   isBorrowed(model: string): boolean {
     const priced = this.#find(model);
     return priced !== undefined && priced.matchedBy !== 'exact';
   }
 
-  /** Who says so, and whether anybody contradicts. */
+  /** The source of the price, and whether a source contradicts it. */
   provenance(model: string): { priceSource: string; agreement: string; disputed: boolean } {
     const priced = this.#find(model);
     if (!priced) return { priceSource: '', agreement: 'unknown', disputed: true };
@@ -213,7 +216,7 @@ export class DayRates {
     };
   }
 
-  /** The price that holds for an id, with what it rests on; undefined when it has none. */
+  /** The applicable price of an id with its sources; undefined: it has none. */
   priceOf(model: string): PricedModel | undefined {
     return this.#find(model);
   }
@@ -227,7 +230,7 @@ export class DayRates {
   }
 }
 
-/** What a price gives under each circumstances, once worked out: a price never changes, and a search asks for it often. */
+/** Caches the rates of a price by circumstances: a price never changes, and searches request its rates often. */
 const REMEMBERED = new WeakMap<PricedModel, Map<string, ExpectedRates>>();
 
 function ratesUnder(priced: PricedModel, circumstances: Circumstances): ExpectedRates {
@@ -246,7 +249,7 @@ function ratesUnder(priced: PricedModel, circumstances: Circumstances): Expected
   return rates;
 }
 
-/** Factor on every rate for a place, scaled by 1e6; undefined where the price data names none. */
+/** Factor on every rate for a place, scaled by 1e6; undefined: the price data has none. */
 function regionFactor(priced: PricedModel, region: string | null): bigint | undefined {
   const factor = region === null ? undefined : priced.entry.facts.regionalMultipliers[region];
   return factor === undefined ? undefined : BigInt(Math.round(factor * Number(FACTOR_SCALE)));
@@ -254,7 +257,7 @@ function regionFactor(priced: PricedModel, region: string | null): bigint | unde
 
 const HALVES = 200n;
 
-/** The prices of a provider's day, all lower by so many percent, in halves: terms that nobody entered. */
+/** The prices of a provider's day, reduced by a discount in half percents that nobody entered. */
 export class DiscountedRates extends DayRates {
   readonly #left: bigint;
 

@@ -4,16 +4,17 @@ import type { Meter } from '../matching/meters.js';
 import { type Circumstances, type DayRates, isTokenClass } from './dayRates.js';
 
 /**
- * Why the bill alone does not tell whether a charge is at the agreed rate:
- * - `not_observable`: storage, sessions, tool fees: no rate for them is known;
+ * Reasons why the bill alone does not show whether a charge is at the agreed rate:
+ * - `not_observable`: storage, sessions, tool fees, whose rates are unknown;
  * - `not_per_token`: billed by the request or by another unit;
- * - `unparsed_line`: a label that no grammar knows;
+ * - `unparsed_line`: no grammar recognises the label;
  * - `negative_amount`: a correction inside the usage;
- * - `no_quantity`: neither the bill nor the usage report says how much;
+ * - `no_quantity`: neither the bill nor the usage report has a quantity;
  * - `no_price`: no rate of that day is known;
- * - `assumed_rate`: no source gives the rate, one was assumed;
- * - `batch_unknown`, `length_unknown`: some mix of batch and standard, or of long and ordinary requests, explains the
- *   amount, and neither the bill nor the usage report says what was used;
+ * - `assumed_rate`: no source lists the rate, one was assumed;
+ * - `batch_unknown`, `length_unknown`: some mix of batch and standard, or of long and ordinary requests, explains
+ *   the
+ *   amount, and neither the bill nor the usage report shows the mix;
  * - `free_allowance`: usage at amount zero, which is no discount.
  */
 export const UNJUDGED_REASONS = [
@@ -34,19 +35,19 @@ export type Verdict = 'as_agreed' | 'differs' | UnjudgedReason;
 
 export interface Judgement {
   verdict: Verdict;
-  /** The quantity at the rates that hold; null where quantity or rate is unknown. */
+  /** The quantity at the right rates; null: the quantity or the rate is unknown. */
   expectedPico: Pico | null;
 }
 
-/** No price rule changes a rate by less than one part in this many; what lies below is noise of the bill's making. */
+/** No price rule changes a rate by less than one part in this many; smaller deviations are rounding by the bill. */
 const RATE_DEVIATION_PARTS = 2_000n;
 
-/** Whether the amount is this one: within the rows' rounding, and one pico-dollar of our own. */
+/** Whether the amount equals the expected one within the rounding of the rows and of one pico-dollar here. */
 export function isAmountOf(meter: Meter, expectedPico: Pico): boolean {
   return absPico(meter.amountPico - expectedPico) <= meter.roundingPico + 1n;
 }
 
-/** Judges a meter by what the bill and the provider's own usage report say, without any call. */
+/** Judges a meter by the bill and the provider's usage report, without calls. */
 export function judgeMeter(meter: Meter, pricedAs: string | null, rates: DayRates): Judgement {
   const { tokenClass, quantity, amountPico } = meter;
   if (!isTokenClass(tokenClass))
@@ -54,7 +55,7 @@ export function judgeMeter(meter: Meter, pricedAs: string | null, rates: DayRate
   if (amountPico < 0n) return unjudged('negative_amount');
   if (quantity === null || quantity <= 0n) return unjudged('no_quantity');
   const expectedPico = expectedOfMeter(meter, pricedAs, rates);
-  // A listed rate of zero is mostly one that nobody entered: it accuses nobody.
+  // A list rate of zero is usually a missing rate, so it never causes a finding.
   if (pricedAs === null || expectedPico === null || expectedPico === 0n) return unjudged('no_price');
   if (amountPico === 0n) return { verdict: 'free_allowance', expectedPico };
   if (meter.parts.some((part) => rates.rate(pricedAs, tokenClass, part.circumstances)?.assumed !== false))
@@ -69,7 +70,7 @@ function unjudged(verdict: UnjudgedReason): Judgement {
   return { verdict, expectedPico: null };
 }
 
-/** The same quantity, used under other circumstances. */
+/** The meter with other circumstances of its usage. */
 export function underOther(meter: Meter, change: Partial<Circumstances>): Meter {
   return {
     ...meter,
@@ -77,7 +78,7 @@ export function underOther(meter: Meter, change: Partial<Circumstances>): Meter 
   };
 }
 
-/** Which of the things that nobody says explains the amount by some mix; undefined when none does. */
+/** The unknown circumstance, batch or length, of which some mix explains the amount; undefined: none does. */
 function explainedByTheUnknown(
   meter: Meter,
   pricedAs: string,
@@ -102,7 +103,7 @@ function explainedByTheUnknown(
   return lengthOpen ? 'length_unknown' : 'batch_unknown';
 }
 
-/** What a wrong amount may be, by the keys of the violation taxonomy that the bill alone can point to. */
+/** Possible explanations of a wrong amount: the keys of the violation taxonomy that a bill alone can suggest. */
 export const RATE_HINTS = [
   'contract_rate_not_applied',
   'batch_discount_not_applied',
@@ -118,7 +119,7 @@ export type RateHint = (typeof RATE_HINTS)[number];
 
 type TokenClassName = Meter['tokenClass'];
 
-/** Classes whose rate another class may have been charged at, and what that would be. */
+/** Classes that may have been charged at another class's rate, with the mistake that this would be. */
 const OTHER_CLASSES: Partial<Record<TokenClassName, readonly [RateHint, TokenClassName][]>> = {
   cache_read: [['cache_read_rate_mismatch', 'input']],
   cache_write_5m: [
@@ -133,13 +134,13 @@ const OTHER_CLASSES: Partial<Record<TokenClassName, readonly [RateHint, TokenCla
   output_audio: [['modality_rate_mismatch', 'output']],
 };
 
-/** The rates that a charge is held against: those agreed with the organization, and the list's. */
+/** The rates to compare with a charge: those agreed with the organization, and those of the list. */
 export interface ChargeRates {
   agreed: DayRates;
   list: DayRates;
 }
 
-/** Known mistakes that give exactly this amount within rounding; several may. A hint, not a finding. */
+/** Known mistakes that explain exactly this amount within rounding; there may be several. A hint, not a finding. */
 export function findRateHints(meter: Meter, pricedAs: string, { agreed, list }: ChargeRates): RateHint[] {
   const found = new Set<RateHint>();
   const test = (hint: RateHint, as: Meter, rates: DayRates) => {
@@ -160,7 +161,7 @@ export function findRateHints(meter: Meter, pricedAs: string, { agreed, list }: 
   for (const [hint, tokenClass] of OTHER_CLASSES[meter.tokenClass] ?? [])
     test(hint, { ...meter, tokenClass }, agreed);
   for (const region of [null, ...agreed.regionsOf(pricedAs)]) change('region_uplift_misapplied', { region });
-  // Before a contract its list price held: that it was not applied says as much.
+  // Before a contract the list price applied, so this hint is implied by `contract_rate_not_applied`.
   if (!found.has('contract_rate_not_applied'))
     for (const rates of agreed.otherPeriodsOf(pricedAs)) test('price_effective_date_mismatch', meter, rates);
   return RATE_HINTS.filter((hint) => found.has(hint));
@@ -170,7 +171,7 @@ function has(meter: Meter, is: (circumstances: Circumstances) => boolean): boole
   return meter.parts.some((part) => is(part.circumstances));
 }
 
-/** Whether the amount is what `as` costs, by rates that the sources give: an assumed one explains nothing. */
+/** Whether the amount equals the cost of `as` by listed rates; an assumed rate explains nothing. */
 function isChargedAs(meter: Meter, as: Meter, pricedAs: string, rates: DayRates): boolean {
   const { tokenClass } = as;
   if (!isTokenClass(tokenClass)) return false;

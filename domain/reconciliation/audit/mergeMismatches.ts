@@ -6,11 +6,11 @@ import type { Meter } from '../matching/meters.js';
 import { isTokenClass } from './dayRates.js';
 import { type ChargeRates, findRateHints, judgeMeter } from './judgeMeter.js';
 
-/** A mismatch of one day as it is kept: exact integers as texts. */
+/** A stored mismatch of one day; exact integers are texts. */
 export type StoredMismatch = {
   [K in Exclude<keyof RateMismatch, 'looksLike'>]: RateMismatch[K] extends bigint ? string : RateMismatch[K];
 } & {
-  /** Absent on units that were stored before hints were. */
+  /** Absent in units that were stored before hints existed. */
   looksLike?: readonly string[];
 };
 
@@ -36,7 +36,7 @@ export interface MergedMismatch {
   price_source: string;
   agreement: string;
   disputed: boolean;
-  /** Which known mistakes give exactly these amounts, on each of the days; absent in results older than hints. */
+  /** Known mistakes that explain exactly these amounts on each day; absent in results older than hints. */
   looks_like?: string[];
 }
 
@@ -51,10 +51,10 @@ interface Segment {
   looksLike: readonly string[];
 }
 
-/** Rates of two days are the same error when they differ by less than one part in this many: rounding, not a change. */
+/** Rates of two days that differ by less than one part in this many are the same error, since bills round. */
 const SAME_RATE_PARTS = 10_000n;
 
-/** Joins consecutive days of the same meter and wrong rate, the largest amount first. */
+/** Joins consecutive days of the same meter and wrong rate, largest amount first. */
 export function mergeMismatches(
   units: readonly { provider: string; day: string; rateMismatches: readonly StoredMismatch[] }[],
 ): MergedMismatch[] {
@@ -158,7 +158,10 @@ function present(segment: Segment): MergedMismatch {
   };
 }
 
-/** Meters whose amount differs from quantity × rate beyond rounding; assumed rates, zero amounts and mixes accuse nobody. */
+/**
+ * Meters whose amount differs from quantity × rate by more than rounding. Assumed rates, zero amounts and mixtures
+ * are never mismatches.
+ */
 export function findRateMismatches(
   place: { day: string; accountId: string; model: string },
   meters: readonly Meter[],

@@ -1,6 +1,6 @@
-/** One hour of a provider, all accounts and models: what its usage report counts, and what was observed. Tokens. */
+/** One hour of a provider, for all accounts and models: tokens in its usage report, and observed tokens. */
 export interface HourOfBoth {
-  /** Start of the hour as each side names it, whole hours since 1970. */
+  /** Start of the hour by each side's own clock, whole hours since 1970. */
   readonly hour: number;
   readonly billed: number;
   readonly observed: number;
@@ -8,14 +8,17 @@ export interface HourOfBoth {
 
 /** Time zones reach from twelve hours behind UTC to fourteen ahead. */
 const OFFSET_MAX = 14;
-/** Less than this many hours with use on both sides tell nothing. */
+/** Fewer hours with usage on both sides are not sufficient. */
 const HOURS_MIN = 72;
-/** Shares of the use that lie apart: so little at the offset, so much without one, and as much at every other. */
+/**
+ * Shares of usage that differ between the sides: the maximum at the right offset; below, the minimum without an
+ * offset and the factor by which every other offset must be worse.
+ */
 const APART_MAX = 0.1;
 const APART_WITHOUT_MIN = 0.15;
 const RIVAL_FACTOR = 3;
 
-/** Hours by which the provider's clock is ahead of UTC, where a single offset makes both sides meet; else undefined. */
+/** Hours that the provider's clock is ahead of UTC, if exactly one offset makes both sides agree; else undefined. */
 export function findDayOffset(hours: readonly HourOfBoth[]): number | undefined {
   const billed = new Map<number, number>();
   const observed = new Map<number, number>();
@@ -40,7 +43,7 @@ export function findDayOffset(hours: readonly HourOfBoth[]): number | undefined 
   return least <= APART_MAX && second >= RIVAL_FACTOR * least ? best : undefined;
 }
 
-/** The share of both sides' use that does not meet. Hours whose other side lies outside the window are left out. */
+/** The share of both sides' usage that differs. Hours whose counterpart is outside the window are left out. */
 function apartAt(
   names: readonly number[],
   billed: ReadonlyMap<number, number>,

@@ -2,7 +2,7 @@ import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import type { BilledCell, BucketReason, ObservedCell, UsageCell, Visibility } from '../matching/cells.js';
 import type { ModelLevel } from '../matching/linkModels.js';
 
-/** Evidence as JSON: compact lists, exact decimal texts. */
+/** Evidence as JSON with compact lists and exact decimal texts. */
 
 const VERSION = 1;
 
@@ -28,7 +28,7 @@ const textOf = (value: bigint | null): string | null => (value === null ? null :
 const bigintOf = (text: Json | undefined): bigint => BigInt(text as string);
 const maybeBigint = (text: Json | undefined): bigint | null => (text === null ? null : bigintOf(text));
 
-/** What `evidenceFromJson` reads back to the last digit. */
+/** `evidenceFromJson` reads the result back exactly. */
 export function evidenceToJson(evidence: SeriesDayEvidence): unknown {
   const json: EvidenceJson = {
     ...evidence,
@@ -41,7 +41,7 @@ export function evidenceToJson(evidence: SeriesDayEvidence): unknown {
   return json;
 }
 
-/** Throws RangeError for another version of the form. */
+/** Throws RangeError for another version of the format. */
 export function evidenceFromJson(value: unknown): SeriesDayEvidence {
   const { v, ...json } = value as EvidenceJson;
   if (v !== VERSION) throw new RangeError(`evidence of form ${v} cannot be read, only of form ${VERSION}`);
@@ -200,7 +200,7 @@ const vectorKey = (cell: ObservedVector): string =>
 export const observedKey = (cell: ObservedCell): string =>
   `${cell.accountId}|${vectorKey(cell)}|${cell.hourMicros}`;
 
-/** A day's calls with their hours added up, in a fixed order. */
+/** A day's calls with their hours summed, in a fixed order. */
 export function vectorsOf(observed: readonly ObservedCell[]): ObservedVector[] {
   const vectors = new Map<string, ObservedVector>();
   for (const { accountId: _, hourMicros: __, hours: ___, ...cell } of observed) {
@@ -225,7 +225,7 @@ function added(a: ObservedVector, b: ObservedVector): ObservedVector {
   };
 }
 
-/** A day's usage report with its hours added up, in a fixed order. */
+/** A day's usage report with its hours summed, in a fixed order. */
 export function dayUsageOf(usage: readonly UsageCell[]): UsageCell[] {
   const cells = new Map<string, UsageCell>();
   for (const { hours: _, ...cell } of usage) {
@@ -237,7 +237,7 @@ export function dayUsageOf(usage: readonly UsageCell[]): UsageCell[] {
   return [...cells].sort(([a], [b]) => byText(a, b)).map(([, cell]) => cell);
 }
 
-/** The services of the calls of some accounts and models, the busiest first. */
+/** The services of the calls of some accounts and models, most calls first. */
 export function sourcesOf(
   sources: ReadonlyMap<string, ReadonlyMap<string, readonly ObservedSource[]>>,
   isOwn: (accountId: string) => boolean,
@@ -264,45 +264,45 @@ export function sourcesOf(
     .slice(0, SOURCES_MAX);
 }
 
-/** One model's day at one account with all that explanations need; nothing in it is derived from prices. */
+/** One model's day at one account with all inputs of explanations; nothing in it is derived from prices. */
 
-/** Calls of a day that were used under the same circumstances and ended alike; hours are added up. */
+/** Calls of a day with the same circumstances and the same end; their hours are summed. */
 export type ObservedVector = Omit<ObservedCell, 'hourMicros' | 'hours' | 'accountId'>;
 
 export interface SeriesDayEvidence {
-  /** UTC day, or the provider's own where its days are shifted. */
+  /** UTC day, or the provider's own day if its clock is shifted. */
   day: string;
-  /** The account that the bill names; '' where calls of unknown account are compared with the sum over all. */
+  /** The billed account; '': calls of unknown account are compared with the sum over all accounts. */
   accountId: string;
-  /** The name that buckets and findings show. */
+  /** The model name in buckets and findings. */
   model: string;
-  /** The id by which quantities are priced: the billed one where there is one. */
+  /** The id that prices quantities: the billed one if there is one. */
   pricedAs: string | null;
-  /** How surely the billed and the observed ids are one model. */
+  /** The reliability of the link between the billed and the observed id. */
   level: ModelLevel;
-  /** Set for charges that no call can show and for labels that no grammar knows: nothing is searched there. */
+  /** Set for charges that no call can show and for unknown labels, which are not searched. */
   fixedReason: BucketReason | null;
   visibility: Visibility;
   provisional: boolean;
   accountKnown: boolean;
   notYetObserved: boolean;
   billed: readonly BilledCell[];
-  /** The provider's own usage report; hours are added up. */
+  /** The provider's own usage report; hours are summed. */
   usage: readonly UsageCell[];
   observed: readonly ObservedVector[];
-  /** The services whose calls these are and what their clients cannot send, the busiest first; at most SOURCES_MAX. */
+  /** The services of these calls with the limits of their clients, most calls first; at most SOURCES_MAX. */
   sources: readonly ObservedSource[];
 }
 
-/** Where calls came from. */
+/** The origin of calls. */
 export interface ObservedSource {
   serviceName: string;
   calls: number;
-  /** Calls whose client cannot tell cached from uncached input, or any class at all. */
+  /** Calls whose client cannot separate cached from uncached input, or any class at all. */
   callsWithoutCache: number;
-  /** Calls whose model is the one that the answer names, not the one that was asked for; absent: none is known to be. */
+  /** Calls whose model is the answering one instead of the requested one; absent: none is known. */
   namedByAnswer?: number;
-  /** Attempts that the provider itself refused, with an HTTP status of 400 or more; absent: none is known to be. */
+  /** Attempts that the provider refused with an HTTP status of 400 or more; absent: none is known. */
   refused?: number;
 }
 

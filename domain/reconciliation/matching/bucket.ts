@@ -30,12 +30,12 @@ import {
 } from './linkModels.js';
 import { buildMeters, type Meter } from './meters.js';
 
-/** Everything of one account's day that belongs to one model. */
+/** The bill and the calls of one account's day that belong to one model. */
 export interface BucketInput {
   startMicros: bigint;
   accountId: string;
   model: string;
-  /** The ids by which billed and observed quantities are priced; the billed one where there is one. */
+  /** The ids that price billed and observed quantities; the billed one if there is one. */
   pricedAs: string | null;
   level: ModelLevel;
   billed: readonly BilledCell[];
@@ -43,23 +43,23 @@ export interface BucketInput {
   observed: readonly ObservedCell[];
   provisional: boolean;
   accountKnown: boolean;
-  /** The account's first event lies after the beginning of the day. */
+  /** The account's first event is after the start of the day. */
   notYetObserved: boolean;
-  /** Set for charges that no call shows and labels that no grammar knows. */
+  /** Set for charges that no call shows and for unknown labels. */
   fixedReason: BucketReason | null;
 }
 
-/** `billable`: the calls that a provider charges for; failed attempts are left out. */
+/** `billable`: the calls that a provider charges for, without failed attempts. */
 export interface BillableInput extends BucketInput {
   billable: readonly ObservedCell[];
 }
 
-/** Failed attempts are no part of what should have been billed: own pricing holds what they came to. */
+/** Failed attempts should not be billed; their cost is only in own pricing. */
 export function isBillable(cell: { status: CallStatus }): boolean {
   return cell.status !== 'error';
 }
 
-/** A bucket with what the other parts of the day's result are made of. */
+/** A bucket with the data from which the other parts of the day's result are built. */
 export interface BuiltBucket {
   bucket: GapBucket;
   meters: Meter[];
@@ -170,7 +170,7 @@ function gatesOf(input: BillableInput, meters: readonly Meter[]) {
   };
 }
 
-/** Reasons that hold whatever the figures say. */
+/** Reasons that apply whatever the figures are. */
 const HOLDS_ALWAYS: ReadonlySet<BucketReason> = new Set([
   'not_observable',
   'not_in_cost_report',

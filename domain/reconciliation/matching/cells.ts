@@ -4,12 +4,12 @@ import type { Pico } from '../../money.js';
 import type { RateHint } from '../audit/judgeMeter.js';
 import type { ObservedSource, SeriesDayEvidence } from '../evidence/evidenceText.js';
 
-/** What is compared, in 1e-12 units (QUANTITY_SCALE); observed tokens are whole. */
+/** The quantities and amounts to compare, in 1e-12 units (QUANTITY_SCALE); observed tokens are whole. */
 
-/** Money: the day's cost rows of one source, of one meter, added up. */
+/** The sum of a day's cost rows of one source and one meter. */
 export interface BilledCell {
   accountId: string;
-  /** The provider's label where it names no model, or where no call can show the charge; '' otherwise. */
+  /** The provider's label if it names no model or no call can show the charge; else ''. */
   lineItem: string;
   model: string | null;
   tokenClass: BilledClass;
@@ -19,32 +19,32 @@ export interface BilledCell {
   region: string | null;
   observable: boolean;
   rowCount: number;
-  /** Null when any of the rows has none. */
+  /** null: some row has no quantity. */
   quantity: bigint | null;
   amountPico: Pico;
-  /** What the bill itself calls the list price of these rows; null where it does not say so of every row. */
+  /** The bill's own list price of these rows; null: not every row has one. */
   listAmountPico: Pico | null;
-  /** How far one row's amount may be rounded. */
+  /** Maximum rounding of one row's amount. */
   roundingPico: Pico;
-  /** The amount is in a currency that nobody gave a rate for: `amountPico` is zero, and is not what was billed. */
+  /** The currency has no exchange rate: `amountPico` is zero instead of the billed amount. */
   unconverted?: boolean;
 }
 
-/** An account whose cost feed covers the day, with or without charges, and the source that counts for it. */
+/** An account whose cost feed covers the day, with or without charges, and its counted source. */
 export interface CoveredAccount {
   accountId: string;
-  /** When the source was read, and for how long after a day's beginning it may still be restated. */
+  /** The time of reading the source, and below the days from a day's start in which it may still be restated. */
   fetchedAtMicros: bigint;
   provisionalDays: number;
 }
 
-/** One hour of a cell that holds a day: tokens of one class, or of all, scaled as quantities are. */
+/** One hour of a daily cell: tokens of one class, or of all, scaled like quantities. */
 export interface HourCount {
   readonly hourMicros: bigint;
   readonly quantity: bigint;
 }
 
-/** Quantities of the provider's own usage report, by hour where the report is that fine. */
+/** Quantities of the provider's own usage report, by hour if the report has hours. */
 export interface UsageCell {
   accountId: string;
   model: string | null;
@@ -54,36 +54,36 @@ export interface UsageCell {
   longContext: boolean | null;
   region: string | null;
   quantity: bigint;
-  /** Start of the hour; null where the report counts whole days, and of hours that are added up. */
+  /** Start of the hour; null: the report counts whole days, or hours were summed. */
   hourMicros: bigint | null;
-  /** What its hours count, where hours are added up. */
+  /** The counts by hour, if hours were summed. */
   hours?: readonly HourCount[];
 }
 
-/** How a call ended, as far as it matters to a bill. Blocked calls never reached a provider. */
+/** The end of a call as far as it affects the bill. Blocked calls never reached a provider. */
 export const CALL_STATUSES = ['ok', 'error', 'cancelled'] as const;
 export type CallStatus = (typeof CALL_STATUSES)[number];
 
-/** Calls that ended in one hour, as the roll-up holds them, or on one day. */
+/** Calls that ended in one hour, as in the totals, or on one day. */
 export interface ObservedCell {
-  /** '' where no account is known. */
+  /** '': the account is unknown. */
   accountId: string;
   model: string;
-  /** As the client sent it; '' where it sent none. */
+  /** As the client sent it; '': it sent none. */
   serviceTier: string;
   isBatch: boolean;
-  /** The boundary whose long-request rates hold; 0: ordinary rates. */
+  /** The boundary of the applied long-request rates; 0: ordinary rates. */
   contextBand: number;
-  /** Failed attempts are charged to nobody: they enter no expected charge. */
+  /** Failed attempts are not billed, so no expected charge includes them. */
   status: CallStatus;
-  /** Start of the hour; of hours that are added up, of the first. */
+  /** Start of the hour; if hours were summed, of the first. */
   hourMicros: bigint;
-  /** The hours with calls and what all classes of these count, where hours are added up. */
+  /** The hours with calls and their tokens of all classes, if hours were summed. */
   hours?: readonly HourCount[];
   calls: number;
   tokens: Readonly<Record<TokenClass, bigint>>;
   computedCostPico: Pico;
-  /** Calls without a price, with an assumed rate, and without usage. */
+  /** Calls without a price, and below calls with an assumed rate and calls without usage. */
   unpriced: number;
   priceGaps: number;
   unmetered: number;
@@ -96,11 +96,11 @@ export interface DayInput {
   usage: readonly UsageCell[];
   observed: readonly ObservedCell[];
   covered: readonly CoveredAccount[];
-  /** By the calls' account ('' for those without one), then model: which services they come from, and what these cannot tell. */
+  /** The services of the calls with the limits of their clients, by the calls' account ('': none) and model. */
   sources: ReadonlyMap<string, ReadonlyMap<string, readonly ObservedSource[]>>;
-  /** First event of each account, '' for those without one; imported history counts. */
+  /** First event of each account ('': calls without one), including imported history. */
   observedSince: ReadonlyMap<string, bigint>;
-  /** Write hours beside the day, where the usage report is hourly. */
+  /** Also compare hours, if the usage report is hourly. */
   withHours: boolean;
 }
 
@@ -109,11 +109,14 @@ export type MatchStatus = 'matched' | 'partial' | 'unmatched';
 export const GRADES = ['HIGH', 'MEDIUM', 'LOW', 'UNVERIFIED'] as const;
 export type Grade = (typeof GRADES)[number];
 
-/** What the bill lets one see: V3 quantity and amount with all dimensions, V2 merged, V1 amount per class, V0 amount only. */
+/**
+ * The detail of the bill: V3 quantity and amount with all dimensions, V2 merged, V1 amount per class, V0 amount
+ * only.
+ */
 export const VISIBILITIES = ['V0', 'V1', 'V2', 'V3'] as const;
 export type Visibility = (typeof VISIBILITIES)[number];
 
-/** Why a bucket is as it is. The first five are never flagged. */
+/** The reason for a bucket's result. The first five are never flagged. */
 export const BUCKET_REASONS = [
   'not_observable',
   'not_yet_observed',
@@ -126,28 +129,28 @@ export const BUCKET_REASONS = [
 ] as const;
 export type BucketReason = (typeof BUCKET_REASONS)[number];
 
-/** One step of the link score: which signal, at which level, with which weight in bits. */
+/** One step of the link score: the signal, its level, and its weight in bits. */
 export interface WaterfallStep {
   signal: string;
   level: string;
   bits: number;
 }
 
-/** One class of a bucket, billed against observed. */
+/** One class of a bucket: billed and observed. */
 export interface ClassLine {
   tokenClass: BilledClass;
   billedQuantity: bigint | null;
   observedQuantity: bigint;
   billedPico: Pico;
-  /** Billed and observed quantity at the expected rates; null where quantity or rate is unknown. */
+  /** Billed and below observed quantity at the expected rates; null: the quantity or the rate is unknown. */
   expectedOfBilledPico: Pico | null;
   expectedOfObservedPico: Pico | null;
-  /** Where the tiers and batches inside the billed quantity come from. */
+  /** The source of the division of the billed quantity by tier and batch. */
   split: SplitSource;
   rows: number;
 }
 
-/** `usage_report`: the provider's own; `bill`: the cost rows say; `observed_mix`: assumed from what was observed. */
+/** `usage_report`: the provider's own; `bill`: the cost rows; `observed_mix`: assumed from the observed calls. */
 export type SplitSource = 'usage_report' | 'bill' | 'observed_mix' | 'none';
 
 export interface GapBucket {
@@ -157,7 +160,7 @@ export interface GapBucket {
   model: string;
   matchStatus: MatchStatus;
   grade: Grade;
-  /** Null when unmatched. */
+  /** null: unmatched. */
   confidenceScore: number | null;
   visibility: Visibility;
   provisional: boolean;
@@ -165,23 +168,23 @@ export interface GapBucket {
   reason: BucketReason | null;
   gapMinutes: number | null;
   unobservedMinutes: number | null;
-  /** Observed calls, those that failed or were cut off among them. */
+  /** Observed calls, including failed and cancelled ones. */
   eventCount: number;
   providerCostPico: Pico;
   ourCostPico: Pico;
-  /** Billed quantity at the expected rates. */
+  /** The billed quantity at the expected rates. */
   expectedCostPico: Pico | null;
-  /** gap = rate + volume + own pricing, to the pico-dollar; all three null where the bill does not allow it. */
+  /** gap = rate + volume + own pricing, exact to the pico-dollar; all three null: the bill does not allow the split. */
   ratePico: Pico | null;
   volumePico: Pico | null;
   ownPricingPico: Pico | null;
-  /** The part of the billed amount that observed calls explain; counted at the bucket's grade. */
+  /** The part of the billed amount that observed calls explain, which counts at the bucket's grade. */
   matchedPico: Pico;
   lines: ClassLine[];
   waterfall: WaterfallStep[];
 }
 
-/** A meter that the bill alone shows to be charged at another than the list rate. */
+/** A meter whose charge differs from the list rate by the bill alone. */
 export interface RateMismatch {
   day: string;
   accountId: string;
@@ -194,20 +197,20 @@ export interface RateMismatch {
   quantity: bigint;
   billedPico: Pico;
   expectedPico: Pico;
-  /** Pico-dollars per million tokens, rounded; what the bill charges and what the price list says. */
+  /** Pico-dollars per million tokens, rounded: the charged rate, and below the list rate. */
   billedRate: Pico;
   listRate: Pico;
-  /** Which sources give the list rate, and whether they agree on it. */
+  /** The sources of the list rate and their agreement. */
   priceSource: string;
   agreement: string;
   disputed: boolean;
-  /** Which known mistakes give exactly this amount; a hint, not a finding. */
+  /** Known mistakes that explain exactly this amount; a hint, not a finding. */
   looksLike: readonly RateHint[];
 }
 
 export interface DayResult {
   buckets: GapBucket[];
-  /** What each day bucket was made of, in the buckets' order. */
+  /** The evidence of each daily bucket, in the order of the buckets. */
   evidence: SeriesDayEvidence[];
   rateMismatches: RateMismatch[];
 }

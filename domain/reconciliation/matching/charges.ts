@@ -17,44 +17,44 @@ import type { BilledCell, UsageCell } from './cells.js';
 import { expectedOfMeter } from './classLines.js';
 import { buildMeters, type Meter } from './meters.js';
 
-/** The prices of an organization: what it has agreed, and the list without its contract. The same where it has none. */
+/** The prices of an organization: the agreed ones, and the list without its contract. Equal if there is no contract. */
 export interface ChargePrices {
   agreed: PriceBook;
   list: PriceBook;
 }
 
-/** A day's charge of one account for one model and class, as the bill tells them apart, beside what it should be. */
+/** A day's charge of one account, model and class, as far as the bill separates charges, with its right amount. */
 export interface DayCharge {
   accountId: string;
-  /** The model, or the provider's own label where it names none. */
+  /** The model, or the provider's label if it names none. */
   label: string;
   tokenClass: BilledClass;
   serviceTier: string;
-  /** Null where the bill does not say, or holds both on one line. */
+  /** null: the bill does not separate batch. */
   isBatch: boolean | null;
   longContext: boolean | null;
   region: string | null;
-  /** In 1e-12 units; null where neither the bill nor the usage report gives it. */
+  /** In 1e-12 units; null: neither the bill nor the usage report has it. */
   quantity: bigint | null;
   billedPico: Pico;
-  /** The quantity at the agreed rates and at list; null where quantity or rate is unknown. */
+  /** The quantity at the agreed rates, and below at list; null: the quantity or the rate is unknown. */
   agreedPico: Pico | null;
   listPico: Pico | null;
-  /** What the bill itself calls the list price. */
+  /** The bill's own list price. */
   givenListPico: Pico | null;
   roundingPico: Pico;
-  /** Pico-dollars per million where the whole quantity has one rate; null for a mixture. */
+  /** Pico-dollars per million if one rate applies to the whole quantity; null: a mixture. */
   agreedRate: Pico | null;
   listRate: Pico | null;
   verdict: Verdict;
   looksLike: readonly RateHint[];
-  /** Who gives the agreed rate, how far the price sources agree, and whether one contradicts. */
+  /** The source of the agreed rate, the agreement of the price sources, and whether one contradicts. */
   priceSource: string;
   agreement: string;
   disputed: boolean;
 }
 
-/** A day's usage charges judged by the bill and usage report alone; amounts sum to the cells'. */
+/** A day's usage charges, judged by the bill and usage report alone; amounts add up to the cells'. */
 export function chargesOfDay(
   provider: Provider,
   day: string,
@@ -68,7 +68,7 @@ export function chargesOfDay(
   const groups = new Map<string, { label: string; pricedAs: string; cells: BilledCell[] }>();
   const charges: DayCharge[] = [];
   for (const cell of billed) {
-    // Nobody knows its dollars, so there is nothing to hold against a rate.
+    // Without an amount in dollars there is nothing to compare with a rate.
     if (cell.unconverted) continue;
     if (cell.model === null || !cell.observable) {
       charges.push(chargeOfLine(cell));
@@ -102,7 +102,7 @@ const UNKNOWN_PRICE = {
   disputed: false,
 } as const;
 
-/** A line without a model, or one that no call can show: it has no rate to be held against. */
+/** A line without a model, or one that no call can show: it has no rate to compare. */
 function chargeOfLine(cell: BilledCell): DayCharge {
   const reason: UnjudgedReason = cell.observable ? 'unparsed_line' : 'not_observable';
   return {
@@ -153,7 +153,10 @@ function chargeOfMeter(
   };
 }
 
-/** What no mix can be told from is told after all where it is the list price to the last digit: the contract is not in it. */
+/**
+ * An amount whose mix is unknown is judged after all if it equals the list price exactly: the contract was not
+ * applied.
+ */
 function withContract(
   verdict: Verdict,
   agreedPico: Pico | null,
@@ -164,7 +167,7 @@ function withContract(
   return listPico !== null && listPico !== agreedPico && isAmountOf(meter, listPico) ? 'differs' : verdict;
 }
 
-/** The quantity at list, where the list is sure of the rate. */
+/** The quantity at list, if the list is sure of the rate. */
 function sureListOf(meter: Meter, pricedAs: string, list: DayRates): Pico | null {
   const { tokenClass } = meter;
   if (!isTokenClass(tokenClass)) return null;

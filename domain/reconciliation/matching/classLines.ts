@@ -8,7 +8,7 @@ import type { Meter } from './meters.js';
 
 export const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
 
-/** Sum of parts that must all be known. */
+/** The sum of the parts; null: some part is unknown. */
 export function sumKnown(values: readonly (Pico | null)[]): Pico | null {
   let total = 0n;
   for (const value of values) {
@@ -64,7 +64,10 @@ function lineOf(
   };
 }
 
-/** A meter's quantity at list; null where quantity or rate is unknown, 0 for a class that costs nothing and is only counted. */
+/**
+ * A meter's quantity at list; null: the quantity or the rate is unknown; 0: the class is only counted and costs
+ * nothing.
+ */
 export function expectedOfMeter(meter: Meter, pricedAs: string | null, rates: DayRates): Pico | null {
   const tokenClass = meter.tokenClass;
   if (!isTokenClass(tokenClass)) return meter.amountPico === 0n ? 0n : null;
@@ -78,7 +81,7 @@ export function expectedOfMeter(meter: Meter, pricedAs: string | null, rates: Da
   return picoFromChargeProduct(product);
 }
 
-/** Observed tokens of a class at the provider's rates; places are taken in the proportion that the bill shows. */
+/** Observed tokens of a class at the provider's rates; places are divided in the proportion of the bill. */
 export function expectedOfObserved(
   tokenClass: BilledClass,
   meters: readonly Meter[],
@@ -138,12 +141,12 @@ export function picoFromChargeProduct(product: bigint): Pico {
   return divideHalfEven(product, CHARGE_DIVISOR);
 }
 
-/** What the bill charges for a million tokens, rounded half to even; the quantity must be positive. */
+/** The charged rate per million tokens, rounded half to even; the quantity must be positive. */
 export function billedRate(amountPico: Pico, quantity: bigint): Pico {
   return divideHalfEven(amountPico * CHARGE_DIVISOR, quantity);
 }
 
-/** Largest remainder, earlier part first; all weights zero: everything goes to the first. */
+/** Largest remainder method, earlier parts first; if all weights are zero, the first part gets everything. */
 export function apportion(whole: bigint, weights: readonly bigint[]): bigint[] {
   const total = weights.reduce((sum, weight) => sum + weight, 0n);
   if (weights.length === 0) return [];
@@ -166,24 +169,24 @@ export function apportion(whole: bigint, weights: readonly bigint[]): bigint[] {
   return parts.map(({ part }) => (negative ? -part : part));
 }
 
-/** Probability from which a grade is given, before gates and visibility (docs/reconciliation.md). */
+/** Minimum probability of each grade, before gates and visibility (docs/reconciliation.md). */
 export const BANDS: readonly [Grade, number][] = [
   ['HIGH', 0.95],
   ['MEDIUM', 0.8],
   ['LOW', 0.5],
 ];
 
-/** The best grade that each kind of bill allows. */
+/** The best grade for each visibility. */
 const VISIBILITY_CAPS: Record<Visibility, Grade> = { V0: 'LOW', V1: 'MEDIUM', V2: 'HIGH', V3: 'HIGH' };
 
 export interface GradeEvidence {
-  /** Null when unmatched. */
+  /** null: unmatched. */
   probability: number | null;
   visibility: Visibility;
   provisional: boolean;
-  /** What was billed is not known in dollars: at most LOW. */
+  /** The billed dollars are unknown, so the grade is at most LOW. */
   unconverted?: boolean;
-  /** Gates of HIGH that can be judged before the hypotheses: missing one caps at MEDIUM, missing two at LOW. */
+  /** Gates of HIGH that need no hypotheses: one missing gate caps the grade at MEDIUM, two at LOW. */
   gates: { quantityKnown: boolean; classesComplete: boolean; accountKnown: boolean };
 }
 
@@ -194,13 +197,13 @@ export function gradeOf(evidence: GradeEvidence): Grade {
   return lowerOf(gradeAt(probability, missing, evidence.visibility), evidence.unconverted ? 'LOW' : 'HIGH');
 }
 
-/** The band of a probability, lowered by how many gates of HIGH do not hold and by what the bill lets one see. */
+/** The grade of a probability, lowered by missing gates of HIGH and by the visibility. */
 export function gradeAt(probability: number, missingGates: number, visibility: Visibility): Grade {
   const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
   return lowerOf(band, capAt(missingGates, visibility));
 }
 
-/** The best grade that is left where so many gates of HIGH do not hold and the bill lets one see so much. */
+/** The best grade with this number of missing gates of HIGH and this visibility. */
 export function capAt(missingGates: number, visibility: Visibility): Grade {
   const byGates: Grade = missingGates === 0 ? 'HIGH' : missingGates === 1 ? 'MEDIUM' : 'LOW';
   return lowerOf(byGates, VISIBILITY_CAPS[visibility]);
@@ -217,7 +220,10 @@ export function higherOf(a: Grade, b: Grade): Grade {
 const TOLERANCE_MIN_PICO = PICO_PER_USD / 100n;
 const TOLERANCE_DIVISOR = 1_000n;
 
-/** Up to here billed and ours are equal: the largest of a cent, the rows' rounding, and 0.1 % of the billed amount. */
+/**
+ * Billed and computed amounts are equal up to the largest of a cent, the rows' rounding, and 0.1 % of the billed
+ * amount.
+ */
 export function tolerancePico(billedPico: Pico, roundingPico: Pico): Pico {
   const share = absPico(billedPico) / TOLERANCE_DIVISOR;
   return [TOLERANCE_MIN_PICO, roundingPico, share].reduce((most, value) => (value > most ? value : most));
@@ -226,7 +232,7 @@ export function tolerancePico(billedPico: Pico, roundingPico: Pico): Pico {
 const FLAG_MIN_PICO = PICO_PER_USD;
 const FLAG_DIVISOR = 50n;
 
-/** From here a gap is worth somebody's look: the larger of a dollar and 2 % of the billed amount. */
+/** A gap is flagged from the larger of a dollar and 2 % of the billed amount. */
 export function flagThresholdPico(billedPico: Pico): Pico {
   const share = absPico(billedPico) / FLAG_DIVISOR;
   return share > FLAG_MIN_PICO ? share : FLAG_MIN_PICO;
@@ -240,7 +246,7 @@ const NEVER_FLAGGED: ReadonlySet<BucketReason> = new Set([
   'unconverted',
 ]);
 
-/** Whether a reason explains a gap well enough that nobody has to look. */
+/** Whether a reason explains a gap well enough never to flag it. */
 export function isNeverFlagged(reason: BucketReason | null): boolean {
   return reason !== null && NEVER_FLAGGED.has(reason);
 }

@@ -17,7 +17,7 @@ const MICROS_PER_HOUR = 3_600_000_000n;
 const MINUTES_PER_HOUR = 60;
 const HOURS_PER_DAY = 24;
 
-/** Token usage with its hour, as far as it counts something. */
+/** Token usage by hour, without zero counts. */
 function hourlyUsage(usage: readonly UsageCell[]): HourCount[] {
   const counts: HourCount[] = [];
   for (const { tokenClass, hourMicros, quantity, hours = [] } of usage) {
@@ -40,7 +40,7 @@ export function countCalls(observed: readonly ObservedCell[]): number {
   return observed.reduce((calls, cell) => calls + cell.calls, 0);
 }
 
-/** Usage-weighted middle in minutes since 1970; undefined without usage. */
+/** The usage-weighted mean time in minutes since 1970; undefined: there is no usage. */
 function centreMinutes(entries: readonly HourCount[]): number | undefined {
   let weight = 0n;
   let moment = 0n;
@@ -48,12 +48,15 @@ function centreMinutes(entries: readonly HourCount[]): number | undefined {
     weight += quantity;
     moment += hourMicros * quantity;
   }
-  // The middle of each hour, half an hour after its beginning.
+  // Each hour counts at its middle, half an hour after its start.
   moment += (MICROS_PER_HOUR / 2n) * weight;
   return weight === 0n ? undefined : Number(moment / weight / 60_000_000n);
 }
 
-/** Minutes between the sides' weighted middles, and billed minutes without events; null without hourly reports. */
+/**
+ * Minutes between the weighted mean times of both sides, and billed minutes without events; null: no hourly
+ * reports.
+ */
 export function clockOf(
   usage: readonly UsageCell[],
   observed: readonly ObservedCell[],
@@ -79,13 +82,16 @@ interface Hour {
   usage: readonly UsageCell[];
   observed: readonly ObservedCell[];
   ourCostPico: Pico;
-  /** Every class counts the same on both sides. */
+  /** Every class has equal counts on both sides. */
   agrees: boolean;
-  /** The provider's usage at list, for ordinary requests: its report does not tell long ones apart. */
+  /** The provider's usage at list rates of ordinary requests, since its report does not separate long ones. */
   weight: bigint;
 }
 
-/** A day's hours that sum to it exactly: equal hours cost what their calls cost, the rest by usage at list. At most MEDIUM. */
+/**
+ * A day's hours, which add up to it exactly. Hours that agree get the cost of their calls, the rest is divided by
+ * usage at list. At most MEDIUM.
+ */
 export function hoursOf(
   day: GapBucket,
   usage: readonly UsageCell[],
@@ -120,7 +126,7 @@ export function hoursOf(
   });
 }
 
-/** Share by which an hour's count may differ and still be the same. */
+/** Per mille by which the counts of an hour may differ and still agree. */
 const QUANTITY_TOLERANCE_PER_MILLE = 2n;
 
 function quantitiesAgree(usage: readonly UsageCell[], observed: readonly ObservedCell[]): boolean {
@@ -153,7 +159,7 @@ function dollarsOf(day: GapBucket, hours: readonly Hour[]): Pico[] {
   );
 }
 
-/** Usage at list; plain token counts where the model has no price. */
+/** Usage at list; plain token counts if the model has no price. */
 function weightOf(cells: readonly UsageCell[], pricedAs: string | null, rates: DayRates): bigint {
   let product = 0n;
   for (const cell of cells) {

@@ -1,12 +1,12 @@
 import { MICROS_PER_DAY, microsOfDay } from '../../period.js';
 
-/** Another text whenever the engine's results change, so that the next run compares everything again. */
+/** Change this text whenever the engine's results change, so that the next run compares everything again. */
 export const ENGINE_VERSION = '7.9';
 
 export interface DayInputs {
   day: string;
   nowMicros: bigint;
-  /** The accounts that the bill covers, in the order of their names, and the copies that count. */
+  /** The accounts that the bill covers, by name, and their counted copies. */
   covered: readonly {
     accountId: string;
     countedSources: string;
@@ -16,7 +16,7 @@ export interface DayInputs {
   /** Revision of the day's calls. */
   observedRevision: number;
   observedSince: ReadonlyMap<string, bigint>;
-  /** Which account each of the provider's keys belongs to. */
+  /** The account of each of the provider's keys. */
   keys: string;
   prices: string;
   weights: string;
@@ -25,7 +25,7 @@ export interface DayInputs {
   callsKept: boolean;
 }
 
-/** Equal for days that are matched alike; times enter by what they decide. */
+/** Equal for days with equal comparisons; times affect it only through the decisions that depend on them. */
 export function inputMark(inputs: DayInputs): string {
   const dayMicros = microsOfDay(inputs.day);
   const accounts = inputs.covered.map((account) => {

@@ -6,16 +6,16 @@ import type { ClassLine, WaterfallStep } from './cells.js';
 import { sum, tolerancePico } from './classLines.js';
 import type { Meter } from './meters.js';
 
-/** How a billed and an observed model were found to be one, best first. */
+/** The way in which a billed and an observed model were linked, best first. */
 export type ModelLevel = 'exact' | 'alias' | 'family_same_price' | 'family_other_price';
 
 export interface ModelLinks {
-  /** Entry key of an observed model → entry key of the billed model that it belongs to. */
+  /** Entry key of an observed model → entry key of its billed model. */
   billedKeyOf(observedModel: string): string;
   level(billedModels: readonly string[], observedModels: readonly string[]): ModelLevel;
 }
 
-/** Same price entry, else the family with one entry left on each side; two candidates are never chosen between. */
+/** Links equal price entries, else a family with one entry left on each side; never chooses between two candidates. */
 export function linkModels(
   billed: readonly string[],
   observed: readonly string[],
@@ -120,10 +120,13 @@ export function evidenceOf(
   };
 }
 
-/** The least coverage that may be taken out as a common factor; below it the shortfall counts as deviation. */
+/** The minimum coverage that may be removed as a common factor; a lower coverage counts as deviation. */
 const COVERAGE_MIN = 0.5;
 
-/** Deviation of the worst class after the common coverage is removed, since a gap in observation scales all alike. */
+/**
+ * Deviation of the worst class after removing the common coverage, since a gap in observation scales all classes
+ * alike.
+ */
 function worstDeviation(lines: readonly ClassLine[], totals: Totals): number | null {
   const priced = lines.filter((line) => isTokenClass(line.tokenClass));
   if (priced.length === 0 || priced.some((line) => line.billedQuantity === null)) return null;
@@ -146,7 +149,7 @@ function worstDeviation(lines: readonly ClassLine[], totals: Totals): number | n
   return worst;
 }
 
-/** |part| ÷ |whole| for a score; 1 where the whole is zero. */
+/** |part| ÷ |whole| for a score; 1: the whole is zero. */
 function share(part: bigint, whole: bigint): number {
   return whole === 0n ? 1 : Math.abs(Number(part) / Number(whole));
 }
@@ -171,27 +174,27 @@ export const LINK_WEIGHTS = {
   invoice: { exact: 3, close: 2, none: 0, contradicts: -4 },
 } as const;
 
-/** Ratios of billed to list that some price rule explains: batch, tiers, long context, regions, cache classes. */
+/** Ratios of billed to list that price rules explain: batch, tiers, long context, regions, cache classes. */
 const KNOWN_MULTIPLIERS = [0.5, 1.1, 1.5, 1.6, 2, 4, 6, 10] as const;
 const MULTIPLIER_TOLERANCE = 0.0015;
 
 export interface LinkEvidence {
   model: ModelLevel;
-  /** Worst class's deviation after the common coverage is taken out, as a share; null without quantities. */
+  /** The worst class's deviation after removing the common coverage, as a share; null: no quantities. */
   worstQuantityDeviation: number | null;
-  /** Deviation of the call counts as a share; null where the bill counts no calls. */
+  /** Deviation of the call counts as a share; null: the bill counts no calls. */
   callDeviation: number | null;
-  /** Billed amount ÷ billed quantity at list; null without quantity or price. */
+  /** Billed amount ÷ billed quantity at list; null: no quantity or no price. */
   rateRatio: number | null;
   rateWithinRounding: boolean;
-  /** Deviation of the total cost as a share, used only where quantities are absent. */
+  /** Deviation of the total cost as a share, used only without quantities. */
   totalDeviation: number;
 }
 
-/** How well the invoice of the month ties out with the bill's days. */
+/** The agreement of the month's invoice with the bill's days. */
 export type InvoiceTie = 'exact' | 'close' | 'contradicts';
 
-/** Bits by signal and level, as a weight set holds them. */
+/** Bits by signal and level, as a weight set stores them. */
 export interface LinkWeights {
   readonly [signal: string]: { readonly [level: string]: number };
 }
@@ -224,7 +227,7 @@ export function linkWaterfall(
   ];
 }
 
-/** Probability that the charge is that usage: 1 / (1 + 2^-bits). */
+/** Probability that the charge is for this usage: 1 / (1 + 2^-bits). */
 export function linkProbability(waterfall: readonly WaterfallStep[]): number {
   const bits = waterfall.reduce((total, { bits: weight }) => total + weight, 0);
   return 1 / (1 + 2 ** -bits);

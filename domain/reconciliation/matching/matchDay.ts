@@ -23,7 +23,7 @@ import { type LinkWeights, linkModels, type ModelLinks } from './linkModels.js';
 /** The account of a bucket that compares calls of unknown account with the sum over all accounts. */
 export const ALL_ACCOUNTS = '';
 
-/** Tiers that a provider sells ahead and leaves out of its cost report, as it documents. */
+/** Reserved tiers that the provider leaves out of its cost report, as documented. */
 const TIERS_OUTSIDE_COSTS: Partial<Record<Provider, ReadonlySet<string>>> = {
   anthropic: new Set(['priority']),
 };
@@ -39,7 +39,10 @@ interface Group {
   links: ModelLinks | undefined;
 }
 
-/** Compares a provider's day, deterministically; provider costs sum to the billed cells. `link`: bits of a match. */
+/**
+ * Compares a provider's day deterministically; provider costs add up to the billed cells. `link`: the bits of a
+ * match.
+ */
 export function matchDay(
   book: PriceBook,
   provider: Provider,
@@ -65,7 +68,7 @@ export function matchDay(
   return result;
 }
 
-/** What is worked out of a day never depends on the order in which its cells came. */
+/** Sorts the cells, so that the result does not depend on their order. */
 function inFixedOrder(input: DayInput): DayInput {
   return {
     ...input,
@@ -96,7 +99,7 @@ function evidenceOf(bucket: BucketInput, { bucket: built }: BuiltBucket, input: 
   };
 }
 
-/** Whether calls under this account are compared with what the bill charges to that one, as `groupByModel` has it. */
+/** Whether calls of this account are compared with the charges of the billed one, as in `groupByModel`. */
 function isComparedWith(billed: string, account: string, { covered }: DayInput): boolean {
   if (account === billed) return true;
   if (billed === ALL_ACCOUNTS) return covered.some(({ accountId }) => accountId === account);
@@ -119,7 +122,7 @@ function mismatchesOf(
   );
 }
 
-/** The billed id prices a group, so that both sides meet at the provider's rates; without a bill the observed one. */
+/** The billed id prices a group, so that both sides use the provider's rates; without a bill, the observed id. */
 function pricedAsOf(group: Group): string | null {
   return group.billed.find((cell) => cell.model !== null)?.model ?? group.observed[0]?.model ?? null;
 }
@@ -149,7 +152,7 @@ function bucketInput(group: Group, input: DayInput, dayMicros: bigint, rates: Da
 const levelWithout = (billed: readonly string[], observed: readonly string[], rates: DayRates) =>
   linkModels(billed, observed, rates).level(billed, observed);
 
-/** A day is provisional while, and as long as, its bill was last read before the provider was done with it. */
+/** A day is provisional if its bill was last read while the provider could still restate it. */
 function isProvisional(accountId: string, input: DayInput, dayMicros: bigint): boolean {
   return input.covered.some((account) => {
     if (accountId !== ALL_ACCOUNTS && account.accountId !== accountId) return false;
@@ -158,7 +161,7 @@ function isProvisional(accountId: string, input: DayInput, dayMicros: bigint): b
   });
 }
 
-/** True for days that began before the first event of the account, or of calls whose account is not known. */
+/** Whether the day began before the account's first event, or that of calls of unknown account. */
 function isNotYetObserved(accountId: string, input: DayInput, dayMicros: bigint): boolean {
   const isAny = accountId === ALL_ACCOUNTS || accountId === DEFAULT_ACCOUNT;
   const own = [...input.observedSince].filter(
@@ -213,14 +216,14 @@ function groupByModel(input: DayInput, provider: Provider, rates: DayRates): Gro
   return groups;
 }
 
-/** Calls of the only billed account: those without one, and all where the bill names none. */
+/** The calls of the only billed account: those without an account, or all calls if the bill names no account. */
 function attributeTo(only: string, observed: readonly ObservedCell[]): ObservedCell[] {
   return observed.map((cell) =>
     cell.accountId === '' || only === DEFAULT_ACCOUNT ? { ...cell, accountId: only } : cell,
   );
 }
 
-/** Families of models of which some calls name no account, while the bill has several. */
+/** Families of models with some calls of unknown account while the bill has several accounts. */
 function mergedModels(input: DayInput, unknown: readonly ObservedCell[], rates: DayRates): Set<string> {
   return input.covered.length > 1 ? new Set(unknown.map((cell) => rates.family(cell.model))) : new Set();
 }
@@ -265,7 +268,7 @@ function groupAccount(
       const key = rates.entryKey(cell.model);
       const group = into(key, rates.nameOf(key), null, links);
       group.billed.push(cell);
-      // Of a part of the bill nobody knows the dollars: the whole of the model's day cannot be judged.
+      // If a part of the bill has no amount in dollars, the model's whole day cannot be judged.
       if (cell.unconverted) group.fixedReason = 'unconverted';
     } else
       into(
@@ -291,7 +294,7 @@ function groupAccount(
   return [...groups.values()];
 }
 
-/** Two groups of an account never share a name: a label may read like a model, an unpriced id like a family. */
+/** Groups of an account need unique names: a label may equal a model, and an unpriced id a family. */
 function nameApart(groups: readonly Group[]): void {
   const taken = new Set<string>();
   for (const group of [...groups].sort(

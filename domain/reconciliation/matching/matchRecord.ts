@@ -4,7 +4,7 @@ import { BUCKET_REASONS, type BucketReason, type ClassLine, type MatchStatus } f
 import { tolerancePico } from './classLines.js';
 import { ALL_ACCOUNTS } from './matchDay.js';
 
-/** Why a record of a match is as it is: what its bucket says, and what is plain from its figures. */
+/** The reasons of a match record: the reason of its bucket, and those that follow from its figures. */
 export const MATCH_REASONS = [
   ...BUCKET_REASONS,
   'no_calls',
@@ -17,7 +17,7 @@ export const MATCH_REASONS = [
 ] as const;
 export type MatchReason = (typeof MATCH_REASONS)[number];
 
-/** What the reasons of a record rest on. */
+/** The figures that determine the reasons of a record. */
 export interface MatchFigures {
   accountId: string;
   matchStatus: MatchStatus;
@@ -25,13 +25,13 @@ export interface MatchFigures {
   reason: BucketReason | null;
   eventCount: number | null;
   providerCostPico: Pico;
-  /** All three null where the bill does not allow the gap to be split. */
+  /** All three null: the bill does not allow the split of the gap. */
   ratePico: Pico | null;
   volumePico: Pico | null;
   ownPricingPico: Pico | null;
 }
 
-/** Every reason that holds, the bucket's own first; a part of the gap counts when it is beyond the tolerance. */
+/** Every applicable reason, the bucket's own first; a part of the gap counts if it exceeds the tolerance. */
 export function reasonsOfMatch(figures: MatchFigures): MatchReason[] {
   const { ratePico, volumePico, ownPricingPico, providerCostPico, matchStatus } = figures;
   const tolerance = tolerancePico(providerCostPico, 0n);
@@ -52,14 +52,14 @@ export function reasonsOfMatch(figures: MatchFigures): MatchReason[] {
   ];
 }
 
-/** A billed quantity and what it counts; both null where the bill gives none. */
+/** A billed quantity and its unit; both null: the bill has none. */
 export interface BilledQuantity {
   /** In 1e-12 units. */
   quantity: bigint | null;
   unit: 'tokens' | 'requests' | null;
 }
 
-/** What the lines of a bucket charge for: tokens of all classes, else calls. */
+/** The charged quantity of a bucket's lines: tokens of all classes, else calls. */
 export function billedQuantityOf(lines: readonly ClassLine[]): BilledQuantity {
   const tokens = lines.filter((line) => isTokenClass(line.tokenClass));
   const counted = tokens.length > 0 ? tokens : lines.filter((line) => line.tokenClass === 'requests');
@@ -73,7 +73,7 @@ export function billedQuantityOf(lines: readonly ClassLine[]): BilledQuantity {
   return { quantity, unit: tokens.length > 0 ? 'tokens' : 'requests' };
 }
 
-/** A line of words for a record: the model and the classes that are charged, or the bill's own label. */
+/** A record's description: the model and the charged classes, or the bill's own label. */
 export function describeMatch(model: string, lines: readonly ClassLine[]): string {
   const charged = lines.filter((line) => line.rows > 0).map((line) => line.tokenClass);
   if (charged.length === 0) return `${model}: calls without a charge`;

@@ -9,7 +9,7 @@ export interface MeterPart {
   quantity: bigint;
 }
 
-/** The day's charge for one class under the circumstances that the bill itself names. */
+/** The day's charge for one class under the circumstances that the bill separates. */
 export interface Meter {
   tokenClass: BilledClass;
   serviceTier: string;
@@ -17,23 +17,26 @@ export interface Meter {
   longContext: boolean | null;
   region: string | null;
   amountPico: Pico;
-  /** The list price that the bill itself names; null where it does not for every row. */
+  /** The bill's own list price; null: not every row has one. */
   listAmountPico: Pico | null;
   rows: number;
   roundingPico: Pico;
-  /** From the cost rows, else from the usage report; null where neither tells it. */
+  /** From the cost rows, else from the usage report; null: neither has it. */
   quantity: bigint | null;
   quantitySource: 'cost' | 'usage' | 'none';
   parts: MeterPart[];
   split: SplitSource;
-  /** Whether the bill or the usage report says that requests were long or ordinary. */
+  /** Whether the bill or the usage report separates long from ordinary requests. */
   lengthTold: boolean;
 }
 
-/** Cost and usage totals that differ by less than this share speak of the same consumption. */
+/** Cost and usage totals that differ by less than this share count the same consumption. */
 const TOTALS_AGREE_PER_MILLE = 1n;
 
-/** Joins cost rows with the usage report: quantity, batch, tier, length; else the bill, else the observed mix, marked. */
+/**
+ * Joins cost rows with the usage report to find quantity, batch, tier and length; else uses the bill, else the
+ * observed mix, which is marked.
+ */
 export function buildMeters(
   billed: readonly BilledCell[],
   usage: readonly UsageCell[],
@@ -88,27 +91,27 @@ function groupMeters(billed: readonly BilledCell[], rates: DayRates): Meter[] {
   return [...meters.values()];
 }
 
-/** A bill that does not tell batch apart folds other tiers into its plain line, unless it has a line for them. */
+/** A bill without a separate batch line includes other tiers in its plain line, unless it has a line for them. */
 function takesTier(meter: Meter, others: readonly Meter[], tier: string): boolean {
   if (meter.serviceTier === tier) return true;
   if (meter.serviceTier !== 'standard' || meter.isBatch !== null) return false;
   return !others.some((other) => other.serviceTier === tier);
 }
 
-/** A cost report that is not grouped by place folds every place into its lines. */
+/** A cost report that is not grouped by place includes every place in its lines. */
 function takesRegion(meter: Meter, others: readonly Meter[], region: string | null): boolean {
   if (meter.region === region) return true;
   return meter.region === null && !others.some((other) => other.region === region);
 }
 
-/** What calls were used under, as the log knows it. */
+/** The circumstances of calls that logs contain. */
 export interface CallCircumstances {
   serviceTier: string;
   isBatch: boolean;
   longContext: boolean;
 }
 
-/** Whether a meter is the one that calls of these circumstances are charged on. */
+/** Whether calls of these circumstances are charged on the meter. */
 export function takesCalls(meter: Meter, others: readonly Meter[], calls: CallCircumstances): boolean {
   return (
     takesTier(meter, others, calls.serviceTier) &&
@@ -134,7 +137,7 @@ interface Share {
   quantity: bigint;
 }
 
-/** Usage of a meter by circumstances; undefined when a report leaves something open that the meter leaves open too. */
+/** Usage of a meter by circumstances; undefined: the report leaves a field open that the meter leaves open too. */
 function sharesOf(meter: Meter, cells: readonly UsageCell[]): Share[] | undefined {
   const shares = new Map<string, Share>();
   for (const cell of cells) {
@@ -163,7 +166,7 @@ function totalsAgree(a: bigint, b: bigint): boolean {
 
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
 
-/** Takes quantity and split from the usage report. False when it does not tell them without a guess. */
+/** Takes quantity and split from the usage report; false: the report does not determine them. */
 function fillFromUsage(meter: Meter, others: readonly Meter[], cells: readonly UsageCell[]): boolean {
   const own = cells.filter((cell) => isUsageOf(meter, others, cell));
   if (own.length === 0) return false;
@@ -174,7 +177,8 @@ function fillFromUsage(meter: Meter, others: readonly Meter[], cells: readonly U
   if (!shares) return false;
   const total = sum(own.map((cell) => cell.quantity));
   if (sharers.length > 0) {
-    // Several meters share these cells: only the kind of use can be told, and only where it is one kind.
+    // Several meters share these cells, so only the kind of usage can be known, and only if all of it is of one
+    // kind.
     const quantities = [meter, ...sharers].map((one) => one.quantity);
     const [only, more] = shares;
     if (!only || more || meter.quantity === null || quantities.includes(null)) return false;
@@ -200,7 +204,7 @@ function fillFromUsage(meter: Meter, others: readonly Meter[], cells: readonly U
   return true;
 }
 
-/** Takes the split from the bill's own words, and from the observed mix for what they leave open. */
+/** Takes the split from the bill, and from the observed mix for the fields that the bill leaves open. */
 function fillFromBill(
   meter: Meter,
   others: readonly Meter[],

@@ -18,7 +18,7 @@ import {
   type StatementFigures,
 } from './statementFigures.js';
 
-/** What an account was billed on a day in one category. */
+/** The billed amount of an account on a day in one category. */
 export interface StatementTotal {
   provider: string;
   accountId: string;
@@ -27,45 +27,45 @@ export interface StatementTotal {
   amountPico: Pico;
 }
 
-/** What was asked back of an account's days in the month. */
+/** The amounts claimed for an account's days in the month. */
 export interface AskedBack {
   provider: string;
-  /** '' where calls of unknown account were compared with the sum over all accounts. */
+  /** '': calls of unknown account were compared with the sum over all accounts. */
   accountId: string;
   disputedPico: Pico;
   creditedPico: Pico;
 }
 
-/** What runs found on an account's days in the month. */
+/** The results of runs for an account's days in the month. */
 export interface FoundOfAccount {
   provider: string;
-  /** '' where calls of unknown account were compared with the sum over all accounts. */
+  /** '': calls of unknown account were compared with the sum over all accounts. */
   accountId: string;
   /** As the financial summary shows it, in whole cents. */
   unexplainedPico: Pico;
-  /** What findings with an explanation come to, signed. */
+  /** The sum of explained findings, signed. */
   inFindingsPico: Pico;
 }
 
 export interface StatementInput {
   firstDay: string;
   nowMicros: bigint;
-  /** What the bills say now. */
+  /** The totals by the present bills. */
   totals: readonly StatementTotal[];
-  /** What they said when the month was closed; null: it is open. */
+  /** The totals when the month was closed; null: it is open. */
   frozen: readonly StatementTotal[] | null;
-  /** Usage charges of the month, provider-day by provider-day. */
+  /** Usage charges of the month by provider and day. */
   charges: readonly { provider: string; charges: readonly DayCharge[] }[];
   compared: readonly ComparedBucket[];
   copies: readonly CountedCopy[];
-  /** Of the month's days, now. */
+  /** Present results for the month's days. */
   found: readonly FoundOfAccount[];
   asked: readonly AskedBack[];
-  /** Accounts that had a bill in this month or in the months beside it. */
+  /** Accounts with a bill in this month or the months next to it. */
   accounts: readonly { provider: string; accountId: string }[];
 }
 
-/** Billed usage without a list price, by label and why. */
+/** Billed usage without a list price, by label and reason. */
 export interface NotPriced {
   provider: string;
   accountId: string;
@@ -90,14 +90,14 @@ export interface Statement extends MonthCoverage {
   accounts: AccountStatement[];
   providers: ProviderStatement[];
   total: StatementFigures;
-  /** Largest amount first; beyond NOT_PRICED_LABELS_MAX added up under OTHER_LABELS. */
+  /** Largest amount first; labels beyond NOT_PRICED_LABELS_MAX are summed under OTHER_LABELS. */
   notPriced: NotPriced[];
 }
 
-/** Labels that a statement names: a bill can have one for each of its rows. */
+/** Maximum labels in a statement; a bill can have one for each of its rows. */
 export const NOT_PRICED_LABELS_MAX = 1_000;
 
-/** The month's statement: pure, the same for the same input. */
+/** The month's statement; a pure function of its input. */
 export function buildStatement(input: StatementInput): Statement {
   const accounts = new Map<string, AccountStatement>();
   const accountOf = (provider: string, accountId: string): AccountStatement => {
@@ -139,7 +139,7 @@ export function buildStatement(input: StatementInput): Statement {
 
 type AccountOf = (provider: string, accountId: string) => AccountStatement;
 
-/** What a closed month's bills say now is priced and verified; how far they have moved since is an item of its own. */
+/** Prices and verification use the present bills of a closed month; the change since its closing is a separate item. */
 function addRestatements(
   frozen: readonly StatementTotal[],
   current: readonly StatementTotal[],
@@ -174,7 +174,7 @@ function byAmount(a: NotPriced, b: NotPriced): number {
   return left === right ? compare(a.label, b.label) : left > right ? -1 : 1;
 }
 
-/** The largest by their labels; the others added up, by all else that is known of them, so that the sum stays. */
+/** Keeps the largest labels and sums the others by their remaining fields, so that the total stays. */
 function withoutMany(sorted: readonly NotPriced[]): NotPriced[] {
   if (sorted.length <= NOT_PRICED_LABELS_MAX) return [...sorted];
   const others = new Map<string, NotPriced>();
@@ -188,8 +188,9 @@ function withoutMany(sorted: readonly NotPriced[]): NotPriced[] {
 }
 
 /**
- * Adds what the runs verified. A provider-day counts as compared when it has buckets. What an account was billed on such
- * a day and none of its own buckets holds was compared as a sum over accounts; these sums come back by provider.
+ * Adds the verified amounts of the runs. A provider's day counts as compared if it has buckets. Billed amounts of
+ * an account on such a day outside its own buckets were compared as a sum over accounts; these sums are returned
+ * by provider.
  */
 function verify(input: StatementInput, accountOf: AccountOf): Map<string, StatementFigures> {
   const shared = new Map<string, StatementFigures>();
@@ -209,7 +210,7 @@ function verify(input: StatementInput, accountOf: AccountOf): Map<string, Statem
   return shared;
 }
 
-/** The figures of an account; without one, the provider's alone, like what was compared over all accounts. */
+/** The figures of an account; without one, of the provider alone, as for comparisons over all accounts. */
 function figuresOf(
   provider: string,
   accountId: string,
@@ -238,17 +239,18 @@ function sumProviders(
 }
 
 /**
- * The three sums of a statement: the items of each add up to its footing. `usage`: from list price to billed usage;
- * `invoice`: from billed usage to the invoice; `verification`: what is known of the billed usage.
+ * The three sums of a statement; the items of each add up to its footing. `usage`: from list price to billed
+ * usage; `invoice`: from billed usage to the invoice; `verification`: the verified and unverified parts of billed
+ * usage.
  */
 export const STATEMENT_SECTIONS = ['usage', 'invoice', 'verification'] as const;
 export type StatementSection = (typeof STATEMENT_SECTIONS)[number];
 
 export interface StatementLine {
   section: StatementSection;
-  /** In snake_case, with its unit, as it stands in a CSV. */
+  /** In snake_case with its unit, as in the CSV. */
   name: string;
-  /** `footing`: the sum of the section's items; `memo`: beside the sums. */
+  /** `footing`: the sum of the section's items; `memo`: not part of the sum. */
   kind: 'item' | 'footing' | 'memo';
   amount(figures: StatementFigures): Pico;
 }
@@ -262,7 +264,7 @@ function line(
   return { section, name, kind, amount };
 }
 
-/** The lines of a statement in their order; discounts are negative here, so that every section is one sum. */
+/** The lines of a statement in order; discounts are negative, so that every section is one sum. */
 export const STATEMENT_LINES: readonly StatementLine[] = [
   line('usage', 'list_usd', (f) => f.listPico),
   line('usage', 'contract_discount_usd', (f) => -f.contractDiscountPico),

@@ -7,46 +7,49 @@ import { type BucketReason, GRADES, type Grade } from '../matching/cells.js';
 import type { DayCharge } from '../matching/charges.js';
 
 /**
- * The figures of a statement for one account, one provider or everything: what was billed, what it is made of, and how
- * surely it is what was used. All of them are sums, so figures of parts add up to those of the whole.
+ * The figures of a statement for one account, one provider or all: the billed amounts, their parts, and the
+ * certainty with which they match usage. All are sums, so figures of parts add up to those of the whole.
  */
 export interface StatementFigures {
-  /** Usage at list, as far as it can be priced. */
+  /** Usage at list, as far as it has a price. */
   listPico: Pico;
   /** List − agreed, by the organization's contract. */
   contractDiscountPico: Pico;
-  /** List price that the bill itself names − billed, where the quantity cannot be priced. */
+  /** The bill's own list price − billed, if the quantity has no price. */
   otherDiscountPico: Pico;
   /** Billed − agreed: charged above (positive) or below the agreed rate. */
   rateDifferencePico: Pico;
-  /** Billed usage for which no list price is known. list − discounts + rate difference + this = usage. */
+  /** Billed usage without a known list price. list − discounts + rate difference + this = usage. */
   notPricedPico: Pico;
-  /** Of a closed month: billed usage as it was closed − as the bills say now. Items of both sums of usage. */
+  /**
+   * For a closed month: billed usage at its closing − billed usage by the present bills. An item of both sums of
+   * usage.
+   */
   restatedPico: Pico;
-  /** What usage at amount zero would cost at list: part of no other figure. */
+  /** The list price of usage at amount zero; part of no other figure. */
   freeAllowancePico: Pico;
-  /** What was billed, by category; they sum to the invoice. */
+  /** Billed amounts by category; they add up to the invoice. */
   billed: Record<ChargeCategory, Pico>;
-  /** Billed usage that observed calls explain, by how surely. */
+  /** Billed usage that observed calls explain, by grade. */
   verified: Record<Grade, Pico>;
-  /** The rest of the billed usage, by what is known of it. With `verified` these sum to the billed usage. */
+  /** The remaining billed usage by state; with `verified` these add up to the billed usage. */
   notObservablePico: Pico;
   notYetObservedPico: Pico;
-  /** Days that no run has compared since their bill last changed. */
+  /** Days whose bill changed after the last comparison. */
   notComparedPico: Pico;
   /** Compared only as a sum over the provider's accounts; zero for a provider and for the total. */
   acrossAccountsPico: Pico;
-  /** What no call matches: `explainedByFindingsOf` + `unexplained`. */
+  /** Usage that no call matches: `explainedByFindingsOf` + `unexplained`. */
   notMatchedPico: Pico;
-  /** Of `notMatched`: what was charged above the agreed rate. */
+  /** The part of `notMatched` that was charged above the agreed rate. */
   notMatchedRatePico: Pico;
-  /** What neither calls nor findings nor nuisances explain, in whole cents: the financial summary's figures. */
+  /** Dollars that neither calls nor findings nor nuisances explain, in whole cents, as in the financial summary. */
   unexplainedPico: Pico;
-  /** What findings with an explanation come to, undercharges taken off: part of no sum. */
+  /** The sum of explained findings less undercharges; part of no sum. */
   inFindingsPico: Pico;
-  /** What is disputed of these days now, claimed or not: part of no sum. */
+  /** Presently disputed dollars of these days, claimed or not; part of no sum. */
   disputedPico: Pico;
-  /** What providers have credited on claims over these days, whenever the credit came: part of no sum. */
+  /** Credits of providers on claims for these days, at any time; part of no sum. */
   creditedPico: Pico;
 }
 
@@ -84,22 +87,22 @@ export function addFigures(whole: StatementFigures, part: StatementFigures): voi
   for (const grade of GRADES) whole.verified[grade] += part.verified[grade];
 }
 
-/** Everything that was charged and credited: the invoice. */
+/** The sum of all charges and credits: the invoice. */
 export function invoiceTotalOf({ billed }: StatementFigures): Pico {
   return Object.values(billed).reduce((total, amount) => total + amount, 0n);
 }
 
-/** List − billed of all that can be priced, signed: what was charged above the agreed rate lessens it. */
+/** List − billed of everything with a price, signed: charges above the agreed rate reduce it. */
 export function discountsOf(figures: StatementFigures): Pico {
   return figures.contractDiscountPico + figures.otherDiscountPico - figures.rateDifferencePico;
 }
 
-/** Of what no call matches, the part that is not unexplained: findings, nuisances, and what is decided or not final. */
+/** The part of not matched usage that is not unexplained: findings, nuisances, and decided or provisional days. */
 export function explainedByFindingsOf({ notMatchedPico, unexplainedPico }: StatementFigures): Pico {
   return notMatchedPico - unexplainedPico;
 }
 
-/** Adds a charge's list price and what became of it. False when it has none and is to be named. */
+/** Adds a charge's list price and its parts; false: it has no list price and must be listed. */
 export function addCharge(figures: StatementFigures, charge: DayCharge): boolean {
   const { verdict, billedPico, agreedPico, listPico, givenListPico } = charge;
   if (verdict === 'free_allowance') {
@@ -122,17 +125,17 @@ export function addCharge(figures: StatementFigures, charge: DayCharge): boolean
   return billedPico === 0n;
 }
 
-/** A published bucket of a day whose bill has not changed since it was compared. */
+/** A published bucket of a day whose bill has not changed since the comparison. */
 export interface ComparedBucket {
   provider: string;
-  /** '' where calls of unknown account are compared with the sum over all accounts. */
+  /** '': calls of unknown account are compared with the sum over all accounts. */
   accountId: string;
   day: string;
   grade: Grade;
   reason: BucketReason | null;
   providerCostPico: Pico;
   matchedPico: Pico;
-  /** Null where the bill gives no quantities. */
+  /** null: the bill has no quantities. */
   ratePico: Pico | null;
 }
 
@@ -155,13 +158,13 @@ export interface CountedCopy {
   accountId: string;
   day: string;
   kind: 'file' | 'api';
-  /** Of the import, or of the connection that fetched it. */
+  /** The id of the import, or of the connection that fetched it. */
   sourceId: string;
-  /** Of the file, or of the connection. */
+  /** The name of the file or connection. */
   name: string;
-  /** When it was read, or the provider last said the same. */
+  /** The time when it was read, or when the provider last confirmed it. */
   toldAtMicros: bigint;
-  /** For so many days from a day's beginning the provider may still restate it. */
+  /** Days from a day's start in which the provider may still restate it. */
   provisionalDays: number;
 }
 
@@ -179,22 +182,22 @@ export interface StatementSource extends DayRange {
   kind: CountedCopy['kind'];
   sourceId: string;
   name: string;
-  /** The latest time at which it was read or confirmed. */
+  /** The latest time when it was read or confirmed. */
   toldAtMicros: bigint;
 }
 
 export type StatementStatus = 'final' | 'provisional' | 'no_billing_data';
 
-/** How final a month's bill is, and what of it nobody knows. */
+/** The finality of a month's bill, and its missing days. */
 export interface MonthCoverage {
   status: StatementStatus;
   /** The first day on which no day of the month can be restated any more. */
   finalFrom: string;
   /** Days whose bill the provider may still restate, or whose copy was read while it could. */
   provisional: DayRange[];
-  /** Of these: days that only a newer copy of the bill makes final. */
+  /** Provisional days that only a newer copy of the bill makes final. */
   staleCopies: DayRange[];
-  /** Days that are over and have no bill: they are not free, nobody knows what they cost. */
+  /** Past days without a bill, whose cost is unknown instead of zero. */
   missing: DayRange[];
   sources: StatementSource[];
 }
@@ -209,16 +212,16 @@ export interface CoverageInput {
   firstDay: string;
   nowMicros: bigint;
   copies: readonly CountedCopy[];
-  /** Days with a bill, in whichever category. */
+  /** The days with billed rows of any category. */
   billedDays: readonly AccountDay[];
   /** Accounts that are expected to have a bill. */
   accounts: readonly { provider: string; accountId: string }[];
 }
 
-/** Where nothing says how long a provider restates its days (the shortest known). */
+/** Used if a provider's restatement time is unknown (the shortest known one). */
 const PROVISIONAL_DAYS_MIN = 2;
 
-/** What is known of a month's bill beside its amounts. */
+/** The facts of a month's bill beside its amounts. */
 export function coverageOf(input: CoverageInput): MonthCoverage {
   return { ...finalityOf(input), missing: missingDays(input), sources: sourcesOf(input.copies) };
 }
@@ -246,7 +249,7 @@ function finalityOf(input: CoverageInput): Finality {
   };
 }
 
-/** Days of the month that are over, by account, without a row of any bill. */
+/** Past days of the month without any billed row, by account. */
 function missingDays(input: CoverageInput): DayRange[] {
   const billed = new Set(
     input.billedDays.map(({ provider, accountId, day }) => `${provider}\n${accountId}\n${day}`),
@@ -282,7 +285,7 @@ export function rangesOf(days: readonly AccountDay[]): DayRange[] {
   return ranges;
 }
 
-/** Sources and what they count for: one entry for each source and account, however its days lie. */
+/** Sources and their days: one entry for each source and account, also if the days have gaps. */
 function sourcesOf(copies: readonly CountedCopy[]): StatementSource[] {
   const sources = new Map<string, { source: StatementSource; seen: Set<string> }>();
   for (const { provider, accountId, kind, sourceId, name, toldAtMicros, day } of copies) {
