@@ -1,6 +1,6 @@
 /**
- * bench:billing-file — a Cost and Usage Report of a gigabyte from its upload to its last row.
- * docs/benchmarks.md says what is measured and what the figures mean.
+ * bench:billing-file — measures a Cost and Usage Report of a gigabyte from its upload to its last row.
+ * docs/benchmarks.md explains the measurement and the figures.
  */
 
 import { fork } from 'node:child_process';
@@ -43,7 +43,7 @@ interface Uploaded {
 const BOUNDARY = 'bench-of-a-billing-file';
 const OPENING = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="provider"\r\n\r\naws_bedrock\r\n--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="cur.csv"\r\n\r\n`;
 
-/** Sends the chunks as they are made, as a client sends a file that it reads. */
+/** Sends each chunk as soon as it is made, like a client that streams a file. */
 async function upload({ api, organization }: Bench, chunks: AsyncIterable<Buffer>): Promise<Uploaded> {
   const start = performance.now();
   const outgoing = request({
@@ -84,7 +84,7 @@ async function read({ url, organization }: Bench, importId: string): Promise<Imp
   return told;
 }
 
-/** The most memory that a process has held, where the system tells it. */
+/** Peak memory of a process, bytes; undefined: the system does not report it. */
 function peakOf(pid: number): number | undefined {
   try {
     const kilobytes = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -104,7 +104,7 @@ async function countKept({ orgDb }: Bench, importId: string): Promise<number> {
   return Number(row?.n);
 }
 
-/** The whole file: up, in, told right, and once more without any effect. */
+/** The whole file: it uploads, imports with the right sums, and changes nothing when imported again. */
 async function measureWhole(bench: Bench): Promise<{ seconds: number; peakBytes: number }> {
   const size = {
     bytes: flags.megabytes * MEGABYTE,
@@ -142,7 +142,7 @@ async function measureWhole(bench: Bench): Promise<{ seconds: number; peakBytes:
   };
 }
 
-/** The same file without its end: refused, and nothing of it is there. */
+/** The same file without its end: it is refused, and none of its rows is stored. */
 async function measureCut(bench: Bench): Promise<void> {
   const file = curFile({
     bytes: (flags.megabytes * MEGABYTE) / 10,

@@ -1,6 +1,6 @@
 /**
- * bench:claims — moves of claims a second over HTTP, as a share of the bare updates that the same workflow engine takes.
- * docs/benchmarks.md says what is measured and what the figures mean.
+ * bench:claims — measures moves of claims per second over HTTP, as a share of the bare updates that Temporal
+ * handles. docs/benchmarks.md explains the measurement and the figures.
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,9 +18,9 @@ import { readCpuOf } from './support/processCpu.js';
 import { type BenchProgram, startProgram } from './support/programs.js';
 import { formatCount, median, quantile } from './support/statistics.js';
 
-/** Least share of the bare updates. */
+/** Minimum share of the bare updates. */
 const TARGET = 0.5;
-/** A claim as providers go about it; the same number of bare updates makes a life there. */
+/** The typical moves of a claim; a bare workflow gets the same number of updates. */
 const LIFE: readonly Record<string, unknown>[] = [
   { status: 'submitted_to_provider' },
   { status: 'provider_acknowledged', external_ticket_id: 'T-1' },
@@ -33,7 +33,7 @@ const LIFE: readonly Record<string, unknown>[] = [
 ];
 
 const TRIES_MAX = 5;
-/** Until what is called often is compiled. */
+/** Lives to run first, until frequently called code is compiled. */
 const WARM_UP_LIVES = 96;
 
 const flags = readFlags(
@@ -41,14 +41,14 @@ const flags = readFlags(
   { 'no-gate': false, profile: false },
 );
 
-/** What came of one measurement: moves a second, how long each took, and what each program spent on them all. */
+/** The result of one measurement: moves per second, the time of each, and the CPU time of each program. */
 interface Measured {
   rate: number;
   times: number[];
   cpuSecondsOf: Map<string, number>;
 }
 
-/** Lives one after the other in each of so many lanes, until all are over or the time is. */
+/** Runs lives one after the other in each lane, until all are done or the time is up. */
 async function measure(
   { url, pids }: Bench,
   lives: number,
@@ -78,9 +78,9 @@ interface Bench {
   organization: BenchOrganization;
   api: BenchProgram;
   bare: BareEngine;
-  /** Of every program that works for either. */
+  /** Process ids of every program that works for either measurement. */
   pids: Record<string, number>;
-  /** Moves that were answered 503 and asked again. */
+  /** Moves that were answered 503 and repeated. */
   refused: number;
 }
 
@@ -98,7 +98,7 @@ async function measureMoves(bench: Bench, claims: number): Promise<Measured> {
       for (let tries = 1; ; tries += 1) {
         const answer = await connection.patch(`/api/v1/claims/${ids[life]}/status`, organization.key, body);
         if (answer.status === 200) break;
-        // Asked again as clients do, with the time that it takes; anything else but 503 is a fault.
+        // Repeats like a client, within the measured time; any status other than 503 is a fault.
         if (answer.status !== 503 || tries === TRIES_MAX)
           throw new Error(`a move was answered ${answer.status}: ${answer.body}`);
         bench.refused += 1;
@@ -113,7 +113,7 @@ async function measureMoves(bench: Bench, claims: number): Promise<Measured> {
 const measureBare = (bench: Bench, lives: number): Promise<Measured> =>
   measure(bench, lives, (_life, _lane, took) => bench.bare.live(LIFE.length, took));
 
-/** In turn, so that a busy minute of the machine falls on both. */
+/** Alternates the measurements, so that other load on the machine affects both. */
 async function runRounds(bench: Bench): Promise<{ bare: Measured[]; moves: Measured[] }> {
   await measureBare(bench, WARM_UP_LIVES);
   await measureMoves(bench, WARM_UP_LIVES);
@@ -131,7 +131,7 @@ async function runRounds(bench: Bench): Promise<{ bare: Measured[]; moves: Measu
   return { bare, moves };
 }
 
-/** CPU milliseconds of one, and of whom. */
+/** CPU milliseconds of one move, by program. */
 function cpuOf(runs: readonly Measured[], count: number): string {
   const names = [...new Set(runs.flatMap((run) => [...run.cpuSecondsOf.keys()]))];
   const spent = names.map((name) => {

@@ -1,6 +1,6 @@
 /**
- * bench:ingest — committed events a second over HTTP, as a share of what the table itself takes.
- * docs/benchmarks.md says what is measured and what the figures mean.
+ * bench:ingest — measures committed events per second over HTTP, as a share of the table's own insert rate.
+ * docs/benchmarks.md explains the measurement and the figures.
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ import { LoadProcess, startProgram } from './support/programs.js';
 import { formatCount, formatMebibytes, median } from './support/statistics.js';
 
 const ORGANIZATIONS = 20;
-/** Spans a request → the least share of the ceiling. */
+/** Spans per request → minimum share of the ceiling. */
 const TARGETS = new Map([
   [1, 0.15],
   [20, 0.4],
@@ -38,7 +38,7 @@ const flags = readFlags(
   { 'no-gate': false, profile: false, policies: false },
 );
 
-/** The request sizes of this run: both, or the one that `--spans` names. */
+/** The request sizes of this run: both, or that of `--spans`. */
 function spansPerRequest(): number[] {
   return flags.spans === 0 ? [...TARGETS.keys()] : [flags.spans];
 }
@@ -48,7 +48,7 @@ interface Bench extends IngestBench {
   pattern: RowPattern;
 }
 
-/** Ceiling and product in turn, so that a busy minute of the machine falls on both. */
+/** Alternates ceiling and product, so that other load on the machine affects both. */
 async function runRounds(bench: Bench): Promise<{ ceilings: Ceiling[]; measured: Map<number, Measured[]> }> {
   const ceilings: Ceiling[] = [];
   const measured = new Map<number, Measured[]>(spansPerRequest().map((spans) => [spans, []]));
@@ -110,7 +110,7 @@ function reportMemory(rssBytes: readonly number[]): void {
   );
 }
 
-/** Every acknowledged event is stored once, and totals added up piece by piece are those of the events. */
+/** Checks that every acknowledged event is stored once, and that folded totals equal those of the events. */
 async function reportTotals(url: string, acknowledged: number): Promise<boolean> {
   const database = openBenchDatabase(url, FOLD_CONNECTIONS);
   await foldEverything(database);

@@ -1,6 +1,6 @@
 /**
- * bench:invoices — how much of generated invoices is read as printed, and whether a wrong total is ever accepted.
- * docs/benchmarks.md says what is measured and what the figures mean.
+ * bench:invoices — measures how many generated invoices are read as printed, and checks that no wrong total is
+ * accepted. docs/benchmarks.md explains the measurement and the figures.
  */
 import { parseArgs } from 'node:util';
 import {
@@ -32,7 +32,7 @@ function readOptions() {
       seeds: { type: 'string', default: '1' },
       generator: { type: 'string', default: Object.keys(INVOICE_GENERATORS).join(',') },
       kinds: { type: 'string', default: Object.keys(INVOICE_KINDS).join(',') },
-      /** Documents of a seed. */
+      /** Number of documents for each seed. */
       count: { type: 'string', default: '80' },
       'scan-count': { type: 'string', default: '24' },
       'show-failures': { type: 'boolean', default: false },

@@ -1,5 +1,5 @@
 /**
- * What decoding and mapping cost: microseconds a span on one core, from OTLP JSON text and from protobuf bytes.
+ * Measures decoding and mapping in microseconds per span on one core, from OTLP JSON text and from protobuf bytes.
  * `npx tsx lab/bench/mapping.ts`; ratio = time of a span ÷ the 15 µs that ingest allows for it.
  */
 import protobuf from 'protobufjs';
@@ -10,7 +10,7 @@ import { OTLP_PROTO } from '../../test/adapters/otlp/otlpProto.js';
 
 const SPANS = 20;
 const ROUNDS = 3_000;
-/** What mapping may cost a span; ratios are of it. */
+/** Maximum time of mapping a span; ratios refer to it. */
 const SPAN_MICROS_MAX = 15;
 const START = 1_790_000_000_000_000_000n;
 
@@ -61,7 +61,7 @@ const context = {
   inferProvider: () => undefined,
 };
 
-/** The fastest of twenty runs, in microseconds a span: the others share the machine. */
+/** The fastest of twenty runs in microseconds per span, since other runs share the machine. */
 function measure(name: string, work: () => unknown): void {
   for (let round = 0; round < ROUNDS / 3; round += 1) work();
   let best = Number.POSITIVE_INFINITY;

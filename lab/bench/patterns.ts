@@ -1,7 +1,7 @@
 /**
- * What searching prompts for banned patterns costs: microseconds of work a prompt of 512 characters, by the ways in which
- * the library can search, and by the engine that chooses between them; and what it takes to find out which patterns are
- * slow. `npx tsx lab/bench/patterns.ts`; docs/benchmarks.md has figures, docs/decisions/0026 what follows.
+ * Measures the search of prompts for banned patterns: microseconds of CPU time per prompt of 512 characters, for
+ * each search method of the library and for the engine that chooses between them, and the time to find slow
+ * patterns. `npx tsx lab/bench/patterns.ts`; docs/benchmarks.md has the figures, docs/decisions/0026 the decision.
  */
 import { RE2JS, RE2Set } from 're2js';
 import {
@@ -71,7 +71,7 @@ function workedMs(): number {
   return (user + system) / 1_000;
 }
 
-/** Microseconds a prompt, over many different ones, once the search has seen as many. */
+/** Microseconds per prompt over many different ones, after a warm-up over as many. */
 function microsOf(
   search: (text: string) => unknown,
   textOf: (seed: number) => string,
@@ -86,7 +86,10 @@ function microsOf(
   return ((workedMs() - from) * 1_000) / count;
 }
 
-/** Of the kinds of text the one that is worst for patterns without memory; each seed gives another of its kind. */
+/**
+ * The kind of text that is slowest for the patterns without an automaton; each seed returns another text of this
+ * kind.
+ */
 function worstKind(patterns: string[]): (seed: number) => string {
   const search = searchWithoutMemory(patterns);
   const characters = [...new Set(ownProbes(patterns).join(''))].join('') || 'a';

@@ -1,6 +1,6 @@
 /**
- * What pricing one call costs, over every model of the shipped list in turn and the tiers and lengths that clients send.
- * `npx tsx lab/bench/priceCall.ts`; ratio = time of a call ÷ the 2 µs that ingest allows for it.
+ * Measures the pricing of one call, over every model of the shipped list and the tiers and lengths that clients
+ * send. `npx tsx lab/bench/priceCall.ts`; ratio = time of a call ÷ the 2 µs that ingest allows for it.
  */
 import { readFileSync } from 'node:fs';
 import { type CallToPrice, priceCall } from '../../domain/pricing/cost.js';

@@ -1,6 +1,6 @@
 /**
- * bench:read — what reads cost when there are ten times as many events.
- * docs/benchmarks.md says what is measured and what the figures mean.
+ * bench:read — measures how the cost of reads grows with ten times as many events. docs/benchmarks.md explains the
+ * measurement and the figures.
  */
 import pg from 'pg';
 import { listEvents } from '../../db/events/events.js';
@@ -18,12 +18,12 @@ import { readProcessMetrics, startProgram } from './support/programs.js';
 import { formatCount, formatMebibytes, median, quantile } from './support/statistics.js';
 
 const TARGETS = {
-  /** Time of a summary over ten times the events, as a multiple. */
+  /** Maximum factor on the time of a summary over ten times the events. */
   summaryGrowth: 1.5,
   latestMs: 5,
-  /** Least share of COPY's rows a second. */
+  /** Minimum share of COPY's rows per second. */
   exportShare: 0.3,
-  /** What the API may hold after exports, as a multiple of what it held after the first. */
+  /** Maximum memory of the API after exports, as a multiple of that after the first export. */
   memoryGrowth: 1.2,
 };
 const TENTH = 10;
@@ -46,7 +46,7 @@ interface Bench {
   window: LoadedWindow;
 }
 
-/** Milliseconds of answers to the same question, asked one after the other. */
+/** Milliseconds of each answer to the same request, sent one after the other. */
 async function timeRequests(port: number, key: string, path: string, count: number): Promise<number[]> {
   const connection = await HttpConnection.open(port);
   const times: number[] = [];
@@ -62,7 +62,7 @@ async function timeRequests(port: number, key: string, path: string, count: numb
 
 const SUMMARY = '/api/v1/usage/summary';
 
-/** The same question over both organizations in turn, so that a busy minute falls on both. */
+/** Alternates the same request between both organizations, so that other load affects both. */
 async function benchSummary(bench: Bench, firstMs: number): Promise<boolean> {
   const small: number[] = [];
   const large: number[] = [];
@@ -100,7 +100,7 @@ async function benchLatest(bench: Bench): Promise<boolean> {
   return ratio < 1;
 }
 
-/** Export and COPY of the same rows in turn. */
+/** Alternates the export and COPY of the same rows. */
 async function benchExport(bench: Bench): Promise<boolean> {
   const { fromMicros, toMicros } = bench.window;
   const range = `start=${isoFromMicros(fromMicros)}&end=${isoFromMicros(toMicros)}`;
@@ -134,7 +134,7 @@ async function benchExport(bench: Bench): Promise<boolean> {
   return ratio >= TARGETS.exportShare && growth <= TARGETS.memoryGrowth;
 }
 
-/** What autovacuum does in its own time. */
+/** Does the work that autovacuum would do later. */
 async function settle(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -1,6 +1,6 @@
 /**
- * bench:reconciliation:speed — what a gap run costs: a full one, one of four times the data, one after a changed day.
- * docs/benchmarks.md says what is measured and what the figures mean.
+ * bench:reconciliation:speed — measures gap runs: a full one, one over four times the data, and one after a
+ * changed day. docs/benchmarks.md explains the measurement and the figures.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -50,7 +50,7 @@ interface Bench {
   deps: RunDeps;
 }
 
-/** One run from its plan to its end, step by step in this process, as its workflow would call them one at a time. */
+/** One run from its plan to its end in this process, with the steps that its workflow would call, one at a time. */
 async function timeRun({ url, deps }: Bench, orgId: string): Promise<RunTimes> {
   const orgDb = new OrgDb(deps.database, orgId);
   const id = randomUUID();
@@ -110,7 +110,7 @@ async function timeRun({ url, deps }: Bench, orgId: string): Promise<RunTimes> {
 
 const cpuOf = ({ nodeCpu, backendCpu }: RunTimes) => nodeCpu + backendCpu;
 
-/** What a run takes where one core does all of it: what this process and Postgres did at once stands one after the other. */
+/** The time of a run on a single core, where this process and Postgres cannot work in parallel. */
 const onOneCore = (times: RunTimes) => Math.max(times.total, cpuOf(times));
 
 async function backendSeconds(url: string): Promise<number> {

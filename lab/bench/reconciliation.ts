@@ -1,6 +1,6 @@
 /**
- * bench:reconciliation — what the engine finds in generated bills of which the truth is known, and what it claims wrongly.
- * docs/benchmarks.md says what is measured and what the figures mean.
+ * bench:reconciliation — measures what the engine finds, and what it claims wrongly, in generated bills with known
+ * mistakes. docs/benchmarks.md explains the measurement and the figures.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -48,7 +48,7 @@ function readOptions() {
   return { ...values, seeds, size, generator: values.generator, wanted };
 }
 
-/** Set name under which every adversarial set of the first generator is judged, at V3, a line each. */
+/** Set name that selects every adversarial set of the first generator at V3, with a line for each. */
 const ADVERSARIAL = 'adversarial';
 
 function optionsOrEnd() {

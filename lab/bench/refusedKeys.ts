@@ -1,6 +1,6 @@
 /**
- * bench:keys — whether a refusal tells, by the time that it takes, that there is a key with an id.
- * docs/access.md says what is measured and what was found.
+ * bench:keys — checks that the time of a refusal does not reveal whether a key with an id exists. docs/access.md
+ * explains the measurement and its result.
  */
 
 import { composeKey, parseKey } from '../../domain/access/keyRules.js';
@@ -13,18 +13,18 @@ import { startProgram } from './support/programs.js';
 import { formatCount, median } from './support/statistics.js';
 
 const PATH = '/api/v1/events?limit=1';
-/** Most that the medians may differ, as a share. */
+/** Maximum difference of the medians, as a share. */
 const DIFFERENCE_MAX = 0.05;
 const WARM_UPS = 500;
-/** How often the key that is in use brings a request of its own, so that it stays at hand. */
+/** Interval of requests with the key in use, so that it stays cached. */
 const USE_EVERY = 50;
 
 const flags = readFlags({ samples: 10_000 }, { 'no-gate': false });
 
-/** What the refusals of one kind of key took, milliseconds, and the one body that they all had. */
+/** The times of refusals for one kind of key, milliseconds, and their common body. */
 interface Refusals {
   name: string;
-  /** A key that is refused, another one each time. */
+  /** A different refused key for each call. */
   next(): string;
   times: number[];
   bodies: Set<string>;
@@ -34,7 +34,7 @@ function refusals(name: string, next: () => string): Refusals {
   return { name, next, times: [], bodies: new Set() };
 }
 
-/** A key with this key's id and a secret that it does not have. */
+/** A key with this key's id and a wrong secret. */
 function wrongSecret(key: string): string {
   const other = parseKey(drawKey().text);
   return composeKey(parseKey(key)?.keyId.slice('key_'.length) ?? '', other?.secret ?? '');
@@ -70,7 +70,7 @@ async function main(): Promise<boolean> {
       refusals('wrong secret of a key in use', () => wrongSecret(used.key)),
       refusals('wrong secret of an idle key', () => wrongSecret(idle.key)),
     ];
-    // In turn, so that a busy minute falls on all of them.
+    // Alternates the kinds, so that other load affects all of them.
     for (let turn = 0; turn < WARM_UPS + flags.samples; turn += 1) {
       if (turn % USE_EVERY === 0) await connection.get(PATH, used.key);
       for (let at = 0; at < kinds.length; at += 1)

@@ -1,6 +1,6 @@
 /**
- * bench:worst-requests — how long the API stands still, and how long others wait, while one organization sends the
- * most costly requests that are legal. docs/benchmarks.md says what is measured.
+ * bench:worst-requests — measures pauses of the API and waits of other clients while one organization sends the
+ * most expensive valid requests. docs/benchmarks.md explains the measurement.
  */
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
@@ -10,7 +10,7 @@ import { Bystander } from './support/worstRequests/bystander.js';
 import { sendWorst } from './support/worstRequests/sendWorst.js';
 import { worstRequests } from './support/worstRequests/worstBodies.js';
 
-/** Longest time that the event loop of the API may stand still. */
+/** Maximum pause of the API's event loop. */
 const PAUSE_MS_MAX = 250;
 const flags = readFlags({ first: 0, last: 1_000 }, { 'no-gate': false });
 

@@ -1,6 +1,6 @@
-/** JSON whose numbers keep the digits they were given in, and sums of such numbers without a double between. */
+/** JSON whose numbers keep their digits, and exact sums of such numbers. */
 
-/** A number by its decimal text, written into the answer as it stands. */
+/** A number by its decimal text, which is written unchanged. */
 export interface NumberText {
   $number: string;
 }
@@ -11,7 +11,7 @@ export function isNumberText(value: unknown): value is NumberText {
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** JSON text of a value; `{ $number }` becomes its digits. Throws on digits that are no JSON number. */
+/** JSON text of a value; `{ $number }` becomes its digits. Throws if they are no JSON number. */
 export function exactJson(value: unknown): string {
   if (isNumberText(value)) {
     if (!JSON_NUMBER.test(value.$number)) throw new Error(`not a JSON number: ${value.$number}`);

@@ -1,7 +1,7 @@
-/** Results as the pages that the providers answer with, in their own envelopes. */
+/** Results as pages in the providers' own envelopes. */
 import { exactJson } from './exactJson.js';
 
-/** Results of one bucket; each result is exactly the provider's JSON. */
+/** Results of one bucket, each exactly as the provider's JSON. */
 export interface BucketResults {
   startSeconds: number;
   endSeconds: number;
@@ -11,7 +11,7 @@ export interface BucketResults {
 /** `2026-11-02T00:00:00Z`. */
 export const rfc3339 = (seconds: number) => new Date(seconds * 1_000).toISOString().replace('.000', '');
 
-/** The JSON text of each page, `size` buckets in one. */
+/** The JSON text of each page with `size` buckets. */
 export function pageTexts(
   provider: 'openai' | 'anthropic',
   buckets: readonly BucketResults[],

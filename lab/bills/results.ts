@@ -1,7 +1,7 @@
-/** Single results of the providers' reports, in the providers' own JSON, written once for the demo and the tests. */
+/** Single results of the providers' reports in their own JSON, shared by the demo and the tests. */
 import type { NumberText } from './exactJson.js';
 
-/** Tokens as both providers count them apart. */
+/** Token classes that both providers count separately. */
 export const TOKEN_CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const;
 export type TokenClass = (typeof TOKEN_CLASSES)[number];
 
@@ -15,7 +15,7 @@ const OPENAI_WORDS: Partial<Record<TokenClass, string>> = {
   output: 'output',
 };
 
-/** Classes for which OpenAI writes a line of its own. */
+/** Classes with a separate line in OpenAI's costs. */
 export const OPENAI_CLASSES = Object.keys(OPENAI_WORDS) as TokenClass[];
 
 export const ANTHROPIC_TYPES: Record<TokenClass, string> = {
@@ -38,7 +38,7 @@ function decimalText(scaled: bigint, digits: number): string {
   return `${scaled < 0n ? '-' : ''}${text.slice(0, -digits)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** A line item of tokens as OpenAI names it: `gpt-6-sol, cached input, long context`. */
+/** OpenAI's line item of tokens: `gpt-6-sol, cached input, long context`. */
 export function openaiLineItem(
   model: string,
   tokenClass: TokenClass,
@@ -47,9 +47,9 @@ export function openaiLineItem(
   return `${isPriority ? 'priority | ' : ''}${model}, ${OPENAI_WORDS[tokenClass]}${isLong ? ', long context' : ''}`;
 }
 
-/** A result of GET /v1/organization/costs. A field that is undefined is left out. */
+/** A result of GET /v1/organization/costs; undefined fields are left out. */
 export function openaiCost(of: {
-  /** Dollars: the digits of a number, or a text where the organization gets texts. */
+  /** Dollars: a number's digits, or a text if the organization gets texts. */
   amount: NumberText | string;
   lineItem: string;
   project: string | null;

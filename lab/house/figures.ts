@@ -10,7 +10,7 @@ export interface HouseFigures {
   cycles: string[][];
 }
 
-/** Migrations are history: they are neither shortened nor moved. */
+/** Migrations do not count, since released ones are neither shortened nor moved. */
 export const isMigration = (file: string) => file.startsWith('db/migrations/');
 
 export function houseFigures(sources: readonly SourceFile[]): HouseFigures {
@@ -36,7 +36,7 @@ export function houseFigures(sources: readonly SourceFile[]): HouseFigures {
   };
 }
 
-/** Changes of the room between a file and the next. */
+/** How often the room changes between consecutive files. */
 export function roomChanges(files: readonly string[]): number {
   const rooms = files.map((file) => file.split('/')[0]);
   return rooms.filter((room, at) => at > 0 && room !== rooms[at - 1]).length;

@@ -5,7 +5,7 @@ import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { houseFigures, roomChanges } from './figures.js';
 import { readSources } from './readHouse.js';
 
-/** Recorded by test/lab/walks: the product files that one thing calls, in the order of their first call. */
+/** Recorded by test/lab/walks: the product files that one request or run calls, in the order of the first call. */
 const walks = JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'lab/house/walks.json'), 'utf8')) as Record<
   string,
   string[]

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** The top-level folders that hold the product. `lab` is read too but is no product. */
+/** The top-level folders of the product. `lab` is read too but does not belong to it. */
 export const ROOMS = [
   'domain',
   'usecases',
@@ -29,7 +29,7 @@ export interface Import {
   file: string;
   room: Room;
   specifier: string;
-  /** Whether every name of the statement is a type. */
+  /** Whether all names of the statement are types. */
   isTypeOnly: boolean;
   /** The imported names; a default or namespace import is one name. */
   names: string[];
@@ -75,13 +75,13 @@ export function importsOf(file: Pick<SourceFile, 'path' | 'room' | 'text'>): Imp
   });
 }
 
-/** The imported file without its ending, from the root; undefined for a package. */
+/** The imported file without its extension, from the root; undefined for a package. */
 export function targetOf(item: Pick<Import, 'file' | 'specifier'>): string | undefined {
   if (!item.specifier.startsWith('.')) return undefined;
   return path.posix.join(path.posix.dirname(item.file), item.specifier).replace(/\.js$/, '');
 }
 
-/** Groups of files that import each other by value, directly or through others: each is one cycle or several. */
+/** Groups of files that import each other by value, directly or indirectly; each contains one or more cycles. */
 export function findCycles(imports: readonly Import[]): string[][] {
   const next = new Map<string, string[]>();
   for (const item of imports) {

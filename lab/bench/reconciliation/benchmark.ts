@@ -1,4 +1,4 @@
-/** Worlds made, judged and counted: what bench:reconciliation prints and what the suite holds to the targets. */
+/** Generates, judges and counts worlds for bench:reconciliation and for the targets of the test suite. */
 
 import { reconcileDays } from '../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';
@@ -9,11 +9,11 @@ import { addWorld, emptyTally, type Tally } from './tally.js';
 
 export const VISIBILITIES: readonly GeneratedVisibility[] = ['V3', 'V2', 'V1', 'V0'];
 
-/** The engine as a gap run composes it, with the weights that hold until outcomes teach others. */
+/** The engine as a gap run composes it, with the default weights. */
 export const reconcile: Reconcile = ({ provider, days, suspects }, prices) =>
   reconcileDays(provider, days, prices, DEFAULT_WEIGHTS, suspects);
 
-/** One world at one visibility, for those who want to look closer. */
+/** One world at one visibility, for a closer look. */
 export interface Look {
   world: GeneratedWorld;
   visibility: GeneratedVisibility;
@@ -21,7 +21,10 @@ export interface Look {
   matched: Matched;
 }
 
-/** Judges each world at each visibility and adds it all up. Worlds are taken one by one, so that one at a time is held. */
+/**
+ * Judges each world at each visibility and sums the results. Worlds are generated one by one, so that only one is
+ * in memory.
+ */
 export async function runBenchmark(
   worlds: Iterable<GeneratedWorld>,
   visibilities: readonly GeneratedVisibility[],

@@ -1,6 +1,6 @@
 /**
- * A provider on the loopback that answers with the documents that a generator wrote: by window, width and page, as the
- * providers' admin APIs do.
+ * A provider on the loopback interface that serves a generator's documents by window, width and page, like the
+ * providers' admin APIs.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -10,19 +10,19 @@ import type { BillDocument } from '../../generators/world.js';
 import { type BucketText, readBucketTexts } from './bucketTexts.js';
 
 export interface BillServer {
-  /** `http://127.0.0.1:port`; both providers' paths are answered there. */
+  /** `http://127.0.0.1:port`; it serves both providers' paths. */
   origin: string;
-  /** The key that asks for an account's bills. */
+  /** The key for requests of an account's bills. */
   keyOf(provider: string, accountId: string): string;
   close(): Promise<void>;
 }
 
 const DAY_SECONDS = 86_400;
 const WIDTHS: Readonly<Record<string, number>> = { '1h': 3_600, '1d': DAY_SECONDS };
-/** Buckets of a page where the request does not say. */
+/** Buckets of a page if the request has no limit. */
 const DEFAULT_LIMIT = 7;
 
-/** The feed that a path answers; '' for a report that nobody wrote anything for. */
+/** The feed of each path; '': a report without documents. */
 const FEEDS: readonly [RegExp, BillDocument['feed'] | ''][] = [
   [/^\/v1\/organization\/costs$/, 'openai_costs'],
   [/^\/v1\/organization\/usage\/completions$/, 'openai_usage'],
@@ -31,7 +31,7 @@ const FEEDS: readonly [RegExp, BillDocument['feed'] | ''][] = [
   [/^\/v1\/organizations\/usage_report\/messages$/, 'anthropic_usage'],
 ];
 
-/** Starts the server; the documents' CSV files are not its business. */
+/** Starts the server; it ignores the documents' CSV files. */
 export async function startBillServer(documents: readonly BillDocument[]): Promise<BillServer> {
   const buckets = new Map<string, BucketText[]>();
   for (const document of documents) {
@@ -57,7 +57,7 @@ export async function startBillServer(documents: readonly BillDocument[]): Promi
 
 const feedKey = (key: string, feed: string) => `${key} ${feed}`;
 
-/** As the provider's keys begin, so that connectors take it for one. */
+/** Has the prefix of the provider's keys, which connectors check. */
 function adminKey(provider: string, accountId: string): string {
   return `${provider === 'openai' ? 'sk-admin-' : 'sk-ant-admin01-'}${Buffer.from(accountId).toString('base64url')}`;
 }
@@ -82,7 +82,7 @@ function answer(
   send(200, page(known, url.searchParams, url.pathname.startsWith('/v1/organizations/')));
 }
 
-/** One page: a bucket for each width of the window, also where nothing was billed. */
+/** One page with a bucket for each width of the window, also for times without charges. */
 function page(known: readonly BucketText[], query: URLSearchParams, isAnthropic: boolean): string {
   const width = WIDTHS[query.get('bucket_width') ?? '1d'] ?? DAY_SECONDS;
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
@@ -98,7 +98,7 @@ function page(known: readonly BucketText[], query: URLSearchParams, isAnthropic:
     const whole = known.find(
       ({ startSeconds, endSeconds }) => startSeconds === at && endSeconds - at > width,
     );
-    // A document that is coarser than what is asked cannot be told finer.
+    // A document with wider buckets than requested cannot be divided.
     const told = whole ? whole.endSeconds - at : width;
     texts.push(bucketText(at, told, resultsOf(known, at, told), isAnthropic));
     at += told;
@@ -112,7 +112,7 @@ function timeOf(text: string | null, width: number): number {
   return Math.floor(seconds / width) * width;
 }
 
-/** What a bucket holds; finer ones are added up, as a report that is asked for by the day tells it. */
+/** The results of a bucket; finer buckets are summed, as in a daily report. */
 function resultsOf(known: readonly BucketText[], start: number, width: number): string[] {
   const inside = known.filter(({ startSeconds }) => startSeconds >= start && startSeconds < start + width);
   const isFiner = inside.some(({ startSeconds, endSeconds }) => endSeconds - startSeconds < width);
@@ -122,7 +122,7 @@ function resultsOf(known: readonly BucketText[], start: number, width: number): 
 
 type Result = { [name: string]: unknown };
 
-/** Results with the same words as one, their counts added. Usage reports count in whole numbers. */
+/** Sums the counts of results with equal texts. Usage reports count in whole numbers. */
 function addUp(texts: readonly string[]): string[] {
   const groups = new Map<string, Result>();
   for (const text of texts) {

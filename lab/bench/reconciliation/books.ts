@@ -1,4 +1,4 @@
-/** The prices that the product would judge a world by: its shipped list, what the world changes in it, its contracts. */
+/** The product's prices for a world: the shipped list, the world's changes to it, and its contracts. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ interface PriceListJson {
   models: { provider: string; model: string }[];
 }
 
-/** Runs from the sources as well as from what is built of them. */
+/** Works from the sources and from the built files. */
 export function repositoryRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'data', 'prices.json'))) {
@@ -26,7 +26,7 @@ export function repositoryRoot(): string {
   return folder;
 }
 
-/** The shipped list with the world's entries in the place of those for the same models. */
+/** The shipped list, with the world's entries replacing those of the same models. */
 export function priceListOf(world: Pick<GeneratedWorld, 'priceListChanges'>): PriceListJson {
   const path = join(repositoryRoot(), 'data', 'prices.json');
   const list = JSON.parse(readFileSync(path, 'utf8')) as PriceListJson;
@@ -36,7 +36,7 @@ export function priceListOf(world: Pick<GeneratedWorld, 'priceListChanges'>): Pr
   return { ...list, models: [...list.models.filter((entry) => !changed.has(keyOf(entry))), ...changes] };
 }
 
-/** The book of agreed prices and the list without contracts, as a gap run is given them. */
+/** The book of agreed prices and the list without contracts, as a gap run receives them. */
 export function pricesOf(world: Pick<GeneratedWorld, 'priceListChanges' | 'contracts'>): ChargePrices {
   const { entries } = readPriceFile(priceListOf(world));
   const listed = PriceBook.from(

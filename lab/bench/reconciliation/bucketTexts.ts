@@ -1,22 +1,22 @@
 /**
- * A saved page of a billing API cut into its buckets without reading any number: what is served again has the digits that
- * were written.
+ * Cuts a saved page of a billing API into its buckets without parsing numbers, so that they are served with the
+ * digits that were written.
  */
 
-/** The results of one bucket as they stand in the text. */
+/** The results of one bucket as unparsed text. */
 export interface BucketText {
   startSeconds: number;
   endSeconds: number;
   results: string[];
 }
 
-/** One element of an array and where it ends. */
+/** One element of an array and the position of its end. */
 interface Piece {
   text: string;
   end: number;
 }
 
-/** The end of the JSON value that begins at `start`: the place behind its last character. */
+/** The position after the JSON value that begins at `start`. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at += 1) {
@@ -34,7 +34,7 @@ function endOfValue(text: string, start: number): number {
   return text.length;
 }
 
-/** The place of the closing quote of the string that opens at `start`. */
+/** The position of the closing quote of the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     if (text[at] === '\\') at += 1;
@@ -61,7 +61,7 @@ function elementsOf(text: string, start: number): Piece[] {
   return pieces;
 }
 
-/** The fields of the object that is `text`, each as it stands there. */
+/** The fields of an object's text, unparsed. */
 function fieldsOf(text: string): Map<string, string> {
   const fields = new Map<string, string>();
   let at = skipBlank(text, 1);
@@ -85,7 +85,7 @@ function secondsOf(text: string | undefined): number {
   return seconds;
 }
 
-/** The buckets of a document: one page, an array of pages, or pages one after the other. */
+/** The buckets of a document: one page, an array of pages, or consecutive pages. */
 export function readBucketTexts(document: string): BucketText[] {
   const buckets: BucketText[] = [];
   let at = skipBlank(document, 0);

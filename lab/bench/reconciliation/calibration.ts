@@ -1,6 +1,6 @@
-/** How far probabilities keep what they promise. */
+/** Measures the calibration of probabilities. */
 
-/** A statement with its probability, and whether it was true (1) or not (0). */
+/** A predicted probability and its outcome, true (1) or false (0). */
 export interface Prediction {
   probability: number;
   outcome: number;
@@ -8,7 +8,7 @@ export interface Prediction {
 
 export interface ReliabilityBin {
   count: number;
-  /** Mean probability that was said, and share that was true. */
+  /** Mean predicted probability, and below the share of true outcomes. */
   said: number;
   true: number;
 }
@@ -16,8 +16,8 @@ export interface ReliabilityBin {
 export const BINS = 10;
 
 /**
- * Bins of equal counts, by rising probability. Where equal probabilities fall into two bins, each gets the mean outcome of
- * all of them: which of them comes first is no information.
+ * Bins of equal counts by rising probability. If equal probabilities fall into two bins, each of them counts with
+ * their mean outcome, since their order is arbitrary.
  */
 export function reliabilityBins(predictions: readonly Prediction[], bins = BINS): ReliabilityBin[] {
   const sorted = withMeanOfTies([...predictions].sort((a, b) => a.probability - b.probability));
@@ -48,14 +48,17 @@ function withMeanOfTies(sorted: readonly Prediction[]): Prediction[] {
   return settled;
 }
 
-/** Expected calibration error: the mean distance between said and true, weighted by count. NaN without predictions. */
+/**
+ * Expected calibration error: the mean distance between prediction and outcome, weighted by count. NaN without
+ * predictions.
+ */
 export function expectedCalibrationError(predictions: readonly Prediction[]): number {
   const bins = reliabilityBins(predictions);
   const distance = bins.reduce((sum, bin) => sum + bin.count * Math.abs(bin.said - bin.true), 0);
   return distance / predictions.length;
 }
 
-/** Mean square of probability less outcome. NaN without predictions. */
+/** Mean square of probability minus outcome. NaN without predictions. */
 export function brierScore(predictions: readonly Prediction[]): number {
   return mean(predictions.map(({ probability, outcome }) => (probability - outcome) ** 2));
 }

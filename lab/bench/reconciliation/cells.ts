@@ -1,4 +1,4 @@
-/** Rows of bills as the cells that are compared: the same grouping as db/billing/billingRows.ts does in SQL. */
+/** Groups rows of bills into the cells to compare, as db/billing/billingRows.ts does in SQL. */
 import { factsOfFormat } from '../../../domain/billing/sources.js';
 import type { BilledCell, UsageCell } from '../../../domain/reconciliation/matching/cells.js';
 import type { SourcedRow } from './fetchRows.js';
@@ -10,7 +10,7 @@ export type ByDay<Cell> = Map<string, Cell[]>;
 
 export const dayKey = (provider: string, day: string) => `${provider} ${day}`;
 
-/** Money billed as usage, added up by meter. */
+/** Billed usage amounts by meter. */
 export function billedCellsOf(rows: readonly SourcedRow[]): ByDay<BilledCell> {
   const groups = new Map<string, { dayKey: string; cell: BilledCell }>();
   for (const { provider, accountId, format, row } of rows) {
@@ -49,7 +49,7 @@ export function billedCellsOf(rows: readonly SourcedRow[]): ByDay<BilledCell> {
   return byDay([...groups.values()]);
 }
 
-/** The usage reports' quantities, by hour where they are that fine. */
+/** The usage reports' quantities, by hour if the report has hours. */
 export function usageCellsOf(rows: readonly SourcedRow[]): ByDay<UsageCell> {
   const groups = new Map<string, { dayKey: string; cell: UsageCell }>();
   for (const { provider, accountId, row } of rows) {

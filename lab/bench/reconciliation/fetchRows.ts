@@ -1,4 +1,4 @@
-/** A world's bills as the product gets them: pages through its connectors, files through its readers. */
+/** Gets a world's bills like the product: pages through its connectors, files through its readers. */
 import type { BillingConnector } from '../../../adapters/billing/connector.js';
 import { createBillingConnectors } from '../../../adapters/billing/connectors.js';
 import { type BillingFileOptions, readBillingFile } from '../../../adapters/billing/file.js';
@@ -10,7 +10,7 @@ import { isProvider, type Provider } from '../../../domain/providers.js';
 import type { BillDocument, GeneratedWorld } from '../../generators/world.js';
 import { type BillServer, startBillServer } from './billServer.js';
 
-/** A row with what its source says of it. */
+/** A row with the properties of its source. */
 export interface SourcedRow {
   provider: Provider;
   accountId: string;
@@ -18,7 +18,7 @@ export interface SourcedRow {
   row: BilledRow;
 }
 
-/** A day of an account that a cost feed speaks about, with or without charges. */
+/** A day of an account that a cost feed covers, with or without charges. */
 export interface CoveredDay {
   provider: Provider;
   accountId: string;

@@ -1,11 +1,11 @@
-/** What everybody does: a model's day whose bill exceeds our own computation by more than so many percent is claimed. */
+/** The usual rule of thumb: claim a model's day whose bill exceeds the own computation by a percentage. */
 import type { GeneratedWorld } from '../../generators/world.js';
 import type { Judged } from './judge.js';
 import { type Matched, NOT_IN_LIBRARY, placeNamer } from './matchTruth.js';
 
 export const BASELINE_PERCENTS = [5, 10] as const;
 
-/** Dollars claimed by the rule, the part of them that is right, and the part of what is identifiable that it found. */
+/** Dollars that the rule claims, the right part of them, and the part of the identifiable dollars that it finds. */
 export interface RuleTally {
   claimed: number;
   right: number;
@@ -15,7 +15,7 @@ export interface RuleTally {
 const usd = (pico: bigint) => Number(pico) / 1e12;
 const lesser = (a: bigint, b: bigint) => (a < b ? a : b);
 
-/** Applies the rule to the day buckets of a judged world, with the same truth as findings are held against. */
+/** Applies the rule to the daily buckets of a judged world, with the same truth as for findings. */
 export function applyGapRule(
   rule: RuleTally,
   percent: number,

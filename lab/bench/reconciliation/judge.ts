@@ -1,4 +1,4 @@
-/** A world's bills and calls judged by the product: documents in, findings out, and how long the judging took. */
+/** Judges a world's bills and calls with the product: documents in, findings out, with the time of the engine. */
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
 import { aheadMicrosOf } from '../../../domain/billing/billingDay.js';
 import type { KeyUse, SuspectKey } from '../../../domain/billing/providerKeys.js';
@@ -13,7 +13,7 @@ import { billedCellsOf, dayKey, usageCellsOf } from './cells.js';
 import { type FetchedBills, fetchBills } from './fetchRows.js';
 import { type Observed, observe } from './observe.js';
 
-/** All that one provider's reconciliation is given. */
+/** The whole input of one provider's reconciliation. */
 export interface ProviderInput {
   provider: Provider;
   days: DayInput[];
@@ -26,17 +26,17 @@ export interface Judged {
   findings: Finding[];
   explanations: SeriesExplanation[];
   buckets: { provider: Provider; bucket: GapBucket }[];
-  /** Of the domain's functions alone: fetching, reading and pricing calls are not counted. */
+  /** Time of the domain functions alone, without fetching, reading and pricing. */
   runMs: number;
 }
 
-/** What the domain's composition gives for one provider. */
+/** The result of the domain's composition for one provider. */
 export type Reconcile = (
   input: ProviderInput,
   prices: ChargePrices,
 ) => { buckets: GapBucket[]; findings: Finding[]; explanations: SeriesExplanation[] };
 
-/** Fetches, reads, groups and prices a world at one visibility, and has it judged. */
+/** Fetches, reads, groups, prices and judges a world at one visibility. */
 export async function judgeWorld(
   world: GeneratedWorld,
   documents: readonly BillDocument[],
@@ -101,7 +101,10 @@ function inputsOf(world: GeneratedWorld, bills: FetchedBills, observed: Observed
   });
 }
 
-/** The same rule as db/billing/providerKeys.ts: keys on the bill that nobody knows, or that were used after their end. */
+/**
+ * Finds suspect keys as db/billing/providerKeys.ts does: unregistered keys on the bill, and keys used after their
+ * revocation.
+ */
 function suspectsOf(provider: Provider, world: GeneratedWorld, bills: FetchedBills): SuspectKey[] {
   const called = new Set(world.calls.filter((call) => call.provider === provider).map(({ keyId }) => keyId));
   const registered = new Map(
@@ -134,7 +137,10 @@ function suspectsOf(provider: Provider, world: GeneratedWorld, bills: FetchedBil
   return [...found].map(([key, suspect]) => ({ ...suspect, uses: usesOf(rowsOf.get(key) ?? []) }));
 }
 
-/** A suspect key's use by day and model, as db/billing/providerKeys.ts adds it up: tokens of the bill, else of the report. */
+/**
+ * A suspect key's usage by day and model, as in db/billing/providerKeys.ts: tokens of the bill, else of the usage
+ * report.
+ */
 function usesOf(rows: readonly BilledRow[]): KeyUse[] {
   const uses = new Map<string, KeyUse & { quantities: Partial<Record<string, bigint>> }>();
   const hasCounts = (row: BilledRow) =>

@@ -1,4 +1,7 @@
-/** The largest misses and false findings with the numbers that the engine saw; nothing of how they were generated. */
+/**
+ * Prints the largest misses and false findings with the numbers that the engine received, without the generated
+ * truth.
+ */
 import type { Judged } from './judge.js';
 import { foundOf, type Matched, placeNamer, type SaidDay, type TrueDay } from './matchTruth.js';
 
@@ -6,7 +9,7 @@ const SHOWN = 12;
 const usd = (pico: bigint | null) => (pico === null ? '?' : (Number(pico) / 1e12).toFixed(6));
 const quantity = (scaled: bigint | null) => (scaled === null ? '?' : (Number(scaled) / 1e12).toString());
 
-/** Text of the series-days where most dollars were missed, and of those where most were falsely claimed or misnamed. */
+/** The series-days with the most missed dollars, and those with the most false or misnamed dollars, as text. */
 export function lookCloser(judged: Judged, matched: Matched, atMicros: bigint): string {
   const missed = worstBySeries(
     matched.truths.filter((one) => one.identifiable),
@@ -73,7 +76,7 @@ function falseText(one: SaidDay, sum: bigint, days: number, matched: Matched): s
   return `\n$${usd(sum)} of ${finding.kind}/${finding.variant} ${finding.grade} p=${finding.probability.toFixed(4)} false or misnamed on ${days} days of ${one.place}; on ${one.day} claimed $${usd(one.claimed)}, right $${usd(one.right)}; true: ${truths.join(', ') || 'no mistake'}; missing ${finding.missing.join(',')}; ${finding.cause}`;
 }
 
-/** What the engine was given for the day, and all that it said of it. */
+/** The engine's input for the day and all of its findings. */
 function seen(judged: Judged, atMicros: bigint, place: string, accountId: string, day: string): string {
   const nameOf = placeNamer(judged.prices, atMicros);
   const lines: string[] = [];

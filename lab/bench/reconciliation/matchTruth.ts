@@ -1,8 +1,9 @@
 /**
- * Findings held against the truth, dollar by dollar. The unit is a series-day: provider, account, model and UTC day. What
- * findings claim on it in one direction is right up to what the provider's mistakes of that day come to in the same
- * direction, and false beyond; a mistake of a kind that no library knows makes nothing right that names a kind. Right
- * dollars go to the surest grade first, and within a grade to findings that name the mistake's kind.
+ * Compares findings with the truth, dollar by dollar. The unit is a series-day: provider, account, model and UTC
+ * day. The claimed dollars of a day in one direction are right up to the sum of the provider's mistakes on that
+ * day in that direction, and false beyond it. A mistake of a kind outside the library makes no finding right that
+ * names a kind. Right dollars go to the surest grade first, and within a grade to findings that name the mistake's
+ * kind.
  */
 import type { Provider } from '../../../domain/providers.js';
 import type { Finding } from '../../../domain/reconciliation/inference/finding.js';
@@ -12,10 +13,10 @@ import { isViolation } from '../../../domain/reconciliation/taxonomy.js';
 import type { GeneratedVisibility, GeneratedWorld, Truth } from '../../generators/world.js';
 import type { Judged } from './judge.js';
 
-/** The cause of mistakes that no library knows (lab/generators/world.ts). */
+/** The cause of mistakes outside the library (lab/generators/world.ts). */
 export const NOT_IN_LIBRARY = 'not_in_library';
 
-/** A day of a finding, and what is true of it. Pico-dollars, all from zero. */
+/** A day of a finding, with its right and false parts. Pico-dollars, all from zero. */
 export interface SaidDay {
   finding: Finding;
   place: string;
@@ -23,11 +24,11 @@ export interface SaidDay {
   direction: 'over' | 'under';
   claimed: bigint;
   right: bigint;
-  /** The part of `right` whose mistake is of the finding's kind. */
+  /** The part of `right` whose mistake has the finding's kind. */
   typed: bigint;
 }
 
-/** A day of a planted mistake, and how much of it was found. */
+/** A day of a planted mistake, with the part that was found. */
 export interface TrueDay {
   truth: Truth;
   place: string;
@@ -35,9 +36,9 @@ export interface TrueDay {
   direction: 'over' | 'under';
   identifiable: boolean;
   impact: bigint;
-  /** By the grade of what found it. */
+  /** By the grade of the finding. */
   found: Record<Grade, bigint>;
-  /** Found under its own name, from HIGH to LOW. */
+  /** Found under its own kind, from HIGH to LOW. */
   named: bigint;
 }
 
@@ -46,7 +47,7 @@ export interface Matched {
   truths: TrueDay[];
 }
 
-/** `provider model`, the model by the name that prices are kept under, so that aliases meet. */
+/** Names places `provider model` by the model's name in the price book, so that aliases agree. */
 export function placeNamer(
   prices: ChargePrices,
   atMicros: bigint,
@@ -63,7 +64,7 @@ export function placeNamer(
   };
 }
 
-/** Every day of every finding that accuses the provider, against every day of every planted mistake. */
+/** Compares every day of findings against the provider with every day of planted mistakes. */
 export function matchTruth(world: GeneratedWorld, judged: Judged, visibility: GeneratedVisibility): Matched {
   const nameOf = placeNamer(judged.prices, BigInt(world.readAtSeconds) * 1_000_000n);
   const said = judged.findings.filter(accuses).flatMap((finding) => saidDays(finding, nameOf));
@@ -90,7 +91,7 @@ export function matchTruth(world: GeneratedWorld, judged: Judged, visibility: Ge
 
 const GRADE_ORDER: readonly Grade[] = ['HIGH', 'MEDIUM', 'LOW', 'UNVERIFIED'];
 
-/** A finding that says that the provider is wrong, to whoever's harm. */
+/** Whether a finding claims a mistake of the provider, in either direction. */
 export function accuses(finding: Finding): boolean {
   return isViolation(finding.kind) && finding.blame === 'provider';
 }
@@ -131,12 +132,12 @@ function trueDays(truth: Truth, nameOf: Namer, visibility: GeneratedVisibility):
     }));
 }
 
-/** Whether a finding calls a mistake by its name, or by one that is as right. */
+/** Whether a finding names the mistake's kind, or an equally right one. */
 function names({ kind }: Finding, truth: Truth): boolean {
   return truth.cause === kind || truth.otherNames.includes(kind);
 }
 
-/** Pico-dollars found of a mistake's day, at the grades from the surest to `from`. */
+/** Pico-dollars found of a mistake's day, from the highest grade down to `from`. */
 export function foundOf(one: TrueDay, from: Grade = 'UNVERIFIED'): bigint {
   return GRADE_ORDER.slice(0, GRADE_ORDER.indexOf(from) + 1).reduce(
     (sum, grade) => sum + one.found[grade],
@@ -144,7 +145,7 @@ export function foundOf(one: TrueDay, from: Grade = 'UNVERIFIED'): bigint {
   );
 }
 
-/** Gives a finding's day what is left of the day's mistakes; what can be told is found before what cannot. */
+/** Assigns the remaining dollars of the day's mistakes to a finding's day, identifiable ones first. */
 function award(said: SaidDay, candidates: readonly TrueDay[], sameKind: boolean): void {
   const { accountId } = said.finding;
   for (const identifiable of [true, false]) {

@@ -1,12 +1,12 @@
-/** The figures of a tally, and whether they are what is asked for. */
+/** Computes the metrics of a tally and compares them with their targets. */
 import type { GeneratedVisibility } from '../../generators/world.js';
 import { brierScore, expectedCalibrationError } from './calibration.js';
 import type { Tally } from './tally.js';
 
-/** Shares from 0 to 1; NaN where there is nothing to take a share of. */
+/** Shares from 0 to 1; NaN if the denominator is zero. */
 export interface Metrics {
   precisionHigh: number;
-  /** Of HIGH, MEDIUM and LOW. */
+  /** Of findings from HIGH to LOW. */
   precision: number;
   recallHigh: number;
   recall: number;
@@ -14,14 +14,14 @@ export interface Metrics {
   typeByCount: number;
   calibrationError: number;
   brier: number;
-  /** Of what was billed. */
+  /** As a share of the billed dollars. */
   misattributed: number;
   unexplained: number;
   underPrecision: number;
   underRecall: number;
-  /** Claimed under some name, of the dollars of mistakes that no library knows. */
+  /** Dollars claimed under some kind, as a share of mistakes outside the library. */
   unknownClaimed: number;
-  /** Findings that accuse the provider, at HIGH and at MEDIUM. */
+  /** Findings against the provider at HIGH, and below at MEDIUM. */
   high: number;
   medium: number;
   runMs: number;
@@ -50,17 +50,17 @@ export function metricsOf(tally: Tally): Metrics {
   };
 }
 
-/** One figure that is asked for. */
+/** A target for one metric. */
 export interface Target {
   of: GeneratedVisibility | 'benign';
   words: string;
   value(metrics: Metrics): number;
-  /** The least, or the most, that is good enough. */
+  /** The minimum, or below the maximum, that reaches the target. */
   least?: number;
   most?: number;
 }
 
-/** Where a target is missed by a generator of another kind, this much is allowed. */
+/** The allowance by which worlds of the second generator may miss a target. */
 export const SECOND_ALLOWANCE = 0.03;
 
 export const TARGETS: readonly Target[] = [
@@ -76,7 +76,7 @@ export const TARGETS: readonly Target[] = [
   { of: 'benign', words: 'findings at HIGH', value: (m) => m.high, most: 0 },
 ];
 
-/** Whether a figure reaches its target. A figure of nothing (NaN) reaches none. */
+/** Whether a metric reaches its target; NaN never does. */
 export function isReached(target: Target, metrics: Metrics, allowance = 0): boolean {
   const value = target.value(metrics);
   const isCount = target.most === 0;

@@ -1,4 +1,4 @@
-/** Told calls as the product keeps them: priced by its own pricing, added up by the hour of their end. */
+/** Prices calls with the product's pricing and sums them by the hour of their end, like the product. */
 import { aheadMicrosOf, billingDayOf } from '../../../domain/billing/billingDay.js';
 import { type CallPrice, priceCall } from '../../../domain/pricing/cost.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
@@ -11,12 +11,12 @@ import { type ByDay, dayKey } from './cells.js';
 const HOUR_SECONDS = 3_600;
 const FREE: CallPrice = { computedPico: 0n, priceGaps: [], contextBand: 0 };
 
-/** What was observed of a provider's days. */
+/** The observed data of a provider's days. */
 export interface Observed {
   cells: ByDay<ObservedCell>;
-  /** By provider-day, then account ('' where calls name none), then model: the busiest services first. */
+  /** By provider and day, then account ('': calls without one), then model; services with the most calls first. */
   sources: Map<string, Map<string, Map<string, ObservedSource[]>>>;
-  /** First call's end by provider, then account ('' where calls name none), microseconds. */
+  /** End of the first call by provider and account ('': calls without one), microseconds. */
   since: Map<string, Map<string, bigint>>;
 }
 
@@ -24,7 +24,7 @@ type MutableCell = { -readonly [K in keyof ObservedCell]: ObservedCell[K] } & {
   tokens: { -readonly [K in keyof ObservedCell['tokens']]: bigint };
 };
 
-/** Prices and adds up every call. A call that names no account has its key's (db/billing/billingCells.ts). */
+/** Prices and sums every call. A call without an account has that of its key (db/billing/billingCells.ts). */
 export function observe(world: Pick<GeneratedWorld, 'calls' | 'keys'>, book: PriceBook): Observed {
   const accounts = new Map(world.keys.map((key) => [`${key.provider}\n${key.keyId}`, key.accountId]));
   const groups = new Map<string, MutableCell>();
@@ -63,7 +63,7 @@ function providerOf({ provider }: ToldCall): Provider {
   return provider;
 }
 
-/** A failed attempt without usage used nothing, as the product's ingest has it (db/events/ingest.ts). */
+/** A failed attempt without usage consumed nothing, as in the product's ingest (db/events/ingest.ts). */
 function priceOf(call: ToldCall, book: PriceBook): CallPrice {
   const { model, serviceTier, isBatch } = call;
   const provider = providerOf(call);

@@ -1,6 +1,6 @@
 /**
- * The reliability curve as SVG: what was said against what was true. A light panel of its own keeps it legible on light and
- * dark backgrounds.
+ * Draws the reliability curve as SVG: predicted against true shares. It has its own light panel, so that it is
+ * legible on light and dark backgrounds.
  */
 import type { ReliabilityBin } from './calibration.js';
 
@@ -14,14 +14,14 @@ const FAINT = '#9aa5b1';
 const GRID = '#dde3ea';
 const DOT = '#0b5fa5';
 
-/** A square of the plane of probabilities, from `low` to 1 both ways; `left` in pixels. */
+/** A square of the plane of probabilities, from `low` to 1 on both axes; `left` in pixels. */
 interface Panel {
   left: number;
   low: number;
   title: string;
 }
 
-/** Most findings say more than 0.9, where dots of the whole square would lie on each other. */
+/** Most predictions exceed 0.9, where the dots of the whole square would overlap. */
 const PANELS: readonly Panel[] = [
   { left: 66, low: 0, title: 'all' },
   { left: 412, low: 0.9, title: 'from 0.9 on' },
@@ -37,8 +37,8 @@ function text(at: { x: number; y: number }, content: string, more = ''): string 
 }
 
 /**
- * The plot as a whole file. Dots are bins of equal counts, with the 95 % interval of a share of so many days (Wilson 1927); the
- * table beside says how many each holds.
+ * The plot as a whole file. Dots are bins of equal counts with the 95 % interval of the share for the number of
+ * days (Wilson 1927); the table beside it lists the counts.
  */
 export function reliabilityPlot(bins: readonly ReliabilityBin[], error: number, title: string): string {
   const count = bins.reduce((sum, bin) => sum + bin.count, 0);
@@ -108,7 +108,7 @@ function dots(panel: Panel, bins: readonly ReliabilityBin[]): string[] {
 
 const Z = 1.96;
 
-/** Interval of a share that was seen in `count` cases (Wilson 1927). */
+/** The interval of a share over `count` cases (Wilson 1927). */
 function wilson(share: number, count: number): readonly [low: number, high: number] {
   const z2 = Z * Z;
   const middle = (share + z2 / (2 * count)) / (1 + z2 / count);

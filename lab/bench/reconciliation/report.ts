@@ -1,4 +1,4 @@
-/** The figures as text. */
+/** Formats the metrics as text. */
 
 import type { GeneratedVisibility } from '../../generators/world.js';
 import { reliabilityBins } from './calibration.js';
@@ -15,7 +15,7 @@ const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
 const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
   [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n');
 
-/** The main table: a line for each visibility, the rules of thumb below. */
+/** The main table: a line for each visibility, then the rules of thumb. */
 export function mainTable(tallies: Tallies): string {
   const head = [
     'data',
@@ -93,7 +93,7 @@ function figures(m: Metrics): string[] {
   ];
 }
 
-/** What was planted of each cause and what was found of it, at one visibility. */
+/** Planted and found dollars of each cause at one visibility. */
 export function causeTable(tally: Tally): string {
   const rows = [...tally.causes]
     .sort(([, a], [, b]) => b.planted - a.planted)
@@ -108,7 +108,7 @@ export function causeTable(tally: Tally): string {
   return table(['mistake', 'planted $', 'identifiable $', 'found HIGH $', 'found $', 'rightly named'], rows);
 }
 
-/** How sure the findings of each kind were of their days, and how often they were right. */
+/** Predicted and true shares of each kind's findings. */
 export function calibrationTable({ predictions }: Tally): string {
   const kinds = [...new Set(predictions.map(({ kind }) => kind))].sort();
   const lines = kinds.map((kind) =>
@@ -143,7 +143,7 @@ function lineOf(name: string, predictions: Tally['predictions']): string[] {
   ];
 }
 
-/** Dollars that were claimed where the provider made no mistake, by what looked like one. */
+/** Falsely claimed dollars by their benign cause. */
 export function falseTable(tally: Tally): string {
   const rows = [...tally.onCleanByCause]
     .sort(([, a], [, b]) => b - a)
@@ -151,7 +151,7 @@ export function falseTable(tally: Tally): string {
   return table(['false dollars where there was', '$'], rows.length > 0 ? rows : [['-', '0']]);
 }
 
-/** Every target with its figure, and whether it is reached. */
+/** Every target with its metric and whether it is reached. */
 export function targetLines(tallies: Tallies, isSecond: boolean): { text: string; missed: number } {
   const lines: string[] = [];
   let missed = 0;
@@ -170,7 +170,7 @@ export function targetLines(tallies: Tallies, isSecond: boolean): { text: string
   return { text: lines.join('\n'), missed };
 }
 
-/** What a set came to, for orientation. */
+/** The size of a set, for orientation. */
 export function sizeLine(tally: Tally): string {
   return `${tally.worlds} worlds, ${tally.seriesDays} series-days, $${dollars(tally.spend)} billed, $${dollars(tally.identifiable)} of overcharges and $${dollars(tally.under.identifiable)} of undercharges identifiable at this visibility, $${dollars(tally.unknown)} of mistakes that no library knows (${percent(metricsOf(tally).unknownClaimed)} of it claimed)`;
 }

@@ -1,4 +1,4 @@
-/** What one or more judged worlds come to: sums that add up over seeds, from which the metrics are taken. */
+/** The sums of judged worlds, which add up over seeds and from which the metrics follow. */
 import type { Grade } from '../../../domain/reconciliation/matching/cells.js';
 import type { GeneratedVisibility, GeneratedWorld } from '../../generators/world.js';
 import type { Prediction } from './calibration.js';
@@ -15,34 +15,37 @@ export interface CauseTally {
   named: number;
 }
 
-/** Sums in dollars, from zero. `over` asks back, `under` was billed too little. */
+/** Sums in dollars, from zero. `over`: overcharges; `under`: undercharges. */
 export interface Tally {
   worlds: number;
   spend: number;
   runMs: number;
   seriesDays: number;
-  /** Claimed and right dollars by grade, overcharges. */
+  /** Claimed, and below right dollars of overcharges by grade. */
   claimed: Record<Grade, number>;
   right: Record<Grade, number>;
-  /** Of graded findings (HIGH to LOW): right dollars, and right dollars under the right name, either direction. */
+  /**
+   * Dollars of graded findings (HIGH to LOW) in either direction: right ones, and below right ones under the right
+   * kind.
+   */
   typedOf: number;
   typed: number;
-  /** Graded findings of which at least half the dollars are right, and those of them that name the kind. */
+  /** Graded findings with at least half of their dollars right, and below those that also name the kind. */
   trueFindings: number;
   namedFindings: number;
   identifiable: number;
   foundHigh: number;
   found: number;
   under: { claimed: number; right: number; identifiable: number; found: number };
-  /** Claimed, HIGH to LOW, on series-days without any mistake of the provider in that direction. */
+  /** Claimed from HIGH to LOW on series-days without a mistake of the provider in that direction. */
   onClean: number;
-  /** `onClean` by the benign cause that was planted there; '' where nothing was. */
+  /** `onClean` by the planted benign cause; '': none was planted. */
   onCleanByCause: Map<string, number>;
   unexplained: number;
-  /** Dollars of mistakes that no library knows, and what of them was claimed under some name. */
+  /** Dollars of mistakes outside the library, and below the part claimed under some kind. */
   unknown: number;
   unknownClaimed: number;
-  /** One for each day of each finding that accuses the provider, by what it says. */
+  /** One prediction for each day of each finding against the provider, with the finding's kind. */
   predictions: (Prediction & { kind: string })[];
   accusations: Record<Grade, number>;
   causes: Map<string, CauseTally>;
@@ -80,7 +83,7 @@ export function emptyTally(): Tally {
   };
 }
 
-/** Adds a judged world; gives what was matched, for those who want to look closer. */
+/** Adds a judged world; returns the comparison with the truth for a closer look. */
 export function addWorld(
   tally: Tally,
   world: GeneratedWorld,
@@ -132,13 +135,13 @@ function addSaid(tally: Tally, world: GeneratedWorld, judged: Judged, matched: M
 const placeKey = (accountId: string, one: { place: string; day: string; direction: string }) =>
   `${accountId}\n${one.place}\n${one.day}\n${one.direction}`;
 
-/** Series-days on which a provider was mistaken; also under no account, for findings that know none. */
+/** Series-days with a mistake of the provider; also without an account, for findings that have none. */
 function mistakenPlaces({ truths }: Matched, isMeant: (cause: string) => boolean): Set<string> {
   const meant = truths.filter(({ truth }) => isMeant(truth.cause));
   return new Set(meant.flatMap((one) => [placeKey(one.truth.accountId, one), placeKey('', one)]));
 }
 
-/** What looks like a mistake and is none, by series and day. A cause without dollars of its own holds on all days. */
+/** Benign causes by series and day. A cause without dollars of its own applies to all days. */
 function benignPlaces(world: GeneratedWorld, judged: Judged): Map<string, string> {
   const nameOf = placeNamer(judged.prices, BigInt(world.readAtSeconds) * 1_000_000n);
   const places = new Map<string, string>();

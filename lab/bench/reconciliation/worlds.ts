@@ -11,10 +11,10 @@ export interface WorldOptions {
   size: number;
 }
 
-/** The set of worlds in which no provider makes a mistake. */
+/** The set of worlds without mistakes of a provider. */
 export const BENIGN_SET = 'benign_only';
 
-/** Sets of the first generator that are hard in one way each. */
+/** Sets of the first generator that are each difficult in one way. */
 export const ADVERSARIAL_SETS: readonly string[] = SETS.filter((set) => set !== 'mixed');
 
 function makeFirstWorld({ seed, set, size }: WorldOptions): GeneratedWorld {

@@ -3,7 +3,7 @@ import pg from 'pg';
 
 const NANOS_A_SECOND = 1e9;
 
-/** CPU seconds that the Postgres backends of each program have spent, by application name; empty outside Linux. */
+/** CPU seconds of the Postgres backends of each program, by application name; empty outside Linux. */
 export async function readBackendCpu(url: string): Promise<Map<string, number>> {
   const seconds = new Map<string, number>();
   if (!existsSync('/proc/self/schedstat')) return seconds;
@@ -18,7 +18,7 @@ export async function readBackendCpu(url: string): Promise<Map<string, number>> 
       const nanos = Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]);
       seconds.set(name, (seconds.get(name) ?? 0) + nanos / NANOS_A_SECOND);
     } catch {
-      // The backend ended between the two looks.
+      // The backend ended between the two reads.
     }
   }
   return seconds;

@@ -13,7 +13,7 @@ export interface BareSettings {
 
 const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 
-/** What an update costs the engine where it does nothing: the ceiling of everything that is done by updates. */
+/** Measures updates of a workflow that does nothing: the ceiling of everything that is done by updates. */
 export class BareEngine {
   readonly #worker: ChildProcess;
   readonly #connection: Connection;
@@ -42,7 +42,10 @@ export class BareEngine {
     return this.#worker.pid as number;
   }
 
-  /** One life of so many updates, one after the other, each with the start of the workflow; `took` is told of each. */
+  /**
+   * A workflow's life with this number of consecutive updates, each with an update-with-start; `took` receives the
+   * time of each.
+   */
   async live(updates: number, took: (milliseconds: number) => void): Promise<void> {
     const workflowId = `bare:${randomUUID()}`;
     for (let at = 0; at < updates; at += 1) {

@@ -1,6 +1,6 @@
 /**
- * A worker that has the bare workflow alone, in a process of its own with the slots of the product's worker. Settings:
- * BENCH_BARE as JSON. Says `ready` when it polls.
+ * A worker for the bare workflow only, in its own process and with the slots of the product's worker. Settings:
+ * BENCH_BARE as JSON. Sends `ready` when it polls.
  */
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, NativeConnection, Runtime, Worker } from '@temporalio/worker';

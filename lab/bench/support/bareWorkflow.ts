@@ -2,7 +2,7 @@ import { allHandlersFinished, condition, defineUpdate, setHandler } from '@tempo
 
 export const bareUpdate = defineUpdate<number, [object]>('bare');
 
-/** Counts updates and does nothing else: no activity, no timer, no database. Ends after so many. */
+/** Counts updates without an activity, timer or database, and ends after `updates` of them. */
 export async function bareUpdates({ updates }: { updates: number }): Promise<void> {
   let done = 0;
   setHandler(bareUpdate, () => {

@@ -4,7 +4,7 @@ import { publicId } from '../../../domain/ids.js';
 
 const EVIDENCE = { pricing_snapshot: { version: 'bench' } };
 
-/** Drafts of an organization, each over one dispute of one day; their public ids. */
+/** Stores drafts of an organization, each for one dispute of one day; returns their public ids. */
 export async function storeDrafts(url: string, orgId: string, count: number): Promise<string[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -36,7 +36,7 @@ export async function storeDrafts(url: string, orgId: string, count: number): Pr
   }
 }
 
-/** One dispute of each claim, over a finding of its own. */
+/** One dispute for each claim, over a finding of its own. */
 async function storeDisputes(client: pg.Client, orgId: string, claimIds: readonly string[]): Promise<void> {
   await client.query(
     `with run as (

@@ -5,7 +5,10 @@ import type { TrafficCall } from './traffic.js';
 
 const MICROS_A_MILLI = 1000n;
 
-/** A drawn call as the mapping of its span gives it, started at a time: for loading millions without HTTP. */
+/**
+ * A generated call as the mapping of its span would return it, with a given start; used to load millions without
+ * HTTP.
+ */
 export function callRecordOf(call: TrafficCall, startMicros: bigint, random: Random): CallRecord {
   const responseId = (call.provider === 'openai' ? 'chatcmpl-' : 'msg_') + random.hex(24);
   return {

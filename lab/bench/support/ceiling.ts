@@ -3,10 +3,10 @@ import { readBackendCpu } from './backendCpu.js';
 import { Random } from './random.js';
 
 /**
- * The ceiling: how fast this machine takes complete event rows into the same table with its indexes and partitions,
- * when nothing stands before the database. One named statement, INSERT … SELECT unnest … ON CONFLICT DO NOTHING, of
- * 1,000 rows a batch over 4 connections, with array literals built by hand; no row-level security, no HTTP, no other
- * table. It shares no code with the product's write path.
+ * Measures the ceiling: the rate at which this machine inserts complete event rows into the same table with its
+ * indexes and partitions, without anything before the database. One named statement, INSERT … SELECT unnest … ON
+ * CONFLICT DO NOTHING, of 1,000 rows a batch over 4 connections, with array literals built by hand; no row-level
+ * security, no HTTP, no other table. It shares no code with the product's write path.
  */
 const BATCH_ROWS = 1_000;
 const CONNECTIONS = 4;
@@ -20,7 +20,7 @@ interface Column {
   isList: boolean;
 }
 
-/** Rows as the product stored them, each column's values as Postgres writes them. */
+/** Rows as the product stored them, with each column's values in Postgres notation. */
 export interface RowPattern {
   columns: Column[];
   /** By column, then row. */
@@ -28,7 +28,7 @@ export interface RowPattern {
   rows: number;
 }
 
-/** Reads rows that came in by the product's own path, to be copied with other ids and times. */
+/** Reads rows that the product stored, to copy them with other ids and times. */
 export async function readRowPattern(url: string, rowsMax: number): Promise<RowPattern> {
   const client = new pg.Client({ connectionString: url, options: '-c timezone=UTC' });
   await client.connect();
@@ -59,11 +59,11 @@ export async function readRowPattern(url: string, rowsMax: number): Promise<RowP
 
 export interface Ceiling {
   rowsPerSecond: number;
-  /** Of this process and its backends together, for one row; NaN where the system does not tell. */
+  /** CPU time of this process and its backends for one row; NaN if the system does not report it. */
   cpuMicros: number;
 }
 
-/** What the ceiling's table takes, over `seconds`. */
+/** Measures the insert rate of the ceiling's table over `seconds`. */
 export async function measureCeiling(
   url: string,
   pattern: RowPattern,
@@ -78,7 +78,7 @@ export async function measureCeiling(
   );
   await Promise.all(clients.map((client) => client.connect()));
   const batches = new BatchSource(pattern, seed);
-  // A statement is planned anew for its first five runs: they do not count.
+  // Postgres plans a statement anew in its first five runs, so they do not count.
   for (const client of clients) {
     for (let run = 0; run < 6; run += 1)
       await client.query({ ...statement, values: [orgIds[0], ...batches.next(10)] });
@@ -110,7 +110,7 @@ export async function measureCeiling(
 
 function insertSql(columns: readonly Column[]): string {
   const names = columns.map(({ name }) => name).join(', ');
-  // An array of lists of unequal length is no Postgres array, so a list travels as its text.
+  // Lists of unequal length form no Postgres array, so each list is passed as text.
   const parameters = columns.map(({ type, isList }, index) => `$${index + 2}::${isList ? 'text' : type}[]`);
   const selected = columns.map(({ name, type, isList }) => (isList ? `i.${name}::${type}[]` : `i.${name}`));
   return `insert into events (org_id, ${names}) select $1::uuid, ${selected.join(', ')}
@@ -125,7 +125,7 @@ function literalOf(value: string | null): string {
   return NEEDS_QUOTES.test(value) ? `"${value.replace(ESCAPE, '\\$&')}"` : value;
 }
 
-/** Makes batches of rows that were never sent, as cheaply as it can: the ceiling is the database's, not ours. */
+/** Makes batches of new rows as cheaply as possible, since the ceiling measures the database. */
 class BatchSource {
   readonly #random: Random;
   readonly #literals: string[][];
@@ -143,7 +143,7 @@ class BatchSource {
     this.#names = pattern.columns.map(({ name }) => name);
   }
 
-  /** One array literal a column. */
+  /** One array literal for each column. */
   next(rows: number): string[] {
     const first = this.#at;
     this.#at = (this.#at + rows) % this.#rows;
@@ -159,7 +159,10 @@ class BatchSource {
     });
   }
 
-  /** What each copy of a row has of its own: it is another call, a microsecond grid apart, ten to a session. */
+  /**
+   * The values that differ in each copy of a row: every copy is another call, one microsecond apart, with ten
+   * calls in a session.
+   */
   #freshColumns(rows: number): Record<string, string[]> {
     const ids: string[] = [];
     const times: string[] = [];

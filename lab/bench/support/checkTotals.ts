@@ -1,9 +1,9 @@
 import pg from 'pg';
 
 /**
- * The totals, added up anew from the stored events in one pass each, as the superuser and in words of its own: what
- * the folds added up piece by piece must be the same to the last digit. First and last times are left out: they only
- * widen, so one of an event that another telling replaced after the fold stays.
+ * Recomputes the totals from the stored events in one pass each, as the superuser and with separate SQL; the
+ * folded totals must equal them exactly. First and last times are not compared: they only widen, so those of a
+ * report that was superseded after the fold stay.
  */
 const LIVE = `select * from events where superseded_by is null`;
 
@@ -50,7 +50,7 @@ const CELLS = `
     sum(reasoning_tok), sum(coalesce(computed_cost_usd, 0))
   from (${LIVE}) live where status <> 'blocked' group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`;
 
-/** By the clock of each biller: billed by anybody but Google here. */
+/** By each biller's clock; no call here is billed by Google. */
 const SOURCES = `
   select org_id, billed_by, (end_at at time zone 'UTC')::date, coalesce(provider_account_id, ''), coalesce(provider_key_id, ''),
     coalesce(response_model, model), service_name, count(*),
@@ -83,11 +83,11 @@ const CHECKS: Record<string, { folded: string; recomputed: string }> = {
 export interface TotalsCheck {
   table: string;
   rows: number;
-  /** Rows that are in one of the two and not in the other. */
+  /** Number of rows that only one of the two has. */
   differing: number;
 }
 
-/** Compares each table of totals with what the events give. Everything must have been folded. */
+/** Compares each table of totals with the events. Everything must have been folded. */
 export async function checkTotals(url: string): Promise<TotalsCheck[]> {
   return withClient(url, async (client) => {
     const checks: TotalsCheck[] = [];
@@ -104,7 +104,7 @@ export async function checkTotals(url: string): Promise<TotalsCheck[]> {
   });
 }
 
-/** Events that count, and all that are stored. */
+/** Number of events that count, and of all stored ones. */
 export async function countEvents(url: string): Promise<{ live: number; stored: number }> {
   return withClient(url, async (client) => {
     const result = await client.query<{ live: number; stored: number }>(

@@ -8,16 +8,16 @@ import { loadConfig } from '../../../platform/config.js';
 import { startPostgres } from '../../../platform/embedded/postgres.js';
 import { seedPrices } from '../../../usecases/pricing/priceSeed.js';
 
-/** A Postgres of the bench's own, with the settings of the product, in a folder that goes with it. */
+/** A separate Postgres with the product's settings in a temporary folder. */
 export interface BenchCluster {
   folder: string;
   version: string;
-  /** Makes a migrated database with prices; connection string of its owner, which is the superuser. */
+  /** Creates a migrated database with prices; returns the connection string of its owner, the superuser. */
   makeDatabase(name: string): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** @param keep a folder that outlives the bench, so that its rows serve the next run too. */
+/** @param keep a folder that outlives the bench, so that the next run can use its rows. */
 export async function startBenchCluster(keep?: string): Promise<BenchCluster> {
   const folder = keep ?? realpathSync(mkdtempSync(join(tmpdir(), 'trueup-bench-')));
   if (existsSync(folder)) chmodSync(folder, 0o711);
@@ -30,7 +30,7 @@ export async function startBenchCluster(keep?: string): Promise<BenchCluster> {
       await server.stop();
       if (keep !== undefined) return;
       rmSync(folder, { recursive: true, force: true });
-      // Root's cluster lies elsewhere where its folder is closed to other users.
+      // A cluster that root starts is elsewhere if other users cannot access the folder.
       if (server.directory !== join(folder, 'pg'))
         rmSync(dirname(server.directory), { recursive: true, force: true });
     },

@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** What `COPY (…) TO STDOUT` sends, counted and thrown away: the quickest way out of the database that there is. */
+/** Counts and discards the rows of `COPY (…) TO STDOUT`, the fastest way to read from the database. */
 export async function countCopiedRows(
   url: string,
   query: string,
@@ -18,7 +18,7 @@ export async function countCopiedRows(
   }
 }
 
-/** A query of the driver that takes COPY data, one message a row. */
+/** A query of the driver that receives COPY data, one message for each row. */
 class CopyCounter implements pg.Submittable {
   readonly #text: string;
   readonly #resolve: (rows: number) => void;

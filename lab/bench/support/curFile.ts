@@ -1,11 +1,11 @@
 /**
- * A Cost and Usage Report of any size, as chunks of bytes: the columns of CUR 2.0, hourly lines of many services, some of
- * them Bedrock's. A block of lines is made once and repeated with the days of the month, so that making the file costs
- * next to nothing beside reading it.
+ * Generates a Cost and Usage Report of any size as chunks of bytes: the columns of CUR 2.0, hourly lines of many
+ * services, some of them for Bedrock. A block of lines is made once and repeated with the days of the month, so
+ * that making the file costs almost nothing compared with reading it.
  */
 import { Random } from './random.js';
 
-/** Columns of the CUR 2.0 dictionary that lines of such a report usually fill, and some that they leave empty. */
+/** Columns of CUR 2.0 that such reports usually fill, and some that they leave empty. */
 const COLUMNS =
   'bill_bill_type,bill_billing_entity,bill_billing_period_end_date,bill_billing_period_start_date,bill_invoice_id,bill_invoicing_entity,bill_payer_account_id,bill_payer_account_name,cost_category,discount,discount_bundled_discount,discount_total_discount,identity_line_item_id,identity_time_interval,line_item_availability_zone,line_item_blended_cost,line_item_blended_rate,line_item_currency_code,line_item_legal_entity,line_item_line_item_description,line_item_line_item_type,line_item_net_unblended_cost,line_item_net_unblended_rate,line_item_normalization_factor,line_item_normalized_usage_amount,line_item_operation,line_item_product_code,line_item_resource_id,line_item_tax_type,line_item_unblended_cost,line_item_unblended_rate,line_item_usage_account_id,line_item_usage_account_name,line_item_usage_amount,line_item_usage_end_date,line_item_usage_start_date,line_item_usage_type,pricing_currency,pricing_lease_contract_length,pricing_offering_class,pricing_public_on_demand_cost,pricing_public_on_demand_rate,pricing_purchase_option,pricing_rate_code,pricing_rate_id,pricing_term,pricing_unit,product,product_comment,product_fee_code,product_fee_description,product_from_location,product_from_location_type,product_from_region_code,product_instance_family,product_instance_type,product_instancesku,product_location,product_location_type,product_operation,product_pricing_unit,product_product_family,product_region_code,product_servicecode,product_sku,product_to_location,product_to_location_type,product_to_region_code,product_usagetype,reservation_amortized_upfront_cost_for_usage,reservation_amortized_upfront_fee_for_billing_period,reservation_availability_zone,reservation_effective_cost,reservation_end_time,reservation_modification_status,reservation_net_amortized_upfront_cost_for_usage,reservation_net_effective_cost,reservation_normalized_units_per_reservation,reservation_number_of_reservations,reservation_recurring_fee_for_usage,reservation_reservation_a_r_n,reservation_start_time,reservation_subscription_id,reservation_total_reserved_normalized_units,reservation_total_reserved_units,reservation_units_per_reservation,reservation_unused_amortized_upfront_fee_for_billing_period,reservation_unused_normalized_unit_quantity,reservation_unused_quantity,reservation_unused_recurring_fee,reservation_upfront_value,resource_tags,savings_plan_amortized_upfront_commitment_for_billing_period,savings_plan_end_time,savings_plan_instance_type_family,savings_plan_net_savings_plan_effective_cost,savings_plan_offering_type,savings_plan_payment_option,savings_plan_purchase_term,savings_plan_recurring_commitment_for_billing_period,savings_plan_region,savings_plan_savings_plan_a_r_n,savings_plan_savings_plan_effective_cost,savings_plan_savings_plan_rate,savings_plan_start_time,savings_plan_total_commitment_to_date,savings_plan_used_commitment'.split(
     ',',
@@ -14,16 +14,16 @@ const MODELS = ['NovaPro', 'Nova2.0Lite', 'Claude4.6Sonnet', 'Claude3Haiku', 'gp
 const METERS = ['input-tokens', 'output-tokens', 'cache-read-input-token-count', 'input-tokens-batch'];
 const BLOCK_LINES = 4_000;
 const DAY_MARK = '2026-09-DD';
-/** Where a line's id says of which block it is: no two lines of a report have the same one. */
+/** The place of the block's number in a line's id, which makes each line's id unique. */
 const BLOCK_MARK = 'blockofid';
 
 export interface CurFile {
   chunks(): AsyncGenerator<Buffer>;
-  /** Filled as the chunks are made. */
+  /** Filled while the chunks are made. */
   told: { lines: number; bedrockLines: number; bedrockPico: bigint; bytes: number };
 }
 
-/** A report of at least `bytes` bytes; `bedrockPercent` of its lines are Bedrock's. The same seed is the same file. */
+/** A report of at least `bytes` bytes; `bedrockPercent` of its lines are for Bedrock. Equal seeds make equal files. */
 export function curFile(options: { bytes: number; bedrockPercent: number; seed: number }): CurFile {
   const { lines, bedrockLines, bedrockPico } = block(options);
   const told = { lines: 0, bedrockLines: 0, bedrockPico: 0n, bytes: 0 };

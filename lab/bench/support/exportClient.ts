@@ -2,7 +2,7 @@ import { get } from 'node:http';
 
 const NEWLINE = 0x0a;
 
-/** Reads an export to its end and counts its lines; a transfer without its last chunk is an error. */
+/** Reads an export to its end and counts its lines; throws if the transfer lacks its last chunk. */
 export function readExport(
   port: number,
   path: string,

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 
 /**
- * Whole-number and yes/no flags of a bench: `--rounds 3`, `--no-gate`. A flag that is not known, or no number, ends
- * the program with a sentence.
+ * Reads whole-number and yes/no flags of a bench: `--rounds 3`, `--no-gate`. Ends the program with a message for
+ * an unknown flag or an invalid number.
  */
 export function readFlags<N extends Record<string, number>, S extends Record<string, boolean>>(
   numbers: N,

@@ -3,7 +3,7 @@ import { OrgDb } from '../../../db/orgDb.js';
 import { readImport } from '../../../usecases/billing/readImport.js';
 import { openBenchDatabase } from './cluster.js';
 
-/** What its parent asks for: the import to read. */
+/** The request of its parent: the import to read. */
 export interface ImportPlan {
   url: string;
   orgId: string;
@@ -13,11 +13,11 @@ export interface ImportPlan {
 export interface ImportResult {
   seconds: number;
   cpuSeconds: number;
-  /** The most memory that the process has held. */
+  /** Peak memory of the process. */
   peakBytes: number;
 }
 
-/** Reads one import as a worker does, in a process of its own, so that its memory is told apart. */
+/** Reads one import like a worker, in its own process, so that its memory can be measured separately. */
 process.once('message', (plan: ImportPlan) => {
   work(plan).then(
     (result) => process.send?.(result, () => process.exit(0)),

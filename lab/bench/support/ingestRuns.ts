@@ -8,13 +8,13 @@ export const USERS = 10_000;
 export const REPEAT_PERCENT = 10;
 
 export interface Measured extends LoadResult {
-  /** New events that were committed and acknowledged, a second. */
+  /** New committed and acknowledged events per second. */
   rate: number;
-  /** By what spent it. */
+  /** CPU seconds by program. */
   cpuSecondsOf: Map<string, number>;
 }
 
-/** What a run is made against. */
+/** The deployment that a run measures. */
 export interface IngestBench {
   api: BenchProgram;
   load: LoadProcess;
@@ -31,7 +31,7 @@ export interface IngestRun {
   prompts?: PromptPlan | undefined;
 }
 
-/** Sends traces to the product for a while, and counts what was committed and what it cost. */
+/** Sends traces to the product for some time; counts committed events and CPU time. */
 export async function measureProduct(
   bench: IngestBench,
   { spansPerRequest, seconds, seed, prompts }: IngestRun,
@@ -67,7 +67,7 @@ export async function measureProduct(
   };
 }
 
-/** CPU of each program for one event, repeated ones included; what spent less than a microsecond is left out. */
+/** CPU time of each program per event, including repeated ones; programs below a microsecond are left out. */
 export function whereTheTimeWent(runs: readonly Measured[]): string {
   const events = runs.reduce((sum, run) => sum + run.accepted, 0);
   const names = new Set(runs.flatMap((run) => [...run.cpuSecondsOf.keys()]));

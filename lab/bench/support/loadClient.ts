@@ -5,42 +5,42 @@ import { quantile } from './statistics.js';
 import { TraceBody } from './traceBodies.js';
 import { Traffic } from './traffic.js';
 
-/** Bodies of a connection: it has one request on the way, so each can be written over while the others rest. */
+/** Bodies of a connection. It sends one request at a time, so the other bodies can be changed meanwhile. */
 const BODIES_A_CONNECTION = 4;
-/** Sessions that go on at once on a connection. */
+/** Concurrent sessions of a connection. */
 const OPEN_SESSIONS = 10;
 
 export interface LoadPlan {
   port: number;
-  /** One organization a key; connections are spread over them. */
+  /** One key for each organization; connections are divided among them. */
   keys: readonly string[];
   connections: number;
-  /** Of all organizations together, in equal parts. */
+  /** Users of all organizations together, divided equally. */
   users: number;
   spansPerRequest: number;
   seconds: number;
-  /** Share of requests, in percent, that are sent a second time as an exporter does that saw no answer. */
+  /** Percentage of requests that are sent twice, as by an exporter that received no answer. */
   repeatPercent: number;
   seed: number;
-  /** What each call asks; absent: no client sends prompts. */
+  /** The prompts of the calls; absent: no client sends prompts. */
   prompts?: PromptPlan | undefined;
 }
 
 export interface LoadResult {
   seconds: number;
   requests: number;
-  /** As the answers count them. */
+  /** According to the answers. */
   accepted: number;
   duplicates: number;
-  /** Answers other than 202. */
+  /** Number of answers other than 202. */
   refused: number;
   p50Ms: number;
   p99Ms: number;
-  /** What this client itself spent. */
+  /** CPU time of this client. */
   cpuSeconds: number;
 }
 
-/** Sends traces for a while over many connections and counts what was acknowledged. */
+/** Sends traces for some time over many connections and counts acknowledged events. */
 export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
   const random = new Random(plan.seed);
   const usersEach = Math.ceil(plan.users / plan.keys.length);
@@ -82,7 +82,7 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
           result.accepted += countIn(answer.body, /"accepted":(\d+)/);
           result.duplicates += countIn(answer.body, /"duplicates":(\d+)/);
         } else result.refused += 1;
-        // What was refused is sent again too: it is not stored.
+        // Refused requests are sent again too, since they were not stored.
         isRepeat = answer.status !== 202 || random.below(100) < plan.repeatPercent;
       }
     }),

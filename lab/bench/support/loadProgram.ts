@@ -1,6 +1,6 @@
 import { type LoadPlan, runLoad } from './loadClient.js';
 
-/** The load client as a process of its own: runs each plan that its parent sends, and answers with the result. */
+/** Runs the load client in its own process: executes each plan that its parent sends and answers with the result. */
 process.on('message', (plan: LoadPlan) => {
   runLoad(plan).then(
     (result) => process.send?.(result),

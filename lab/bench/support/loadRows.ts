@@ -10,11 +10,11 @@ import { Traffic } from './traffic.js';
 
 const BATCH_ROWS = 2_000;
 const CONNECTIONS = 4;
-/** Batches on their way at once: enough that no connection waits. */
+/** Concurrent batches, so many that no connection waits. */
 const BATCHES_AHEAD = 6;
 const OPEN_SESSIONS = 2_000;
 const USERS = { first: 0, count: 10_000 };
-/** Totals are folded while rows come in, as in service. */
+/** Totals are folded while rows are added, as in production. */
 const FOLD_EVERY_ROWS = 500_000;
 const TELL_EVERY_ROWS = 1_000_000;
 
@@ -24,8 +24,8 @@ export interface LoadedWindow {
 }
 
 /**
- * Fills an organization with calls spread evenly over a window, in the order of their times, through the write path
- * of the product (IngestWriter: row-level security, pricing, claims, payloads, all indexes), without HTTP before it.
+ * Fills an organization with calls spread evenly over a window, in chronological order, through the product's
+ * write path (IngestWriter: row-level security, pricing, claims, payloads, all indexes), without HTTP.
  */
 export async function loadRows(
   database: Database,

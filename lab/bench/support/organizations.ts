@@ -15,11 +15,11 @@ export interface BenchOrganization {
   orgId: string;
   /** `key_…` */
   keyId: string;
-  /** The key as a client sends it; its role is admin, so that it reads as well. */
+  /** The key as a client sends it; its role is admin, so that it can also read. */
   key: string;
 }
 
-/** Organizations with a key each. */
+/** Creates organizations with one key each. */
 export async function makeOrganizations(database: Database, count: number): Promise<BenchOrganization[]> {
   const organizations: BenchOrganization[] = [];
   for (let index = 0; index < count; index += 1) {
@@ -41,7 +41,7 @@ export async function makeOrganizations(database: Database, count: number): Prom
   return organizations;
 }
 
-/** Spare bytes, since those that would skew the digits are passed over. */
+/** Uses spare bytes, since bytes that would bias the digits are skipped. */
 function base62(characters: number): string {
   return base62FromBytes(randomBytes(characters * 2), characters);
 }

@@ -6,13 +6,13 @@ import { type IngestBench, type Measured, measureProduct, whereTheTimeWent } fro
 import { BENCH_PATTERNS, type PromptPlan } from './promptTexts.js';
 import { formatCount, median } from './statistics.js';
 
-/** The least share of the rate without policies. */
+/** Minimum share of the rate without policies. */
 const TARGET = 0.85;
 const PROMPTS: PromptPlan = { chars: 512, matchPercent: 5 };
 const WARM_UP_SECONDS = 3;
 const OF_PRODUCT = ['api', 'Postgres trueup-api'];
 
-/** All four; the traffic breaks none of them but the patterns. */
+/** One policy of each of the four types; the traffic breaks only the patterns. */
 const POLICIES: readonly PolicyToPut[] = [
   {
     type: 'approved_models',
@@ -45,7 +45,7 @@ const POLICIES: readonly PolicyToPut[] = [
 ];
 
 export interface PolicyPlan {
-  /** Spans a request. */
+  /** Spans per request. */
   sizes: readonly number[];
   rounds: number;
   seconds: number;
@@ -58,8 +58,8 @@ interface Pair {
 }
 
 /**
- * The same traffic with all four policies and without any, in turn, so that a busy minute of the machine and the growth
- * of the tables fall on both. Every call has a prompt in either case.
+ * Alternates the same traffic with all four policies and without any, so that other load on the machine and the
+ * growth of the tables affect both. Every call has a prompt in both cases.
  */
 export async function comparePolicies(
   bench: IngestBench,
@@ -68,7 +68,7 @@ export async function comparePolicies(
   const runs: Measured[] = [];
   const run = async (spansPerRequest: number, seconds: number, enabled: boolean) => {
     await putPolicies(bench, enabled);
-    // Another seed each time: the ids of a run that was are calls that were told before.
+    // Each run has another seed, since ids of an earlier run would be repeated calls.
     const seed = plan.seed + runs.length;
     const measured = await measureProduct(bench, { spansPerRequest, seconds, seed, prompts: PROMPTS });
     runs.push(measured);
@@ -112,7 +112,7 @@ function reportPairs(size: number, pairs: readonly Pair[]): boolean {
   return ratio >= TARGET && refused === 0;
 }
 
-/** What an event costs the product without policies, as a share of what it costs with them: for a busy machine. */
+/** CPU time per event without policies as a share of that with them, which is robust on a busy machine. */
 function cpuRatio(pairs: readonly Pair[]): number {
   const costOf = (which: keyof Pair) => {
     const spent = pairs.map((pair) => OF_PRODUCT.map((name) => pair[which].cpuSecondsOf.get(name) ?? 0));
@@ -130,7 +130,7 @@ async function putPolicies({ url, organizations }: IngestBench, enabled: boolean
   await database.close();
 }
 
-/** How many alerts there are for the events that were judged: each run with policies counts its own. */
+/** Alerts as a share of the judged events; each run with policies counts its own. */
 async function alertShare({ url }: IngestBench): Promise<string> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

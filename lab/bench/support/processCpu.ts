@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { readBackendCpu } from './backendCpu.js';
 
-/** Of Linux, in all its builds: what /proc counts in. */
+/** The unit of CPU times in /proc on all Linux builds. */
 const TICKS_A_SECOND = 100;
 
-/** CPU seconds that a process has spent, all its threads; 0 where that cannot be read. */
+/** CPU seconds of all threads of a process; 0: they cannot be read. */
 function readCpuSeconds(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in parentheses may hold anything.
+    // The name in parentheses may contain any character.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
   } catch {
@@ -16,7 +16,7 @@ function readCpuSeconds(pid: number): number {
   }
 }
 
-/** CPU seconds of processes by name, the backends of a Postgres together among them. */
+/** CPU seconds of processes by name; the backends of a Postgres are summed. */
 export async function readCpuOf(
   pids: Readonly<Record<string, number>>,
   url: string,

@@ -7,18 +7,18 @@ import { type ChildMessage, SERVER_NODE_FLAGS } from '../../../platform/supervis
 import type { LoadPlan, LoadResult } from './loadClient.js';
 
 const STOP_LIMIT_MS = 20_000;
-/** Nothing listens there: the worker looks after totals and waits for its engine, which no bench needs. */
+/** Nothing listens there: the worker folds totals and waits for Temporal, which these benches do not need. */
 const NO_ENGINE = '127.0.0.1:9';
-/** Nothing is sealed in a benchmark, but every process that is given a database asks for a key. */
+/** Benches seal nothing, but every process with a database requires a key. */
 const BENCH_SECRET_KEY = Buffer.alloc(32, 'bench').toString('base64');
 const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const PAUSE_MONITOR = new URL(`./worstRequests/pauseMonitor.${EXTENSION}`, import.meta.url).href;
 
-/** A program of the product, run as `npm start` runs it, with its log in a file. */
+/** A program of the product, started like `npm start`, with its log in a file. */
 export interface BenchProgram {
   pid: number;
   port: number;
-  /** A word as from the supervisor. */
+  /** Sends a message like the supervisor does. */
   tell(word: string): void;
   stop(): Promise<void>;
 }
@@ -27,15 +27,15 @@ export interface ProgramOptions {
   name: 'api' | 'worker';
   url: string;
   folder: string;
-  /** Where a CPU profile is written at its end. */
+  /** The folder for a CPU profile. */
   profileDir?: string | undefined;
-  /** The workflow engine; none where absent. */
+  /** Temporal's address; absent: none. */
   engineAddress?: string;
-  /** Where the pauses of its event loop are noted (pauseMonitor.ts). */
+  /** The file for pauses of the event loop (pauseMonitor.ts). */
   pauseFile?: string;
-  /** Called when something waits in the outbox. */
+  /** Called when a message waits in the outbox. */
   onOutbox?: () => void;
-  /** Runs the sources, for a caller that does not run by a loader that its children take over. */
+  /** Runs the sources, for callers without a loader that child processes inherit. */
   fromSources?: boolean;
 }
 
@@ -61,9 +61,9 @@ export async function startProgram(options: ProgramOptions): Promise<BenchProgra
         PORT: '0',
         TEMPORAL_ADDRESS: options.engineAddress ?? NO_ENGINE,
         LOG_LEVEL: 'info',
-        // One client stands for many.
+        // One client represents many.
         RATE_LIMITS: 'off',
-        // Test runners have a variable of this name.
+        // Test runners set a variable of this name.
         BASE_URL: '',
         ...(options.pauseFile ? { PAUSE_FILE: options.pauseFile } : {}),
       }) as NodeJS.ProcessEnv,
@@ -80,7 +80,7 @@ export async function startProgram(options: ProgramOptions): Promise<BenchProgra
   return { pid: child.pid as number, port, tell, stop: () => stopChild(child) };
 }
 
-/** Resolves when the API listens, or the worker has begun its work. */
+/** Resolves when the API listens, or when the worker has started. */
 function firstWord(
   child: ChildProcess,
   { name, folder, engineAddress }: ProgramOptions,
@@ -88,7 +88,7 @@ function firstWord(
   return new Promise((resolve, reject) => {
     child.on('message', (message: ChildMessage) => {
       if (message.type === 'ready') resolve({ port: message.port ?? 0 });
-      // Where there is an engine it says so once it has found it.
+      // With Temporal, the worker sends another message once it is connected.
       if (message.type === 'waiting' && engineAddress === undefined) resolve({ port: 0 });
       if (message.type === 'failed') reject(new Error(message.sentence));
     });
@@ -130,7 +130,7 @@ export class LoadProcess {
   }
 }
 
-/** What the API says of its own process at /metrics. */
+/** The API's own process metrics at /metrics. */
 export async function readProcessMetrics(port: number): Promise<{ rssBytes: number; cpuSeconds: number }> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const read = (name: string) => {

@@ -5,34 +5,34 @@ const WORDS =
     ' ',
   );
 
-/** What one of the patterns finds, and a text of its length that none finds. */
+/** A text that one of the patterns matches, and below one of equal length that none matches. */
 const FOUND = `AKIA${'Q7ZP2LM4XK9TB3WD'}`;
 const HARMLESS = 'the order of tuesday';
-/** Where it stands in a prompt: past the middle, so that most of the prompt is searched before. */
+/** Its position in a prompt: past the middle, so that most of the prompt is searched first. */
 const PLACE = 320;
 
-/** Prompts of one length, of which some hold what a pattern finds. */
+/** Prompts of one length, of which a share contains a match. */
 export interface PromptPlan {
   chars: number;
-  /** Share of calls, in percent. */
+  /** Percentage of calls. */
   matchPercent: number;
 }
 
-/** A prompt that no pattern finds, of exactly so many characters. */
+/** A prompt of exactly `chars` characters that no pattern matches. */
 export function drawPrompt(random: Random, chars: number): string {
   let text = '';
   while (text.length < chars) text += `${random.pick(WORDS)} `;
   return text.slice(0, PLACE) + HARMLESS + text.slice(PLACE + HARMLESS.length, chars);
 }
 
-/** What stands at `PROMPT_PLACE` of the next prompt. */
+/** The text for `PROMPT_PLACE` of the next prompt. */
 export function drawSecret(random: Random, { matchPercent }: PromptPlan): string {
   return random.below(100) < matchPercent ? FOUND : HARMLESS;
 }
 
 export const PROMPT_PLACE = PLACE;
 
-/** Twenty patterns as organizations write them: keys, cards, ids, words that should not leave the house. */
+/** Twenty patterns like those of organizations: keys, cards, ids, confidential words. */
 export const BENCH_PATTERNS: readonly string[] = [
   'AKIA[0-9A-Z]{16}',
   '(?i)aws_secret_access_key\\s*[:=]',

@@ -1,13 +1,10 @@
-/**
- * A reproducible source of chance for generated traffic: xorshift32 (Marsaglia, "Xorshift RNGs", 2003). Not for
- * secrets.
- */
+/** A reproducible random generator for traffic: xorshift32 (Marsaglia, "Xorshift RNGs", 2003). Not for secrets. */
 export class Random {
   #state: number;
 
   /** @param seed any integer; the benches print theirs. */
   constructor(seed: number) {
-    // Zero is the one state that xorshift never leaves; the odd constant spreads small seeds.
+    // Xorshift never leaves the state zero; the odd constant spreads small seeds.
     this.#state = (Math.imul(seed | 0, 0x9e3779b1) ^ 0x6d2b79f5) | 0 || 1;
   }
 

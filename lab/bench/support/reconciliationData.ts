@@ -2,12 +2,15 @@ import type pg from 'pg';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import type { Provider } from '../../../domain/providers.js';
 
-/** Calls and bills in bulk, for measuring what reconciling them costs: what they say is made up, their number is not. */
+/**
+ * Generates calls and bills in bulk to measure reconciliation; their content is arbitrary, only their number
+ * matters.
+ */
 
 export const PROVIDERS = ['openai', 'anthropic'] as const;
 const MODELS_AN_ACCOUNT = 6;
 export const DAYS = 60;
-/** Rows of one transaction, as ingest would leave them: a fold takes up to 100,000 events at once. */
+/** Rows of one transaction, as from ingest; a fold takes up to 100,000 events at once. */
 const BATCH_EVENTS = 20_000;
 
 interface Series {
@@ -22,7 +25,7 @@ interface Series {
 const usd = (pico: bigint) =>
   `${pico / 1_000_000_000_000n}.${String(pico % 1_000_000_000_000n).padStart(12, '0')}`;
 
-/** Models of a provider that have every rate that the calls need, at the end of the window. */
+/** Models of a provider with every rate that the calls need, at the end of the window. */
 function seriesOf(book: PriceBook, accounts: number, atMicros: bigint): Series[] {
   return PROVIDERS.flatMap((provider) => {
     const models = book.models
@@ -61,7 +64,10 @@ join jsonb_to_recordset($6::jsonb) as s(at_place int, provider text, account tex
 cross join lateral (select 200 + n * 7919 % 7800 as input, 20 + n * 104729 % 1480 as output, case when n % 3 = 0 then n * 1299709 % 6000 else 0 end as cached) u
 cross join lateral (select (u.input * s.input + u.cached * s.cache_read + u.output * s.output) / 1000000 as cost) c`;
 
-/** Cost rows by class and day, usage rows by class and hour, of what was observed, each account's in the order of time, as providers tell it; some series are billed wrongly for days. */
+/**
+ * Creates cost rows by class and day and usage rows by class and hour from the observed calls, for each account in
+ * chronological order, as providers send them; some series are billed wrongly for some days.
+ */
 const BILL = `
 with told as (
   select c.billed_by as provider, c.provider_account_id as account, c.model, c.hour, (c.hour at time zone 'UTC')::date as day, t.class, t.tokens,
@@ -89,7 +95,7 @@ from (
 ) r join billing_sources b on b.org_id = $1 and b.provider = r.provider and b.provider_account_id = r.account
 order by b.id, r.starts`;
 
-/** Fills an organization with so many calls, folded by `fold`, and the bills of them. */
+/** Fills an organization with calls, folds them with `fold`, and adds their bills. */
 export async function loadReconciliation(
   client: pg.ClientBase,
   data: { orgId: string; events: number; accounts: number; book: PriceBook; fold: () => Promise<void> },
@@ -121,12 +127,13 @@ export async function loadReconciliation(
      from billing_rows where org_id = $1 group by 1, 2, 3, 6, 7, 8, 9, 10`,
     [orgId],
   );
-  // Else the server would do it during the run: calls and bills of weeks have long been looked through.
+  // Otherwise autovacuum would run during the measurement; tables with weeks of data are already vacuumed in
+  // production.
   await client.query('vacuum (analyze)');
   return { series: series.length, billingRows: rowCount ?? 0, firstDay: first };
 }
 
-/** Calls of one account's day that came late: what the next run has to notice. */
+/** Adds late calls of one account's day, which the next run must detect. */
 export async function addLateCalls(
   client: pg.ClientBase,
   orgId: string,

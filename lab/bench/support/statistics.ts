@@ -1,9 +1,9 @@
-/** The middle of the values; of an even number the mean of the two in the middle. NaN for none. */
+/** The median; for an even number of values the mean of the middle two. NaN for none. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The value below which a share of the values lies (0…1), between two of them by proportion. NaN for none. */
+/** The quantile at `share` (0…1), interpolated linearly. NaN for none. */
 export function quantile(values: readonly number[] | Float64Array, share: number): number {
   const sorted = Float64Array.from(values).sort();
   const place = (sorted.length - 1) * share;

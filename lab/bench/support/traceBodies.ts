@@ -2,7 +2,7 @@ import { drawPrompt, drawSecret, PROMPT_PLACE, type PromptPlan } from './promptT
 import type { Random } from './random.js';
 import type { Traffic, TrafficCall } from './traffic.js';
 
-/** Where in a body a field of fixed length stands. */
+/** Positions of the fixed-length fields in a body. */
 interface SpanPlaces {
   traceId: number;
   spanId: number;
@@ -12,7 +12,7 @@ interface SpanPlaces {
   session: number;
   user: number;
   durationMs: number;
-  /** Where the prompt's changing part stands; undefined where no prompt is sent. */
+  /** Position of the prompt's variable part; undefined: no prompt is sent. */
   secret: number | undefined;
 }
 
@@ -20,8 +20,8 @@ const RESPONSE_ID_DIGITS = 24;
 const NANOS_A_MILLI = 1_000_000;
 
 /**
- * OTLP/JSON requests that are built once and then only get new ids, times, sessions and users in place: the client
- * shares the machine with the server, so what it spends is lost to what is measured.
+ * OTLP/JSON requests that are built once and then only get new ids, times, sessions and users in place. The client
+ * shares the machine with the server, so its CPU time would reduce the measured rate.
  */
 export class TraceBody {
   readonly bytes: Buffer;
@@ -63,7 +63,7 @@ export class TraceBody {
     }
   }
 
-  /** Makes every span a call that was never sent before and that ended just now. */
+  /** Turns every span into a new call that has just ended. */
   renew(traffic: Traffic, random: Random): void {
     const { bytes } = this;
     for (const places of this.#places) {
@@ -94,7 +94,7 @@ interface SpanMark {
   prompt: string | undefined;
 }
 
-/** A batch as an exporter sends it: one service, one instrumentation, its spans. */
+/** A batch as an exporter sends it: one service, one scope, its spans. */
 function requestOf(marks: readonly SpanMark[]) {
   return {
     resourceSpans: [
@@ -115,7 +115,7 @@ function requestOf(marks: readonly SpanMark[]) {
   };
 }
 
-/** The attributes that the GenAI conventions name for a chat call, and the labels of an application. */
+/** The attributes of a chat call in the GenAI conventions, and an application's labels. */
 function spanOf({ call, traceId, spanId, responseId, prompt }: SpanMark) {
   const prefix = call.provider === 'openai' ? 'chatcmpl-' : 'msg_';
   return {
@@ -153,7 +153,7 @@ function spanOf({ call, traceId, spanId, responseId, prompt }: SpanMark) {
   };
 }
 
-/** As the GenAI conventions write it. */
+/** A message in the format of the GenAI conventions. */
 const messageOf = (content: string) => ({ role: 'user', parts: [{ type: 'text', content }] });
 const text = (key: string, value: string) => ({ key, value: { stringValue: value } });
 const integer = (key: string, value: number) => ({ key, value: { intValue: value } });

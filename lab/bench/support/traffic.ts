@@ -32,7 +32,7 @@ const HOSTS = { openai: 'api.openai.com', anthropic: 'api.anthropic.com' } as co
 const TEAMS = ['support', 'search', 'billing', 'growth', 'research', 'platform', 'legal', 'mobile'];
 const FEATURES = ['chat', 'summarize', 'classify', 'extract', 'draft-reply', 'rerank', 'translate', 'agent'];
 const SERVICES = ['assistant-api', 'ingest-worker', 'backoffice'];
-/** A tenth of the calls opens a new session, so sessions grow with calls. */
+/** A tenth of the calls starts a session, so the number of sessions grows with the calls. */
 const CALLS_A_SESSION = 10;
 
 /** The users of an organization, by number. */
@@ -49,7 +49,7 @@ export class Traffic {
   readonly #openSessions: number;
   readonly #users: UserRange;
 
-  /** @param openSessions sessions that go on at once. */
+  /** @param openSessions concurrent sessions. */
   constructor(seed: number, openSessions: number, users: UserRange) {
     this.#random = new Random(seed);
     this.#openSessions = openSessions;
@@ -79,7 +79,7 @@ export class Traffic {
     };
   }
 
-  /** The session and user of the next call. Both are of fixed length. */
+  /** The session and user of the next call; both ids have a fixed length. */
   drawSession(): { id: string; userId: string } {
     const random = this.#random;
     const place = random.below(this.#openSessions);

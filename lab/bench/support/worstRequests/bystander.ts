@@ -8,16 +8,16 @@ const INGEST_EVERY_MS = 50;
 
 export interface Seen<T> {
   outcome: T | Error;
-  /** The longest time that the event loop of the API stood still, of a processor. */
+  /** The longest pause of the API's event loop, in CPU time. */
   pauseMs: number;
-  /** The slowest answers that others got meanwhile. */
+  /** The slowest answers to other clients meanwhile. */
   healthMs: number;
   ingestMs: number;
-  /** Requests of others that were not answered as they should be. */
+  /** Other clients' requests with a wrong answer. */
   failures: number;
 }
 
-/** Another organization, and whoever asks for the health of the API, while something costly goes on. */
+/** Another organization and a health check, which run during an expensive request. */
 export class Bystander {
   readonly #url: string;
   readonly #key: string;
@@ -25,7 +25,7 @@ export class Bystander {
 
   readonly #pauseFile: string;
 
-  /** @param pauseFile where the API notes its pauses. */
+  /** @param pauseFile the file in which the API records its pauses. */
   constructor(port: number, key: string, pauseFile: string) {
     this.#url = `http://127.0.0.1:${port}`;
     this.#key = key;
@@ -46,7 +46,7 @@ export class Bystander {
     return { outcome, healthMs, ingestMs, failures: this.#failures, pauseMs: this.#longestPause() };
   }
 
-  /** The slowest of many; one under way when the work ends counts too. */
+  /** The slowest of many requests; one that is open at the end counts too. */
   async #repeat(everyMs: number, signal: AbortSignal, ask: () => Promise<void>): Promise<number> {
     let slowest = 0;
     do {

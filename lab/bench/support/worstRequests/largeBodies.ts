@@ -1,4 +1,4 @@
-/** Bodies that are as large as they may be, and filled with what is costly to read. */
+/** Bodies of maximum size with content that is expensive to read. */
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { encodeOtlp, type OtlpPair } from './otlpBytes.js';
@@ -198,14 +198,14 @@ function anEvent(payloadChars: number) {
   };
 }
 
-/** The JSON of one span with one more attribute, whose value comes as JSON. */
+/** The JSON of a span with one more attribute, whose value is given as JSON. */
 function oneSpanJson(key: string, value: string): string {
   const mark = '"stringValue":"MARK"';
   const json = JSON.stringify(bodyOf([aSpan(1, [...plainCall(), text(key, 'MARK')])]));
   return json.replace(`{${mark}}`, () => value);
 }
 
-/** As many of the text as fit, with commas between. */
+/** The text repeated as often as fits, separated by commas. */
 function repeat(item: string, chars: number): string {
   return `${item},`.repeat(Math.floor(chars / (item.length + 1)) - 1) + item;
 }

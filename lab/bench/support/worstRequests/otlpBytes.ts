@@ -1,4 +1,4 @@
-/** OTLP requests in the shape of OTLP/JSON as protobuf bytes: only the fields that the worst requests have. */
+/** Encodes requests in the shape of OTLP/JSON as protobuf, with only the fields of the worst requests. */
 
 interface OtlpValue {
   stringValue?: string;

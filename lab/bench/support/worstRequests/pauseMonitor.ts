@@ -1,13 +1,13 @@
 /**
- * Loaded into a process before its own program: notes how long its event loop stands still, in the time that its thread
- * spends on a processor. On a machine that is shared the clock says more of the others. Each pause is a line of the file
- * that PAUSE_FILE names: when it ended, and how long it was, both in milliseconds.
+ * Preloaded into a process: records the pauses of its event loop in CPU time of the thread, since on a shared
+ * machine wall time mostly measures other programs. Each pause is a line of the file PAUSE_FILE: its end and its
+ * length, both in milliseconds.
  */
 import { appendFileSync } from 'node:fs';
 import { threadCpuMs } from '../../../../test/support/threadCpu.js';
 
 const TICK_MS = 5;
-/** Shorter ones are not noted. */
+/** Shorter pauses are not recorded. */
 const NOTED_MS_MIN = 20;
 
 const { PAUSE_FILE } = process.env;

@@ -2,7 +2,7 @@ import type { WorstRequest } from './worstRequest.js';
 
 export interface WorstOutcome {
   status: number;
-  /** undefined where the answer does not say it as JSON. */
+  /** undefined: the answer does not contain it as JSON. */
   accepted: number | undefined;
   answerMs: number;
 }

@@ -1,11 +1,11 @@
-/** Traces whose shape makes it costly to find out which spans tell of one call, each as large as one request may be. */
+/** Traces of maximum size in whose shape it is expensive to find the spans that report the same call. */
 import { randomBytes } from 'node:crypto';
 import type { OtlpBody, OtlpPair, OtlpSpan } from './otlpBytes.js';
 
 export const SPANS_MAX = 10_000;
 const NANOS_A_MILLI = 1_000_000n;
 const SPAN_MILLIS = 60_000n;
-/** Levels of a chain that a walk up a trace looks at. */
+/** Maximum levels of a walk up a trace. */
 const WALK_LEVELS = 256;
 
 /** The parent of each span by index; undefined: a root. */
@@ -15,11 +15,11 @@ export interface TraceShape {
   name: string;
   spans: number;
   parent: Parents;
-  /** Traces that the spans are spread over, in turn; one where absent. */
+  /** Traces among which the spans are divided in turn; default one. */
   traces?: number;
-  /** The attributes of a span; those of a plain call where absent. */
+  /** The attributes of a span; default those of a plain call. */
   attributes?: (index: number) => OtlpPair[];
-  /** Of a span; its index where absent. */
+  /** The id of a span; default its index. */
   spanId?: (index: number) => number;
 }
 
@@ -31,7 +31,7 @@ export function count(key: string, intValue: number): OtlpPair {
   return { key, value: { intValue } };
 }
 
-/** The least that makes a span a call with usage. */
+/** The minimum attributes of a call with usage. */
 export function plainCall(model = 'gpt-4o'): OtlpPair[] {
   return [
     text('gen_ai.system', 'openai'),
@@ -43,16 +43,16 @@ export function plainCall(model = 'gpt-4o'): OtlpPair[] {
 
 const star: Parents = (index) => (index === 0 ? undefined : 0);
 const chain: Parents = (index) => (index === 0 ? undefined : index - 1);
-/** A spine with a tooth at each of its spans. */
+/** A chain with one more span at each of its spans. */
 const comb: Parents = (index) => (index === 0 ? undefined : index % 2 === 1 ? index - 1 : index - 2);
-/** A chain that is as long as a walk looks, and all other spans at its end. */
+/** A chain as long as a walk, with all other spans at its end. */
 const brush: Parents = (index) => (index === 0 ? undefined : index <= WALK_LEVELS ? index - 1 : WALK_LEVELS);
 const cycle =
   (length: number): Parents =>
   (index) =>
     index < length ? (index + 1) % length : index % length;
 
-/** Every shape with this many spans. */
+/** Every shape with this number of spans. */
 export function traceShapes(spans = SPANS_MAX): TraceShape[] {
   const otherModel = (index: number) => plainCall(index <= WALK_LEVELS ? 'gpt-4o' : 'gpt-4o-mini');
   return [
@@ -103,7 +103,7 @@ export function traceShapes(spans = SPANS_MAX): TraceShape[] {
   ];
 }
 
-/** The request of a shape, in traces that were never sent before. */
+/** The request of a shape, in new traces. */
 export function bodyOfShape({ spans, parent, traces = 1, attributes, spanId }: TraceShape): OtlpBody {
   const start = BigInt(Date.now()) * NANOS_A_MILLI - SPAN_MILLIS * NANOS_A_MILLI;
   const traceIds = Array.from({ length: traces }, () => randomBytes(16).toString('hex'));

@@ -1,11 +1,11 @@
-/** Requests to ingest that are legal, or refused only once they are read, and as costly as their size allows. */
+/** Ingest requests that are valid, or refused only after reading, and as expensive as their size allows. */
 import { gzipSync } from 'node:zlib';
 import { largeSpans, otherBodies } from './largeBodies.js';
 import { encodeOtlp, type OtlpPair } from './otlpBytes.js';
 import { bodyOf, bodyOfShape, plainCall, SPANS_MAX, text, traceShapes } from './traceShapes.js';
 import { aSpan, BODY_BYTES_MAX, JSON_TYPE, PROTOBUF_TYPE, TRACE, type WorstRequest } from './worstRequest.js';
 
-/** Every worst request. `bytes` bounds the bodies that are as large as they may be. */
+/** Every worst request. `bytes` limits the bodies of maximum size. */
 export function worstRequests(bytes = BODY_BYTES_MAX): WorstRequest[] {
   return [...shapedTraces(), ...largeSpans(bytes), ...repeatedResources(bytes), ...otherBodies(bytes)];
 }
@@ -38,7 +38,7 @@ function shapedTraces(): WorstRequest[] {
   ]);
 }
 
-/** What a resource says is repeated with each of its spans: a small body that becomes much. */
+/** Resource attributes are repeated for each span, so a small body becomes large. */
 function repeatedResources(bytes: number): WorstRequest[] {
   const kilobytes = (key: string) => [text(key, 'x'.repeat(250_000))];
   const resources: [name: string, attributes: () => OtlpPair[]][] = [

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { OtlpPair, OtlpSpan } from './otlpBytes.js';
 
-/** The largest body that ingest takes where nothing else is set. */
+/** The default maximum body of ingest. */
 export const BODY_BYTES_MAX = 16_777_216;
 
 export interface WorstRequest {
@@ -9,11 +9,11 @@ export interface WorstRequest {
   path: string;
   contentType: string;
   contentEncoding?: 'gzip';
-  /** The status that it is answered with. */
+  /** The expected status. */
   status: number;
-  /** Calls that are accepted; undefined where nobody counts. */
+  /** The expected number of accepted calls; undefined: not checked. */
   accepted?: number;
-  /** Made when it is sent: the body, with ids that were never sent before. */
+  /** Makes the body when it is sent, with new ids. */
   make(): Buffer;
 }
 
@@ -23,7 +23,7 @@ export const OBSERVABILITY = '/api/v1/ingest/observability';
 export const JSON_TYPE = 'application/json';
 export const PROTOBUF_TYPE = 'application/x-protobuf';
 
-/** A span in a trace of its own. */
+/** A span in its own trace. */
 export function aSpan(index: number, attributes: OtlpPair[]): OtlpSpan {
   const start = BigInt(Date.now() - 60_000) * 1_000_000n;
   return {
