@@ -65,7 +65,7 @@ export interface BilledRow {
   /** null: the bill does not separate batch. */
   isBatch: boolean | null;
   longContext: boolean | null;
-  /** Region with a price of its own, e.g. `us`; null: the ordinary price. */
+  /** Region with a separate price, e.g. `us`; null: the ordinary price. */
   region: string | null;
   project: string | null;
   apiKey: string | null;

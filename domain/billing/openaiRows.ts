@@ -130,7 +130,7 @@ function tokenClassesOf(result: PageObject): Partial<Record<BilledClass, bigint>
   const count = (field: string) => countOf(result[field], field);
   const cached = count('input_cached_tokens');
   const written = count('input_cache_write_tokens');
-  // Cached audio has no class of its own and counts as cached tokens.
+  // Cached audio has no separate class and counts as cached tokens.
   const inputAudio = freshAudioOf(result, count('input_tokens') - cached - written);
   const outputAudio = count('output_audio_tokens');
   const input = count('input_tokens') - cached - written - inputAudio;

@@ -44,7 +44,7 @@ interface Bench {
   client: Client;
   uploaders: BenchOrganization[];
   ingest: IngestBench;
-  /** Documents made so far: each has a number and an account of its own. */
+  /** Documents made so far: each has its own number and account. */
   documents: number;
 }
 
@@ -80,7 +80,7 @@ async function send(bench: Bench, path: string, file: Uint8Array, { account, org
   return ask(bench, path, organization.key, form);
 }
 
-/** A document, and its bill imported for an account of its own. */
+/** A document, and its bill, which is imported for a separate account. */
 async function prepare(bench: Bench, kind: Kind, organization: BenchOrganization): Promise<Uploadable> {
   bench.documents += 1;
   const name = `BENCH-${String(bench.documents).padStart(4, '0')}`;

@@ -86,7 +86,7 @@ async function judgeAll(): Promise<void> {
   if (missed.length > 0 && options.isGate) process.exitCode = 1;
 }
 
-// It has servers and flags of its own, and ends the process.
+// It has separate servers and flags, and ends the process.
 if (process.argv.includes('--speed')) await import('./invoiceSpeed.js');
 const options = optionsOrEnd();
 await judgeAll();

@@ -1,4 +1,4 @@
-/** What was planted where, with its dollars: reckoned from the calls and the demo's own prices alone. */
+/** The planted faults with their dollars, computed from the calls and the demo's own prices alone. */
 import type { TokenClass } from '../bills/results.js';
 import {
   type BilledLine,
@@ -17,14 +17,14 @@ import { type DemoProvider, priceOf } from './prices.js';
 import { covers, type Days, SCHEDULE } from './schedule.js';
 import { type TrafficFindings, trafficFindingsOf, type WantedFindings, wantedFindingsOf } from './wanted.js';
 
-/** Tokens charged at another rate than the right one, over a run of days. */
+/** Tokens charged at a wrong rate over consecutive days. */
 export interface PlantedRate {
   kind: RateFault;
   provider: DemoProvider;
-  /** As Trueup names it. */
+  /** The model's name in Trueup. */
   model: string;
   tokenClass: TokenClass;
-  /** Null at OpenAI, whose bill does not tell batch apart. */
+  /** null: OpenAI, whose bill has no separate batch line. */
   isBatch: boolean | null;
   isLong: boolean;
   days: Days;
@@ -33,24 +33,24 @@ export interface PlantedRate {
   excessPico: bigint;
 }
 
-/** A model's day on which the bill and our events differ. */
+/** A model's day on which the bill and the reported events differ. */
 export interface PlantedGap {
   kind: RateFault | 'doubled_day' | 'missing_window' | 'unknown_key';
   provider: DemoProvider;
   model: string;
   offset: number;
-  /** Billed beyond what our events explain; of it, by rate and by quantity. */
+  /** Billed dollars that the events do not explain, and below their parts by rate and by quantity. */
   gapPico: bigint;
   ratePico: bigint;
   volumePico: bigint;
-  /** Whether any of our events stands against the charge. */
+  /** Whether any reported event matches the charge. */
   hasEvents: boolean;
 }
 
 export interface AnswerKey {
   rates: PlantedRate[];
   gaps: PlantedGap[];
-  /** The same as explanations. */
+  /** The same faults as findings. */
   findings: PlantedFinding[];
   unlabelled: { events: number; pico: bigint };
   runawayLoop: { sessionId: string; events: number; pico: bigint };
@@ -61,9 +61,9 @@ export interface AnswerKey {
   toolFees: Record<DemoProvider, bigint>;
   restated: { offset: number; addedPico: bigint };
   wanted: WantedFindings;
-  /** What depends on where the weekends lie. */
+  /** Figures that depend on the weekends. */
   ofTraffic: TrafficFindings & {
-    /** What the contract takes off the list prices of everything billed. */
+    /** The contract's discount on the list prices of everything billed. */
     contract: { discountPico: bigint };
   };
 }
@@ -108,7 +108,7 @@ export function answerKeyOf(calls: readonly DemoCall[], calendar: Calendar): Ans
   };
 }
 
-/** A day on which a class was not used ends a run of days: nothing was charged wrongly on it. */
+/** A day without usage of the class ends a run of days, since it has no wrong charge. */
 function ratesOf(lines: readonly BilledLine[]): PlantedRate[] {
   const open = new Map<string, PlantedRate>();
   const rates: PlantedRate[] = [];

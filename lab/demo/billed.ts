@@ -1,18 +1,18 @@
-/** What the providers' bills say of the calls: right, but for the planted faults. */
+/** The providers' bills for the calls: right except for the planted faults. */
 import { TOKEN_CLASSES, type TokenClass } from '../bills/results.js';
 import { type DemoCall, listRate, rightRate } from './calls.js';
 import type { DemoKey } from './company.js';
 import { BATCH_DIVISOR, type DemoProvider, TERRA_BEFORE } from './prices.js';
 import { covers, SCHEDULE } from './schedule.js';
 
-/** A fault that shows in the rate at which tokens were charged. */
+/** A fault in the rate of charged tokens. */
 export type RateFault =
   | 'stale_price'
   | 'cache_at_full_rate'
   | 'contract_discount_not_applied'
   | 'batch_discount_not_applied';
 
-/** The fault that lies on a class of a call; undefined where the bill is right. */
+/** The fault of a class of a call; undefined: the bill is right. */
 export function rateFaultOf(call: DemoCall, name: TokenClass): RateFault | undefined {
   const { model, offset } = call;
   if (model === 'gpt-5.6-terra' && covers(SCHEDULE.stalePrice, offset)) return 'stale_price';
@@ -25,7 +25,7 @@ export function rateFaultOf(call: DemoCall, name: TokenClass): RateFault | undef
   return undefined;
 }
 
-/** The rate at which the provider charged a class of a call, pico-dollars per token. */
+/** The charged rate of a class of a call, pico-dollars per token. */
 export function billedRate(call: DemoCall, name: TokenClass): bigint {
   const right = rightRate(call, name);
   switch (rateFaultOf(call, name)) {
@@ -42,7 +42,7 @@ export function billedRate(call: DemoCall, name: TokenClass): bigint {
   }
 }
 
-/** Tokens of one class that a day's bill puts in one line. */
+/** Tokens of one class that a day's bill has on one line. */
 export interface BilledLine {
   provider: DemoProvider;
   offset: number;
@@ -92,7 +92,7 @@ function newLine(call: DemoCall, tokenClass: TokenClass, isBatch: boolean): Bill
   };
 }
 
-/** Fees beside tokens: no call shows them. */
+/** Fees beside tokens, which no call shows. */
 export interface Fee {
   offset: number;
   label: string;
@@ -101,28 +101,28 @@ export interface Fee {
 
 const PICO_PER_CENT = 10_000_000_000n;
 
-/** What a day's web searches cost. */
+/** The cost of a day's web searches. */
 export function webSearchPico(provider: DemoProvider, offset: number): bigint {
   const place = provider === 'openai' ? offset : offset - 7;
   return BigInt(60 + (((place + 100) * 37) % 140)) * PICO_PER_CENT;
 }
 
-/** What OpenAI gave back, once. */
+/** OpenAI's only credit. */
 export const CREDIT = {
   offset: SCHEDULE.credit.first,
   label: 'Promotional credit',
   pico: -250_000_000_000_000n,
 };
 
-/** Whether a day's whole bill of OpenAI stands in it twice. */
+/** Whether OpenAI's bill contains the whole day twice. */
 export function isDoubled(provider: DemoProvider, offset: number): boolean {
   return provider === 'openai' && covers(SCHEDULE.doubled, offset);
 }
 
-/** One call in so many was missing when OpenAI first told the restated day. */
+/** OpenAI's first report of the restated day lacks one of this number of calls. */
 const LATE_EVERY = 10;
 
-/** The calls of OpenAI's as its first telling of the restated day had them. */
+/** The OpenAI calls in the first report of the restated day. */
 export function firstReport(calls: readonly DemoCall[]): DemoCall[] {
   let number = 0;
   return calls.filter((call) => {

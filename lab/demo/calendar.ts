@@ -1,6 +1,6 @@
 /**
- * The demo's days. Day 0 is its last one, which is yesterday, and day −88 its first: with today they are the 90 days of the
- * longest gap period. Every figure of the demo is at such an offset.
+ * The demo's days. Day 0 is the last one, which is yesterday, and day −88 the first: with today they are the 90
+ * days of the longest gap period. Every figure of the demo is at such an offset.
  */
 import { rfc3339 } from '../bills/pages.js';
 
@@ -35,7 +35,7 @@ export class Calendar {
     return weekday === 0 || weekday === 6;
   }
 
-  /** Offsets of all days, first to last. */
+  /** Offsets of all days, ascending. */
   offsets(): number[] {
     return Array.from({ length: DAY_COUNT }, (_, index) => index - DAY_COUNT + 1);
   }

@@ -1,4 +1,4 @@
-/** Every call that Demo Labs made, as it happened; nothing here knows who recorded or billed it wrongly. */
+/** Generates every call of Demo Labs as it happened, before faults of recording or billing. */
 import { TOKEN_CLASSES, type TokenClass } from '../bills/results.js';
 import { type Calendar, DAY_SECONDS, HOUR_SECONDS } from './calendar.js';
 import { CONTRACT, type DemoKey, PREVIEW_MODEL, STRAY_KEY, TRAFFIC, type Traffic } from './company.js';
@@ -7,10 +7,10 @@ import { apportion, between, randomOf } from './random.js';
 import { covers, isFaultDay, SCHEDULE } from './schedule.js';
 
 export interface DemoCall {
-  /** Unique and the same for the same seed: the request id of its event. */
+  /** Unique, and equal for the same seed: the request id of its event. */
   id: string;
   provider: DemoProvider;
-  /** As the bill names it, and as the client asked for it. */
+  /** The model's name on the bill, and below the requested name. */
   model: string;
   askedModel: string;
   key: DemoKey;
@@ -20,17 +20,17 @@ export interface DemoCall {
   environment: 'production' | 'staging';
   sessionId: string;
   batchId: string | null;
-  /** The day on which it ended: a provider books it there. */
+  /** The day of its end, on which providers book it. */
   offset: number;
   startSeconds: number;
   endSeconds: number;
   isLong: boolean;
   tokens: Record<TokenClass, number>;
-  /** What it should cost, contract included. */
+  /** The right cost, including the contract. */
   pico: bigint;
-  /** Text of its prompt, where one is kept. */
+  /** Text of the prompt; null: none is stored. */
   prompt: string | null;
-  /** A call of the key that nobody knows: no client of Demo Labs made it. */
+  /** A call with the unregistered key, which no client of Demo Labs made. */
   isStray: boolean;
 }
 
@@ -43,7 +43,7 @@ export function listRate(call: Charged, name: TokenClass): bigint {
   return call.batchId === null ? listed : listed / BATCH_DIVISOR;
 }
 
-/** The rate that is right for it: the list's, less what the contract takes off. */
+/** The right rate: the list rate less the contract's discount. */
 export function rightRate(call: Charged, name: TokenClass): bigint {
   const listed = listRate(call, name);
   return isUnderContract(priceOf(call.model).provider, call.offset) ? discounted(listed) : listed;
@@ -58,12 +58,12 @@ function discounted(rate: bigint): bigint {
 }
 
 const WEEKEND_SHARE = 0.35;
-/** Calls by the hour of a day, UTC: a European company with some customers overseas. */
+/** Weights of calls by UTC hour: a European company with some customers overseas. */
 const HOUR_WEIGHTS = [1, 1, 1, 1, 1, 2, 3, 5, 7, 9, 9, 8, 7, 8, 9, 9, 8, 6, 4, 3, 2, 2, 1, 1];
 const CALLS_PER_SESSION = 7;
 const PROMPT_EVERY = 40;
 
-/** All calls, by day. */
+/** All calls by day. */
 export function makeCalls(seed: number, calendar: Calendar): DemoCall[] {
   const calls: DemoCall[] = [];
   for (const offset of calendar.offsets()) {
@@ -149,12 +149,12 @@ function tokensOf(traffic: Traffic, whole: number, random: () => number): Record
   };
 }
 
-/** A call ends within its hour; its start may lie in the hour or the day before. */
+/** A call ends within its hour; its start may be in the previous hour or day. */
 function timesOf(calendar: Calendar, offset: number, hour: number, random: () => number) {
   const day = calendar.startSeconds(offset);
   const endSeconds = day + hour * HOUR_SECONDS + Math.floor(random() * HOUR_SECONDS);
   const started = endSeconds - 3 - Math.floor(random() * 85);
-  // A price is that of the start, a bill's day that of the end: where prices change at midnight no call spans it.
+  // The start determines the price, the end the day of the bill; so no call spans the midnight of a price change.
   const startSeconds = offset === CONTRACT.fromOffset ? Math.max(started, day) : started;
   return { startSeconds, endSeconds };
 }
@@ -163,14 +163,14 @@ function rightCost(call: DemoCall): bigint {
   return TOKEN_CLASSES.reduce((sum, name) => sum + BigInt(call.tokens[name]) * rightRate(call, name), 0n);
 }
 
-/** What a call costs at list prices. */
+/** The cost of a call at list prices. */
 export function listCost(call: DemoCall): bigint {
   return TOKEN_CLASSES.reduce((sum, name) => sum + BigInt(call.tokens[name]) * listRate(call, name), 0n);
 }
 
 const STAGING_HOURS = [13, 14, 15];
 const PREVIEW_CALLS = 5;
-/** Invented, and in no format that a provider uses: nothing opens with them. */
+/** Invented secrets in a format that no provider uses. */
 const SECRET_PROMPTS: Readonly<Record<string, string>> = {
   'code-review':
     'Why does this deploy step fail? export DEPLOY_TOKEN=demo-secret-not-real-4711 && ./deploy.sh',
@@ -178,8 +178,8 @@ const SECRET_PROMPTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A production key used from staging for an afternoon, two prompts that should not have been sent, and a few calls that
- * ask for a model under a name that nobody approved.
+ * Adds a production key that is used from staging for an afternoon, two prompts with secrets, and a few calls that
+ * request a model by an unapproved name.
  */
 function markCalls(calls: DemoCall[], offset: number): void {
   const isStaging = covers(SCHEDULE.staging, offset);
@@ -236,7 +236,7 @@ const STRAY: Traffic = {
 };
 const STRAY_CALLS = 120;
 
-/** What somebody used with a key that nobody knows: only the provider saw these calls. */
+/** Calls with an unregistered key, which only the provider saw. */
 function strayCalls(seed: number, calendar: Calendar, offset: number): DemoCall[] {
   const random = randomOf(seed, 'stray key', offset);
   return Array.from({ length: STRAY_CALLS }, (_, number) => {

@@ -1,4 +1,4 @@
-/** Demo Labs: its accounts, teams, keys and what they use models for. */
+/** Demo Labs: its accounts, teams, keys and uses of models. */
 import type { DemoProvider } from './prices.js';
 import { SCHEDULE } from './schedule.js';
 
@@ -13,7 +13,7 @@ export interface DemoKey {
   provider: DemoProvider;
   id: string;
   name: string;
-  /** Project at OpenAI, workspace at Anthropic; null is Anthropic's default workspace. */
+  /** Project at OpenAI, workspace at Anthropic; null: Anthropic's default workspace. */
   project: string | null;
   team: string | null;
 }
@@ -26,7 +26,7 @@ const key = (
   team: string | null,
 ): DemoKey => ({ provider, id, name, project, team });
 
-/** Every key that Demo Labs knows of. */
+/** Every key that Demo Labs has registered. */
 export const KEYS = {
   openaiSupport: key('openai', 'key_DemoSupport01', 'support production', 'proj_DemoSupport', 'support'),
   openaiSearch: key('openai', 'key_DemoSearch01', 'search production', 'proj_DemoSearch', 'search'),
@@ -57,30 +57,30 @@ export const KEYS = {
   anthropicPlatform: key('anthropic', 'apikey_01DemoPlatform', 'platform production', null, 'platform'),
 } as const;
 
-/** A name that somebody tries out; the model that answers is the usual one. Nobody approved it. */
+/** An unapproved name that some calls request; the usual model answers. */
 export const PREVIEW_MODEL = 'claude-haiku-5-preview';
 
-/** A key on OpenAI's bill that nobody at Demo Labs knows. */
+/** A key on OpenAI's bill that Demo Labs has not registered. */
 export const STRAY_KEY = key('openai', 'key_Stray7f3a91', '', 'proj_DemoGrowth', null);
 
-/** One use of one model: how often, how large, how much of it in batches. */
+/** One use of a model: number and size of calls, and the share of batches. */
 export interface Traffic {
   name: string;
   key: DemoKey;
   team: string | null;
   feature: string;
-  /** As bills name it. */
+  /** The model's name on bills. */
   model: string;
   callsPerWorkday: number;
-  /** All input tokens of a call, cached ones included. */
+  /** All input tokens of a call, including cached ones. */
   input: readonly [number, number];
   output: readonly [number, number];
   batchShare: number;
-  /** Share of calls that need more input than the model's ordinary price covers. */
+  /** Share of calls whose input exceeds the model's ordinary price range. */
   longShare: number;
-  /** The most of a call's input that comes from the cache. */
+  /** Maximum cached share of a call's input. */
   cachedShareMax: number;
-  /** From this day on; the demo's first day where it is absent. */
+  /** First day; default the demo's first day. */
   fromOffset?: number;
   /** Runs on weekends as on working days. */
   everyDay?: boolean;
@@ -174,7 +174,7 @@ export const TRAFFIC: readonly Traffic[] = [
   }),
 ];
 
-/** What Demo Labs agreed with Anthropic. */
+/** Demo Labs' contract with Anthropic. */
 export const CONTRACT = {
   provider: 'anthropic' as const,
   discountPercent: 12,

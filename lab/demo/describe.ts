@@ -1,4 +1,7 @@
-/** docs/demo.md: every planted fault with its dollars and where to see it. Days are offsets, so it holds on any day. */
+/**
+ * Writes docs/demo.md: every planted fault with its dollars and the place to see it. Days are offsets, so the text
+ * holds for any last day.
+ */
 import type { AnswerKey, PlantedGap, PlantedRate } from './answerKey.js';
 import { DAY_COUNT } from './calendar.js';
 import { CONTRACT, TRAFFIC } from './company.js';
@@ -9,7 +12,7 @@ import type { InvoiceFault } from './invoices.js';
 import { MISSING_HOURS, SCHEDULE } from './schedule.js';
 import { BUDGET_USD, DEAR_CENTS } from './wanted.js';
 
-/** What the document is made of. Its text is the same for every last day; a test holds it to that. */
+/** The input of the document. Its text is the same for every last day, which a test checks. */
 export const DOCUMENTED = { seed: DEMO_SEED, endDay: '2026-11-20' };
 
 const dayText = (offset: number): string => (offset === 0 ? 'day 0' : `day −${-offset}`);

@@ -1,4 +1,4 @@
-/** What docs/demo.md says of how the engine explains the planted faults. */
+/** The part of docs/demo.md about the engine's explanations of the planted faults. */
 import type { AnswerKey } from './answerKey.js';
 import { exact, type Fault } from './describeWords.js';
 import type { PlantedFinding } from './findings.js';
@@ -7,7 +7,7 @@ function findingsOfFault(key: AnswerKey, { planted }: Fault): PlantedFinding[] {
   return key.findings.filter(({ fault }) => fault === planted);
 }
 
-/** A row of a table for each fault that the engine explains. */
+/** A table row for each fault that the engine explains. */
 export function explanationLines(key: AnswerKey, faults: readonly Fault[]): string[] {
   return faults.flatMap((fault) => {
     const findings = findingsOfFault(key, fault);

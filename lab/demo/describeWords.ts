@@ -1,4 +1,4 @@
-/** What the parts of docs/demo.md share. */
+/** The shared formatting of docs/demo.md. */
 import type { PlantedGap } from './answerKey.js';
 
 const PICO_DIGITS = 12;
@@ -11,7 +11,7 @@ export function exact(pico: bigint): string {
   return `${pico < 0n ? '−' : ''}$${whole}.${fraction}`;
 }
 
-/** A planted fault as the document tells it. */
+/** A planted fault in the document. */
 export interface Fault {
   title: string;
   days: { first: number; last: number };
@@ -19,6 +19,6 @@ export interface Fault {
   what: string;
   shows: string;
   curl: string;
-  /** How the answer key names it, where it is one that the engine explains. */
+  /** Its kind in the answer key, if the engine explains it. */
   planted?: PlantedGap['kind'];
 }

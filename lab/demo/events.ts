@@ -4,7 +4,10 @@ import { clockHour, type DemoCall } from './calls.js';
 import { ACCOUNTS } from './company.js';
 import { covers, MISSING_HOURS, SCHEDULE } from './schedule.js';
 
-/** Whether a client of ours reported the call: nobody saw the stray key's, and for some hours OpenAI's wrapper was missing. */
+/**
+ * Whether a client reported the call: none reported calls of the stray key, nor of OpenAI in the hours without a
+ * wrapper.
+ */
 export function isReported(call: DemoCall): boolean {
   if (call.isStray) return false;
   const isMissing = call.provider === 'openai' && covers(SCHEDULE.missingWindow, call.offset);

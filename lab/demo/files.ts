@@ -1,4 +1,4 @@
-/** Results as the pages that somebody would have saved. */
+/** Results as saved pages. */
 import { type BucketResults, pageTexts } from '../bills/pages.js';
 import { ACCOUNTS } from './company.js';
 import type { DemoProvider } from './prices.js';
@@ -7,7 +7,7 @@ export interface DemoFile {
   provider: DemoProvider;
   account: string;
   name: string;
-  /** Pages one after the other, a line each. */
+  /** Consecutive pages, one a line. */
   text: string;
 }
 

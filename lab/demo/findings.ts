@@ -1,26 +1,26 @@
-/** What the engine has to make of the planted gaps: each by its name, with its days and its dollars. */
+/** The expected findings for the planted gaps, with their kinds, days and dollars. */
 import type { PlantedGap } from './answerKey.js';
 import type { DemoProvider } from './prices.js';
 import type { Days } from './schedule.js';
 
 /**
- * Faults of which the engine says what they are. Hours that nobody reported are no mistake of the provider's: the share of
- * calls seen falls, and whether more is said depends on how unlike the rest the missing calls were.
+ * Faults that the engine must explain. Unreported hours are no mistake of the provider: coverage falls, and a
+ * further explanation depends on how much the missing calls differ from the others.
  */
 export type ExplainedFault = Exclude<PlantedGap['kind'], 'missing_window'>;
 
 /** One explanation of a model's days. */
 export interface PlantedFinding {
   fault: ExplainedFault;
-  /** As Trueup names it. */
+  /** The kind in Trueup. */
   kind: string;
-  /** A mistake of the provider's, which can be asked back. */
+  /** A mistake of the provider that can be claimed. */
   claimable: boolean;
   grade: 'HIGH' | 'MEDIUM' | 'LOW';
   provider: DemoProvider;
   model: string;
   days: Days;
-  /** Billed beyond what would have been right. */
+  /** Billed dollars above the right charge. */
   impactPico: bigint;
 }
 
@@ -33,8 +33,8 @@ const ofProvider = (kind: string, grade: PlantedFinding['grade'] = 'HIGH'): Name
 });
 
 /**
- * A wrong rate shows in the bill itself; a day billed twice, beside the provider's own usage report. Of a key that is not
- * registered nobody knows whether it is not one's own after all, so it is LOW.
+ * The bill alone shows a wrong rate; a comparison with the provider's usage report shows a day that was billed
+ * twice. An unregistered key may be the organization's own, so its finding is LOW.
  */
 const NAMES: Record<ExplainedFault, Name> = {
   stale_price: ofProvider('price_effective_date_mismatch'),
@@ -45,7 +45,7 @@ const NAMES: Record<ExplainedFault, Name> = {
   unknown_key: ofProvider('unauthorized_key_usage', 'LOW'),
 };
 
-/** Gaps of one fault and model as one finding each: the days of a fault follow each other. */
+/** Gaps of one fault and model become one finding, since the days of a fault are consecutive. */
 export function findingsOf(gaps: readonly PlantedGap[]): PlantedFinding[] {
   const findings = new Map<string, PlantedFinding>();
   for (const { kind: fault, provider, model, offset, gapPico } of gaps) {

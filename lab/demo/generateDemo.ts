@@ -1,6 +1,6 @@
 /**
- * Demo Labs: 89 days of an invented company with four teams and two providers, with faults planted in its bills and
- * the answer key that says where. A pure function of seed and last day.
+ * Demo Labs: 89 days of an invented company with four teams and two providers, faults planted in its bills, and
+ * the answer key with their places. A pure function of seed and last day.
  */
 import { type AnswerKey, answerKeyOf } from './answerKey.js';
 import { firstReport } from './billed.js';
@@ -47,11 +47,11 @@ export interface Demo {
   calendar: Calendar;
   /** Items of POST /api/v1/ingest/events, oldest first. */
   events: object[];
-  /** What the providers answer, for servers that stand in for them. */
+  /** The providers' answers, for servers that replace them. */
   truth: Record<DemoProvider, ProviderTruth>;
-  /** The same as saved pages, in the order of their saving: OpenAI stated one day anew. */
+  /** The same as saved pages in the order of saving, since OpenAI restated one day. */
   files: DemoFile[];
-  /** What the providers sent as PDF, in the order of its sending. */
+  /** The providers' PDF invoices, in the order of sending. */
   invoices: DemoInvoice[];
   contractRates: DemoContractRate[];
   providerKeys: DemoProviderKey[];
@@ -60,7 +60,7 @@ export interface Demo {
   answerKey: AnswerKey;
 }
 
-/** @throws RangeError for an `endDay` that is no day. */
+/** @throws RangeError if `endDay` is not a day. */
 export function generateDemo(options: { seed: number; endDay: string }): Demo {
   const calendar = new Calendar(options.endDay);
   const calls = makeCalls(options.seed, calendar);
@@ -121,7 +121,7 @@ function contractRate(calendar: Calendar): DemoContractRate {
   };
 }
 
-/** Usage is saved by the hour where it is recent, and by the day before, as one would ask for it. */
+/** Recent usage is saved by the hour and earlier usage by the day, like typical requests. */
 const HOURLY_DAYS = 31;
 
 function filesOf(

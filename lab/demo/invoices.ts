@@ -1,4 +1,4 @@
-/** Invoices of what the demo's bills contain, three of them with a fault that no bill shows. */
+/** Invoices for the demo's bills; three of them have a fault that no bill shows. */
 import { openaiLineItem } from '../bills/results.js';
 import { type BilledLine, billedLines, isDoubled, webSearchPico } from './billed.js';
 import type { Calendar } from './calendar.js';
@@ -10,7 +10,7 @@ import { covers, type Days } from './schedule.js';
 
 export interface DemoInvoiceLine {
   description: string;
-  /** Tokens or searches; null where none are counted. */
+  /** Tokens or searches; null: none are counted. */
   quantity: number | null;
   /** Pico-dollars. */
   ratePico: bigint | null;
@@ -22,33 +22,36 @@ export type InvoiceFault = 'line_twice' | 'wrong_tax' | 'month_twice';
 
 export interface DemoInvoice {
   provider: DemoProvider;
-  /** Of the file. */
+  /** File name. */
   name: string;
   number: string;
   days: Days;
   firstDay: string;
   lastDay: string;
   issueDay: string;
-  /** Second of its making, Unix time. */
+  /** Creation time, Unix seconds. */
   createdSeconds: number;
   lines: DemoInvoiceLine[];
   subtotalPico: bigint;
   tax: { name: string; percent: string; pico: bigint } | null;
   totalPico: bigint;
   fault: InvoiceFault;
-  /** What the fault comes to; null: all of the invoice. */
+  /** The dollars of the fault; null: the whole invoice. */
   faultPico: bigint | null;
   customer: string;
 }
 
 const PICO_PER_CENT = 10_000_000_000n;
-/** Anthropic's days have no other fault; OpenAI's invoice is not compared with them while its tax is wrong. */
+/**
+ * Anthropic's days in these cycles have no other fault; OpenAI's invoice is not compared with days while its tax
+ * is wrong.
+ */
 const CYCLES: Record<DemoProvider, Days> = {
   anthropic: { first: -88, last: -59 },
   openai: { first: -64, last: -35 },
 };
 const TAX = { name: 'Sales Tax - Texas', percent: '8.25' };
-/** Tax that OpenAI charges too much. */
+/** OpenAI's excess tax. */
 const TAX_EXCESS_PICO = 120_000_000_000_000n;
 
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
@@ -97,7 +100,7 @@ export function demoInvoices(calls: readonly DemoCall[], calendar: Calendar): De
   ];
 }
 
-/** A line for each model, class and rate of the cycle, as billed, and the web searches as the last one. */
+/** A line for each model, class and rate of the cycle, as billed; web searches are last. */
 function chargesOf(provider: DemoProvider, calls: readonly DemoCall[]): DemoInvoiceLine[] {
   const days = CYCLES[provider];
   const inCycle = calls.filter((call) => call.provider === provider && covers(days, call.offset));

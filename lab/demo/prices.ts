@@ -1,19 +1,19 @@
 import type { TokenClass } from '../bills/results.js';
 
 /**
- * The demo's own price table: what its providers' price lists say, written down a second time, so that the answer key
- * does not rest on the product's prices. A test holds the two against each other for the days that the demo covers.
+ * The demo's own price table, a second copy of the providers' list prices, so that the answer key does not depend
+ * on the product's prices. A test compares both for the days of the demo.
  */
 export type DemoProvider = 'openai' | 'anthropic';
 
-/** Pico-dollars for one token; every rate here is whole in that unit. */
+/** Pico-dollars per token; every rate here is a whole number of them. */
 export type Rates = Partial<Record<TokenClass, bigint>>;
 
 export interface ModelPrice {
   provider: DemoProvider;
-  /** As bills name it. */
+  /** The model's name on bills. */
   model: string;
-  /** As Trueup's buckets name it: the alias that its clients ask for. */
+  /** The name in Trueup's buckets: the alias that clients request. */
   alias: string;
   standard: Rates;
   /** Rates of requests with more input than `above`. */
@@ -75,7 +75,7 @@ export const MODEL_PRICES: readonly ModelPrice[] = [
   },
 ];
 
-/** What gpt-5.6-terra cost until 2026-07-30: the price list that one of the planted faults goes back to. */
+/** Prices of gpt-5.6-terra until 2026-07-30, which one of the planted faults uses again. */
 export const TERRA_BEFORE: Rates = perMtok({
   input: 2.5,
   cache_read: 0.25,
@@ -83,7 +83,7 @@ export const TERRA_BEFORE: Rates = perMtok({
   output: 15,
 });
 
-/** Batch costs half of every class at these models. */
+/** Batch costs half of every class for these models. */
 export const BATCH_DIVISOR = 2n;
 
 export function priceOf(model: string): ModelPrice {

@@ -1,4 +1,4 @@
-/** A stream of numbers in [0, 1) that depends on `parts` alone, so that one day never moves another's numbers. */
+/** Numbers in [0, 1) that depend on `parts` alone, so that a change of one day does not affect others. */
 export function randomOf(...parts: readonly (string | number)[]): () => number {
   let state = 2_166_136_261;
   for (const character of parts.join('|')) {
@@ -23,7 +23,7 @@ export function between(random: () => number, [low, high]: readonly [number, num
   return low + Math.floor(random() * (high - low + 1));
 }
 
-/** Splits a whole number by weights; what rounding leaves over goes to the largest remainders, earlier ones first. */
+/** Divides a whole number by weights; the rounding remainder goes to the largest remainders, earlier ones first. */
 export function apportion(whole: number, weights: readonly number[]): number[] {
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const shares = weights.map((weight, at) => ({ at, exact: (whole * weight) / total }));

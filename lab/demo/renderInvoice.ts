@@ -4,7 +4,7 @@ import { usdText } from '../bills/results.js';
 import type { DemoInvoice } from './invoices.js';
 import type { DemoProvider } from './prices.js';
 
-/** All of its text comes as data, so that no name in it is ever markup. */
+/** All text is passed as data, so that no name can act as markup. */
 const TEMPLATE = `${DOCUMENT_STYLE}
 #set document(title: "Invoice " + d.number, author: d.issuer, date: datetime(
   year: d.date.at(0), month: d.date.at(1), day: d.date.at(2)))
@@ -68,7 +68,7 @@ function dayText(day: string): string {
   return `${MONTHS[(month ?? 1) - 1]} ${date}, ${year}`;
 }
 
-/** Dollars with two decimals or, where there are more, all of them. */
+/** Dollars with two decimals, or with all of them if there are more. */
 function dollars(pico: bigint): string {
   const [whole = '', part = ''] = usdText(pico < 0n ? -pico : pico).split('.');
   return `${pico < 0n ? '-' : ''}$${grouped(whole)}.${part.padEnd(2, '0')}`;
@@ -78,7 +78,7 @@ function grouped(digits: string | number): string {
   return String(digits).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** The PDF of an invoice, set as the product sets its own documents; the same invoice gives the same bytes. */
+/** The PDF of an invoice, rendered like the product's own documents; equal invoices give equal bytes. */
 export function renderDemoInvoice(renderer: Pick<Renderer, 'render'>, invoice: DemoInvoice): Promise<Buffer> {
   const { brand, issuer, address, colour } = SUPPLIERS[invoice.provider];
   const period = `${dayText(invoice.firstDay)} - ${dayText(invoice.lastDay)}`;

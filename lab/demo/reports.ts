@@ -7,7 +7,7 @@ import { type Calendar, DAY_SECONDS } from './calendar.js';
 import type { DemoCall } from './calls.js';
 import { ACCOUNTS } from './company.js';
 
-/** Everything that a provider would answer: costs by UTC day, usage by hour. */
+/** All answers of a provider: costs by UTC day, usage by hour. */
 export interface ProviderTruth {
   accountId: string;
   reports: Record<string, BucketResults[]>;

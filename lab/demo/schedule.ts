@@ -1,6 +1,6 @@
 /**
- * When what goes wrong, in days before the demo's last day. No two faults share a day of one model, and none lies on
- * the last days, which a provider may still restate.
+ * The days of the faults, as offsets from the demo's last day. No two faults share a day of one model, and none is
+ * on the last days, which a provider may still restate.
  */
 export interface Days {
   first: number;
@@ -26,14 +26,17 @@ export const SCHEDULE = {
   preview: days(-4),
 } as const;
 
-/** Hours of the day, half-open, in which no call of OpenAI's was reported by us. */
+/** Hours of the day, half-open, in which no OpenAI call was reported. */
 export const MISSING_HOURS = { from: 9, to: 14 } as const;
 
 export function covers({ first, last }: Days, offset: number): boolean {
   return offset >= first && offset <= last;
 }
 
-/** Whether a model's day holds a planted fault: such days are working days whatever the calendar says, so that a fault's dollars do not depend on the day on which the demo is made. */
+/**
+ * Whether a model's day has a planted fault. Such days count as working days, so that a fault's dollars do not
+ * depend on the day on which the demo is made.
+ */
 export function isFaultDay(model: string, offset: number): boolean {
   const isOpenai = model.startsWith('gpt-');
   const own: Days[] = [];

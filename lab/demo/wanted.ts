@@ -1,6 +1,6 @@
 /**
- * What Demo Labs wants of its calls: policies, which the alerts feed tells of, and enforcement rules, whose savings are
- * modeled; with what both come to, reckoned from the calls alone.
+ * Demo Labs' policies, whose violations appear in the alerts, and its enforcement rules, whose savings are
+ * modeled, with the expected results, computed from the calls alone.
  */
 import type { DemoCall } from './calls.js';
 import { PREVIEW_MODEL, TRAFFIC } from './company.js';
@@ -39,7 +39,7 @@ export const POLICIES: readonly DemoPolicy[] = [
   ['approval_required_threshold_cents', { threshold_cents: DEAR_CENTS }],
 ].map(([type, config]) => ({ type: type as string, body: { config: config as object, enabled: true } }));
 
-/** They observe: nobody is stopped, and what they would have saved is told. */
+/** All rules observe: no call is stopped, and only their savings are reported. */
 export const RULES: readonly DemoRule[] = [
   {
     name: 'No agent spends more than 25 $ on one session',
@@ -57,18 +57,18 @@ export const RULES: readonly DemoRule[] = [
   },
 ];
 
-/** What breaks the policies and what the rules would have saved; the same whatever the demo's last day is. */
+/** The expected violations and savings; independent of the demo's last day. */
 export interface WantedFindings {
-  /** Calls that name a model which nobody approved. */
+  /** Calls that request an unapproved model. */
   unapproved: { model: string; requestIds: string[] };
-  /** Of the sessions that spent their budget, the calls from then on. */
+  /** In sessions that exceeded their budget: the calls after that. */
   budget: { calls: number; pico: bigint };
 }
 
-/** What depends on how many calls there were, so on where the weekends lie. */
+/** Results that depend on the number of calls and so on the weekends. */
 export interface TrafficFindings {
   dear: { calls: number };
-  /** Drafts with the other model: calls, and by how much they would have been cheaper. */
+  /** Drafts with the cheaper model: calls and savings. */
   drafts: { calls: number; pico: bigint };
 }
 
@@ -102,7 +102,7 @@ export function trafficFindingsOf(calls: readonly DemoCall[]): TrafficFindings {
   const [own, other] = [DRAFTS.model, DRAFTS_GO_TO].map((model) => priceOf(model).standard.output ?? 0n);
   return {
     dear: { calls: reported.filter(({ pico }) => pico >= BigInt(DEAR_CENTS) * PICO_PER_CENT).length },
-    // The two models differ in the price of output alone.
+    // The two models differ only in the price of output.
     drafts: {
       calls: drafts.length,
       pico: drafts.reduce(

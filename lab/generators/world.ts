@@ -1,12 +1,12 @@
 /**
- * What a generator makes: a company's calls as its clients told of them, its bills as its providers wrote them, and the
- * truth about both. Generators share no code and no constants with what is judged by them: this folder imports nothing of
- * the product (test/architecture.test.ts).
+ * The output of a generator: a company's calls as its clients reported them, its bills as its providers wrote
+ * them, and the truth about both. Generators share no code and no constants with the code that they test: this
+ * folder imports nothing of the product (test/architecture.test.ts).
  */
 
 export type GeneratedVisibility = 'V3' | 'V2' | 'V1' | 'V0';
 
-/** A call as the company's own side told of it; what was lost on the way is not in the list. Tokens are whole. */
+/** A call as the company's own client reported it; lost reports are not in the list. Tokens are whole. */
 export interface ToldCall {
   provider: string;
   accountId: string | null;
@@ -15,12 +15,12 @@ export interface ToldCall {
   serviceTier: string | null;
   isBatch: boolean;
   status: 'ok' | 'error' | 'cancelled';
-  /** Of an attempt that failed: what the provider answered, where the client tells it. */
+  /** For a failed attempt: the provider's status, if the client reports it. */
   httpStatus: number | null;
-  /** The client tells which model answered: `model` is that one, or an alias of it. */
+  /** The client reports the answering model: `model` is its id or an alias. */
   isNamedByAnswer: boolean;
   serviceName: string;
-  /** Unix seconds at which it ended. */
+  /** Unix seconds of its end. */
   endSeconds: number;
   input: number;
   cacheRead: number;
@@ -28,18 +28,18 @@ export interface ToldCall {
   cacheWrite1h: number;
   output: number;
   reasoning: number;
-  /** The client cannot send cached tokens apart: they are inside `input`. */
+  /** The client cannot separate cached tokens; `input` includes them. */
   lacksCache: boolean;
-  /** Where the call asked to be run, if it asked. */
+  /** The requested place; null: the call requested none. */
   inferenceGeo: 'us' | null;
 }
 
-/** A key as the company registered it; keys that the bill knows besides were registered by nobody. */
+/** A key that the company registered; other keys on the bill are unregistered. */
 export interface RegisteredKey {
   provider: string;
   accountId: string;
   keyId: string;
-  /** Unix seconds; null = in use. */
+  /** Unix seconds; null: not revoked. */
   revokedAtSeconds: number | null;
 }
 
@@ -47,31 +47,31 @@ export interface RegisteredKey {
 export interface BillDocument {
   provider: string;
   accountId: string;
-  /** Which feed the text is of. */
+  /** The feed of the text. */
   feed: 'openai_costs' | 'openai_usage' | 'anthropic_costs' | 'anthropic_usage' | 'plain_csv';
   text: string;
 }
 
-/** A planted mistake, or something that looks like one, with its dollars. */
+/** A planted mistake or benign look-alike, with its dollars. */
 export interface Truth {
   id: string;
-  /** A key of the violation taxonomy; `not_in_library` for a mistake that no library knows. */
+  /** A key of the violation taxonomy; `not_in_library` for a mistake outside the library. */
   cause: string;
-  /** Other keys of the taxonomy that name the same facts as rightly. */
+  /** Other keys of the taxonomy that describe the same facts equally well. */
   otherNames: readonly string[];
-  /** What was planted, more finely than the cause: `sdk_outage`, `rate_times_1370`. */
+  /** The planted form, more specific than the cause: `sdk_outage`, `rate_times_1370`. */
   form: string;
-  /** A mistake of the provider; else it is the company's own, or nobody's. */
+  /** true: a mistake of the provider; false: a mistake of the company, or none. */
   isViolation: boolean;
   provider: string;
   accountId: string;
   model: string;
   /**
-   * By day of the bill: billed − what would have been right, pico-dollars; negative for an undercharge. What is no
-   * violation has its days with zero. Where usage was billed as another model's, both models' lines are in it.
+   * By day of the bill: billed − right charge, pico-dollars; negative for an undercharge. If it is no violation,
+   * its days have zero. If usage was billed as another model, it includes the lines of both models.
    */
   impactByDay: ReadonlyMap<string, bigint>;
-  /** The visibilities at which what is delivered suffices to tell it, with the generator's own reason if not. */
+  /** The visibilities whose documents suffice to identify it, with the generator's reason for the missing ones. */
   identifiableAt: ReadonlySet<GeneratedVisibility>;
   note: string;
 }
@@ -79,21 +79,21 @@ export interface Truth {
 export interface GeneratedWorld {
   seed: number;
   firstDay: string;
-  /** The last day that is billed. */
+  /** The last billed day. */
   lastDay: string;
-  /** When the bills were read; the days just before may still be restated. */
+  /** Time of reading the bills; the days just before may still be restated. */
   readAtSeconds: number;
-  /** Of the day before the first too, so that nothing begins with the bills. */
+  /** Includes the day before the first one, so that calls do not begin with the bills. */
   calls: ToldCall[];
-  /** The same bills as far as each visibility shows them. */
+  /** The same bills at each visibility. */
   bills: Record<GeneratedVisibility, BillDocument[]>;
-  /** What was agreed with providers, as the body of POST /api/v1/pricing/contract-rates. */
+  /** Contracts with providers, as bodies of POST /api/v1/pricing/contract-rates. */
   contracts: object[];
-  /** Changes to the price list that the product is given, as entries of its file (data/README.md), where the set has wrong ones. */
+  /** Changes to the price list of the product, as entries of its file (data/README.md), for sets with wrong prices. */
   priceListChanges: object[];
-  /** What the company registered, as entries of PUT /api/v1/provider-keys. */
+  /** The registered keys, as entries of PUT /api/v1/provider-keys. */
   keys: RegisteredKey[];
   truths: Truth[];
-  /** Billed for usage in all, pico-dollars: tokens, fees and surcharges; credits are no usage. */
+  /** Billed usage in total, pico-dollars: tokens, fees and surcharges; credits are not usage. */
   spendPico: bigint;
 }

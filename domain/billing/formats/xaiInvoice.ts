@@ -90,7 +90,7 @@ function rowsOf({ content, month }: Invoice, { fxRate }: DocumentContext): Bille
   for (const [field, category, label] of BESIDE) {
     const cents = centsOf(content[field]);
     if (cents === undefined || cents === 0n) continue;
-    // A credit reduces the bill, whatever the sign of its amount.
+    // A credit reduces the bill with either sign of its amount.
     const amount = category === 'credit' && cents > 0n ? -cents : cents;
     rows.push({ ...rowOfMonth(month), chargeCategory: category, lineItem: label, originalAmount: amount });
   }

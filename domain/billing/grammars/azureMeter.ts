@@ -166,7 +166,7 @@ function take(words: Words, word: string, isEmbedding: boolean): boolean {
   return true;
 }
 
-/** Undefined: the words name no class with a price of its own. */
+/** Undefined: the words name no class with a separate price. */
 function classOf(words: Words, model: string | undefined): BilledClass | undefined {
   if (model?.startsWith('text-embedding') && words.directions.size === 0) return 'input';
   if (words.directions.size > 1) return undefined;
@@ -250,7 +250,7 @@ const NAMED: Readonly<Record<string, string>> = {
   'gpt-4-turbo128k': 'gpt-4-turbo',
 };
 
-/** Snapshots that meters name by month and day only; the year matters if one has a price of its own. */
+/** Snapshots that meters name by month and day only; the year matters if one has a separate price. */
 const SNAPSHOTS: readonly string[] = [
   'gpt-4o-2024-05-13',
   'gpt-4o-2024-08-06',

@@ -11,7 +11,7 @@ export interface ParsedLabel {
   /** null: the label does not separate batch. */
   isBatch: boolean | null;
   longContext: boolean | null;
-  /** The place with a price of its own; null: the ordinary price. */
+  /** The place with a separate price; null: the ordinary price. */
   region: string | null;
   /** Tokens of one billed unit, if the label states them. */
   unitTokens?: bigint;

@@ -140,7 +140,7 @@ function compareModel(
   const { provider, model } = listed;
   const named = book.entryNamed(provider, model);
   const found = book.find(provider, model, microsOfDay(options.day));
-  // An id needs no entry of its own if its family has the file's price.
+  // An id needs no separate entry if its family has the file's price.
   const familiar = !named && found && differencesOf(collection, listed, found).rates.length === 0;
   const before = named || familiar ? found : undefined;
   const { rates, weighed, news } = differencesOf(collection, listed, before);

@@ -257,7 +257,7 @@ function regionFactor(priced: PricedModel, region: string | null): bigint | unde
 
 const HALVES = 200n;
 
-/** The prices of a provider's day, reduced by a discount in half percents that nobody entered. */
+/** The prices of a provider's day, reduced by an unentered discount, in half percents. */
 export class DiscountedRates extends DayRates {
   readonly #left: bigint;
 

@@ -170,7 +170,7 @@ function gatesOf(input: BillableInput, meters: readonly Meter[]) {
   };
 }
 
-/** Reasons that apply whatever the figures are. */
+/** Reasons that apply for all figures. */
 const HOLDS_ALWAYS: ReadonlySet<BucketReason> = new Set([
   'not_observable',
   'not_in_cost_report',

@@ -141,7 +141,7 @@ function mistakenPlaces({ truths }: Matched, isMeant: (cause: string) => boolean
   return new Set(meant.flatMap((one) => [placeKey(one.truth.accountId, one), placeKey('', one)]));
 }
 
-/** Benign causes by series and day. A cause without dollars of its own applies to all days. */
+/** Benign causes by series and day. A cause without separate dollars applies to all days. */
 function benignPlaces(world: GeneratedWorld, judged: Judged): Map<string, string> {
   const nameOf = placeNamer(judged.prices, BigInt(world.readAtSeconds) * 1_000_000n);
   const places = new Map<string, string>();

@@ -36,7 +36,7 @@ export async function storeDrafts(url: string, orgId: string, count: number): Pr
   }
 }
 
-/** One dispute for each claim, over a finding of its own. */
+/** One dispute for each claim, over a separate finding. */
 async function storeDisputes(client: pg.Client, orgId: string, claimIds: readonly string[]): Promise<void> {
   await client.query(
     `with run as (

@@ -105,7 +105,7 @@ async function stopChild(child: ChildProcess): Promise<void> {
   clearTimeout(hurry);
 }
 
-/** The load client in a process of its own. */
+/** The load client in a separate process. */
 export class LoadProcess {
   readonly #child: ChildProcess;
 

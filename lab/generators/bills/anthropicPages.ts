@@ -1,4 +1,7 @@
-/** Anthropic's answers: `GET /v1/organizations/cost_report` and `…/usage_report/messages`, as its API reference shows them. */
+/**
+ * Anthropic's answers to `GET /v1/organizations/cost_report` and `…/usage_report/messages`, as in its API
+ * reference.
+ */
 import { DAY_SECONDS, rfc3339 } from '../support/days.js';
 import { centText } from '../support/money.js';
 import { grouped } from './grouped.js';
@@ -87,7 +90,7 @@ function extraResult(line: ExtraLine): string {
 }
 
 interface UsageOptions {
-  /** The first day that is told by the hour; days before it are told whole. */
+  /** The first day with hourly buckets; earlier days have daily ones. */
   hoursFromDay: number;
   /** Grouped by key, workspace, context window and geography too, not only by model and service tier. */
   isFull: boolean;
@@ -107,7 +110,7 @@ export function anthropicUsage(rows: readonly UsageRow[], options: UsageOptions)
   return pages(buckets, 168);
 }
 
-/** The usage report has no tier for the fast mode: it is another dimension, which is asked for with a beta header. */
+/** The usage report has no tier for fast mode: it is another dimension that requires a beta header. */
 const tierOf = (row: UsageRow): string =>
   row.isBatch ? 'batch' : row.tier === 'priority' ? 'priority' : 'standard';
 

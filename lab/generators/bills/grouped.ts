@@ -1,4 +1,4 @@
-/** Items by key, in the order in which keys come first. */
+/** Items by key, in the order of each key's first item. */
 export function grouped<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {

@@ -1,14 +1,14 @@
 /**
- * A provider's books: what was charged, in the rows that its cost report would print, and what was used, in the rows of
- * its usage report. Each row of costs is rounded once, as the provider prints it; coarser documents sum these rows, so
- * that every visibility has the same total.
+ * A provider's books: charges in the rows of its cost report, and usage in the rows of its usage report. Each cost
+ * row is rounded once, as the provider prints it; coarser documents sum these rows, so that every visibility has
+ * the same total.
  */
 import { DAY_SECONDS, dayOf, HOUR_SECONDS } from '../support/days.js';
 import { FEMTO_PER_PICO, roundTo } from '../support/money.js';
 import { grouped } from './grouped.js';
 import { CLASSES, type Rates } from './rateBook.js';
 
-/** A request, or a part of one, as the provider booked it. */
+/** A request or a part of one, as the provider booked it. */
 export interface Charge {
   provider: string;
   accountId: string;
@@ -59,12 +59,12 @@ export interface UsageRow {
   requests: number;
 }
 
-/** A line of the bill that is no charge for tokens. */
+/** A line of the bill that is not for tokens. */
 export interface ExtraLine {
   provider: string;
   accountId: string;
   day: number;
-  /** As OpenAI would write it in `line_item`, Anthropic in `description`. */
+  /** OpenAI's `line_item` or Anthropic's `description`. */
   label: string;
   /** Fees and surcharges are usage; credits are not. */
   kind: 'fee' | 'surcharge' | 'credit';
@@ -72,7 +72,10 @@ export interface ExtraLine {
   pico: bigint;
 }
 
-/** What the provider prints: dollars to nine digits, cents to five, or a file's digits; in femto-dollars. */
+/**
+ * The precision of printed amounts: dollars with nine digits, cents with five, or a file's digits; in
+ * femto-dollars.
+ */
 const PRINTED_UNIT: Record<string, bigint> = {
   openai: 1_000_000n,
   anthropic: 100_000_000n,
@@ -83,7 +86,7 @@ const FILE_UNIT = 1_000_000n;
 /** The smallest step of an amount on the provider's bill, in femto-dollars. */
 export const printedUnit = (provider: string): bigint => PRINTED_UNIT[provider] ?? FILE_UNIT;
 
-/** OpenAI folds batch and flex tokens into the plain line; Anthropic's cost report has no keys. */
+/** OpenAI's plain line includes batch and flex tokens; Anthropic's cost report has no keys. */
 function costGrain(charge: Charge): Pick<CostRow, 'keyId' | 'isBatch' | 'tier' | 'geo' | 'isLong'> {
   const { isBatch, isLong, tier, geo, keyId } = charge;
   if (charge.provider === 'openai')
@@ -92,7 +95,7 @@ function costGrain(charge: Charge): Pick<CostRow, 'keyId' | 'isBatch' | 'tier' |
   return { keyId, isBatch, isLong: false, tier, geo: '' };
 }
 
-/** The rows of one line, by class. What came at the same rates as the last is multiplied in one go. */
+/** The rows of one line by class. Consecutive charges at equal rates are multiplied at once. */
 interface Line {
   head: Omit<CostRow, 'tokenClass' | 'quantity' | 'pico'>;
   quantities: number[];
@@ -209,7 +212,7 @@ export class Ledger {
   }
 }
 
-/** Rows of usage by the bucket that tells them: hours from a day on, whole days before it. In order of time. */
+/** Rows of usage by report bucket: hours from a day on, whole days before it. In chronological order. */
 export function bucketsOf(
   rows: readonly UsageRow[],
   hoursFromDay: number,
@@ -221,7 +224,7 @@ export function bucketsOf(
     .sort((a, b) => a.start - b.start);
 }
 
-/** By keys that are compared one by one; numbers as numbers, the rest as text. */
+/** Sorts by the keys in turn, numbers as numbers and other values as text. */
 function sorted<T>(rows: T[], keysOf: (row: T) => readonly unknown[]): T[] {
   const keyed = rows.map((row) => ({ row, keys: keysOf(row) }));
   keyed.sort((a, b) => {

@@ -1,4 +1,4 @@
-/** OpenAI's answers: `GET /v1/organization/costs` and `…/usage/completions`, as its API reference shows them. */
+/** OpenAI's answers to `GET /v1/organization/costs` and `…/usage/completions`, as in its API reference. */
 import { DAY_SECONDS } from '../support/days.js';
 import { dollarText } from '../support/money.js';
 import { grouped } from './grouped.js';
@@ -17,7 +17,7 @@ const lineItem = (row: CostRow): string =>
   `${row.tier === 'standard' ? '' : `${row.tier} | `}${row.model}, ${WORDS[row.tokenClass]}${row.isLong ? ', long context' : ''}`;
 
 interface CostOptions {
-  /** Grouped by key too, and with `quantity`. */
+  /** Also grouped by key, and with `quantity`. */
   isFull: boolean;
   firstDay: number;
   lastDay: number;
@@ -71,13 +71,13 @@ function costResult(
 }
 
 interface UsageOptions {
-  /** The first day that is told by the hour; days before it are told whole. */
+  /** The first day with hourly buckets; earlier days have daily ones. */
   hoursFromDay: number;
   /** Grouped by project and key too, not only by model, batch and service tier. */
   isFull: boolean;
 }
 
-/** All pages of usage as one JSON list. `input_tokens` includes what was cached and written. */
+/** All pages of usage as one JSON list. `input_tokens` includes cached and written tokens. */
 export function openaiUsage(rows: readonly UsageRow[], options: UsageOptions): string {
   const buckets = bucketsOf(rows, options.hoursFromDay).map(({ start, width, inside }) => {
     const groups = grouped(inside, (row) =>

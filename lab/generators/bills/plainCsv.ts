@@ -1,4 +1,4 @@
-/** Bills as plain files: `date, model, token_class, quantity, amount_usd` and what else is known. */
+/** Bills as plain files: `date, model, token_class, quantity, amount_usd` and other known columns. */
 import { dayText } from '../support/days.js';
 import { dollarText } from '../support/money.js';
 import { grouped } from './grouped.js';
@@ -51,7 +51,7 @@ const tierOf = (row: CostRow): string => (row.isBatch ? 'batch' : row.tier);
 
 const FEMTO_DIGITS = 15;
 
-/** With all digits that the bill has, zeros too: they tell how it was rounded. */
+/** With all digits of the bill including zeros, which show its rounding. */
 function amount(pico: bigint, provider: string): string {
   return dollarText(pico, FEMTO_DIGITS - (String(printedUnit(provider)).length - 1));
 }

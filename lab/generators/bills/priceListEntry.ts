@@ -1,9 +1,12 @@
-/** A model of the rate book as an entry of the product's price file (data/README.md says what its fields mean), right or wrong. */
+/**
+ * A model of the rate book as an entry of the product's price file (data/README.md explains the fields), right or
+ * wrong.
+ */
 import type { BookModel, BookPeriod, ListRates } from './rateBook.js';
 
-/** How a wrong entry came about, and what its sources say. */
+/** The cause of a wrong entry, and the listings of its sources. */
 export interface WrongPrice {
-  /** By class in the order of CLASSES: what the list says ÷ what is right. */
+  /** By class in the order of CLASSES: listed rate ÷ right rate. */
   factors: readonly number[];
   agreement: 'agree' | 'single_source' | 'disagree';
 }
@@ -43,7 +46,7 @@ function period(one: BookPeriod, until: string | null, factors: readonly number[
 
 const RIGHT = [1, 1, 1, 1, 1];
 
-/** The entry that stands in the list instead of the right one. */
+/** The wrong entry that replaces the right one in the list. */
 export function priceListEntry(model: BookModel, wrong: WrongPrice): object {
   const last = model.periods.at(-1) as BookPeriod;
   const stale = rates(last.standard, wrong.factors);

@@ -1,4 +1,4 @@
-/** The generators' own rates: how the facts of rateFacts.ts are read. */
+/** The generators' own rates, computed from the facts of rateFacts.ts. */
 import { dayNumber } from '../support/days.js';
 import { ratePerToken } from '../support/money.js';
 import { ANTHROPIC, OPENAI, OTHERS } from './rateFacts.js';
@@ -8,39 +8,39 @@ export const CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h
 export type TokenClass = (typeof CLASSES)[number];
 export const [INPUT, READ, WRITE_5M, WRITE_1H, OUTPUT] = [0, 1, 2, 3, 4] as const;
 
-/** Dollars per million tokens in the order of CLASSES; null where the provider has no such meter. */
+/** Dollars per million tokens in the order of CLASSES; null: the provider has no such meter. */
 export type ListRates = readonly [number, number, number | null, number | null, number];
 
-/** A price as long as it held. */
+/** A price with its period. */
 export interface BookPeriod {
-  /** Day on which it began, inclusive; null = as long as anybody can remember. */
+  /** First day, inclusive; null: unlimited. */
   from: string | null;
   standard: ListRates;
   batch?: ListRates;
   flex?: ListRates;
-  /** Dearer service that is asked for by the call: `priority` at OpenAI, `fast` at Anthropic. */
+  /** A more expensive service that the call requests: `priority` at OpenAI, `fast` at Anthropic. */
   priority?: ListRates;
   fast?: ListRates;
-  /** All tokens of a request whose whole input exceeds the boundary. */
+  /** Rates of all tokens of a request whose whole input exceeds `above`. */
   long?: { above: number; standard: ListRates; batch?: ListRates };
 }
 
 export interface BookModel {
   provider: string;
-  /** As calls ask for it. */
+  /** The requested name. */
   model: string;
-  /** As the bill names it. */
+  /** The name on the bill. */
   billed: string;
   /** Oldest first. */
   periods: readonly BookPeriod[];
-  /** Factor for inference that is kept in the US, per mille. */
+  /** Factor for inference in the US only, per mille. */
   usPerMille?: number;
   contextTokens: number;
 }
 
 export const RATE_BOOK: readonly BookModel[] = [...OPENAI, ...ANTHROPIC, ...OTHERS];
 
-/** Femto-dollars per token in the order of CLASSES; zero where the provider has no such meter. */
+/** Femto-dollars per token in the order of CLASSES; zero: the provider has no such meter. */
 export type Rates = readonly bigint[];
 
 const converted = new Map<ListRates, Rates>();
@@ -56,7 +56,7 @@ export function ratesOf(list: ListRates): Rates {
 
 const scalings = new WeakMap<Rates, Map<number, Rates>>();
 
-/** Each rate × `perMille` ÷ 1,000; the same answer for the same rates, so that equal charges share them. */
+/** Each rate × `perMille` ÷ 1,000. Equal rates give the same object, so that equal charges share it. */
 export function scaled(rates: Rates, perMille: number): Rates {
   if (perMille === 1_000) return rates;
   const known = scalings.get(rates) ?? new Map<number, Rates>();
@@ -75,7 +75,7 @@ export function periodAt(model: BookModel, day: number): BookPeriod {
   return (periods.at(-1) ?? model.periods[0]) as BookPeriod;
 }
 
-/** What a request asked for, as far as it decides its price. */
+/** The requested options on which the price depends. */
 export interface Asked {
   isBatch: boolean;
   isLong: boolean;

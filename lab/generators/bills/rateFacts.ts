@@ -1,8 +1,8 @@
 /**
- * The generators' own rates: list prices in US dollars per million tokens, typed from the providers' pricing pages as
- * they stood in November 2026 (platform.openai.com/docs/pricing, docs.claude.com pricing, ai.google.dev pricing, the
- * price pages of Azure OpenAI and Amazon Bedrock). test/lab/rateBook.test.ts holds them against data/prices.json.
- * What is left out is not made: a model without batch rates here gets no batch traffic.
+ * The generators' own list prices in US dollars per million tokens, copied from the providers' pricing pages in
+ * November 2026 (platform.openai.com/docs/pricing, docs.claude.com pricing, ai.google.dev pricing, the price pages
+ * of Azure OpenAI and Amazon Bedrock). test/lab/rateBook.test.ts compares them with data/prices.json. Missing
+ * rates mean no such traffic: a model without batch rates here gets no batch calls.
  */
 import type { BookModel, ListRates } from './rateBook.js';
 
@@ -13,7 +13,7 @@ const openai = (input: number, cached: number, output: number, write: number | n
   null,
   output,
 ];
-/** Anthropic: a cache write costs 1.25 of the input for five minutes, twice the input for an hour. */
+/** Anthropic: a cache write costs 1.25 of the input rate for five minutes, twice the input rate for an hour. */
 const claude = (input: number, read: number, write5m: number, write1h: number, output: number): ListRates => [
   input,
   read,
@@ -145,7 +145,7 @@ export const OPENAI: BookModel[] = [
     model: 'gpt-4.1',
     billed: 'gpt-4.1-2025-04-14',
     contextTokens: 1_047_576,
-    // Cached input has no batch discount at this model.
+    // This model has no batch discount for cached input.
     periods: [
       {
         from: null,
@@ -279,7 +279,7 @@ export const OTHERS: BookModel[] = [
     model: 'gemini-3.6-flash',
     billed: 'gemini-3.6-flash',
     contextTokens: 1_000_000,
-    // An introductory price, with its announced end.
+    // An introductory price with its announced end.
     periods: [
       { from: null, standard: openai(0.75, 0.075, 3.75), batch: openai(0.375, 0.0375, 1.875) },
       { from: '2027-01-01', standard: openai(1.5, 0.15, 7.5) },

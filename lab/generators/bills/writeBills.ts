@@ -1,4 +1,4 @@
-/** A ledger as the documents of each visibility. All of them have the same total. */
+/** Writes a ledger as the documents of each visibility. All of them have the same total. */
 import type { BillDocument, GeneratedVisibility } from '../world.js';
 import { anthropicCosts, anthropicUsage } from './anthropicPages.js';
 import { grouped } from './grouped.js';
@@ -15,7 +15,7 @@ const CSV_GRAINS: Record<GeneratedVisibility, CsvGrain> = {
   V0: 'totals',
 };
 
-/** Days before the last for which usage is asked by the hour, as whoever polls such reports would. */
+/** Last days for which usage is requested by the hour, like a typical poller. */
 const HOURLY_DAYS = 31;
 
 export interface Span {
@@ -24,7 +24,7 @@ export interface Span {
 }
 
 /**
- * V3: everything that the provider's API tells. V2: amounts by class and length, quantities by the day in a usage report
+ * V3: everything in the provider's API. V2: amounts by class and length, quantities by the day in a usage report
  * that merges lengths, keys and places. V1: amounts by class. V0: an amount for a model and day, in a plain file.
  */
 export function writeBills(ledger: Ledger, span: Span): Record<GeneratedVisibility, BillDocument[]> {

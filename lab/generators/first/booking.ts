@@ -1,4 +1,4 @@
-/** What the provider's documented rules give for a call: what belongs on the bill, and what in the usage report. */
+/** Applies the provider's documented rules to a call: its charges on the bill and its counts in the usage report. */
 
 import type { Charge, Ledger } from '../bills/ledger.js';
 import { type Asked, type BookModel, listRates, periodAt, type Rates, scaled } from '../bills/rateBook.js';
@@ -6,13 +6,13 @@ import { dayOf, HOUR_SECONDS } from '../support/days.js';
 import type { Series } from './series.js';
 import type { UsedCall } from './traffic.js';
 
-/** How a call stands in the books: a charge is listed as often as it is counted. */
+/** The booking of a call: charges are listed as often as they are counted. */
 export interface Booking {
   cost: Charge[];
   usage: Charge[];
 }
 
-/** Of the day on which a call is booked; a day of another time zone can lie before the rates that it asked for. */
+/** The rates on the day of the booking; with another time zone that day can precede the requested rates. */
 export function ratesAt(book: BookModel, call: UsedCall, seconds: number, asked: Asked): Rates {
   try {
     return listRates(book, periodAt(book, dayOf(seconds)), asked);
@@ -28,7 +28,7 @@ export const askedOf = (call: UsedCall): Asked => ({
   geo: call.geo,
 });
 
-/** A call's charge by list, contract and what else was agreed. */
+/** A call's charge by list price, contract and other agreements. */
 export function chargeOf(call: UsedCall, series: Series, seconds: number): Charge {
   const list = ratesAt(series.book, call, seconds, askedOf(call));
   const { hiddenPerMille } = series.circumstances;
@@ -48,7 +48,10 @@ export function chargeOf(call: UsedCall, series: Series, seconds: number): Charg
   };
 }
 
-/** What is right: failed attempts are not billed, a free allowance is at amount zero, what is paid ahead is used only. */
+/**
+ * The right booking: failed attempts are not billed, a free allowance has amount zero, prepaid usage is only in
+ * the usage report.
+ */
 export function rightBooking(call: UsedCall, series: Series, seconds: number): Booking {
   if (call.status === 'error') return { cost: [], usage: [] };
   const charge = chargeOf(call, series, seconds);
@@ -60,7 +63,7 @@ export function rightBooking(call: UsedCall, series: Series, seconds: number): B
   return { cost: [charge], usage: [charge] };
 }
 
-/** A number of [0, 1) that belongs to the call, whatever else is drawn. */
+/** A number of [0, 1) that depends on the call alone, not on other draws. */
 export function lotOf(call: UsedCall, salt: number): number {
   let mixed = (call.endSeconds ^ Math.imul(salt + 1, 0x9e3779b1)) >>> 0;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b) ^ (call.tokens[0] as number);
@@ -68,18 +71,18 @@ export function lotOf(call: UsedCall, salt: number): number {
   return ((mixed ^ (mixed >>> 16)) >>> 0) / 4_294_967_296;
 }
 
-/** The days whose bill is not complete when it is read, and how much of them is there. */
+/** The days whose bill is incomplete when it is read, and the share that it contains. */
 export interface Window {
   firstDay: number;
   lastDay: number;
-  /** From this day on a day is provisional. */
+  /** The first provisional day. */
   provisionalFrom: number;
 }
 
 const LAST_DAY_HOURS = 14;
 const LATE_SHARE = 0.06;
 
-/** Whether the provider has booked it by the time of reading. */
+/** Whether the provider has booked the call when the bill is read. */
 export function isBooked(call: UsedCall, seconds: number, window: Window): boolean {
   const day = dayOf(seconds);
   if (day < window.firstDay || day > window.lastDay) return false;
@@ -88,7 +91,7 @@ export function isBooked(call: UsedCall, seconds: number, window: Window): boole
   return lotOf(call, 7) >= LATE_SHARE;
 }
 
-/** Writes a booking into the books. */
+/** Writes a booking into the ledger. */
 export function book(ledger: Ledger, booking: Booking, seconds: number): void {
   for (const charge of booking.cost) ledger.addCost(charge, seconds);
   for (const charge of booking.usage) ledger.addUsage(charge, seconds);

@@ -1,4 +1,4 @@
-/** What looks like a wrong bill and is none: each changes the circumstances of a series. */
+/** Benign circumstances of a series that make a right bill look wrong. */
 import { DAY_SECONDS, dayOf, HOUR_SECONDS } from '../support/days.js';
 import type { Random } from '../support/random.js';
 import type { ToldCall } from '../world.js';
@@ -8,13 +8,13 @@ import { keyName, projectName, type Series } from './series.js';
 export interface Confounder {
   form: string;
   cause: string;
-  /** Days that it touches, both included. */
+  /** First and below last affected day, inclusive. */
   firstDay: number;
   lastDay: number;
   note: string;
 }
 
-/** Keys that nobody registered are named here. */
+/** The registry that records unregistered keys. */
 export interface Registry {
   unregistered: Set<string>;
 }
@@ -94,7 +94,7 @@ const lateData: Confound = (series, window, random) => {
 const inclusive = (call: ToldCall): number =>
   call.input + call.cacheRead + call.cacheWrite5m + call.cacheWrite1h;
 
-/** A client that cannot send cached tokens apart. */
+/** A client that cannot report cached tokens separately. */
 export const withoutCache = (call: ToldCall): ToldCall => ({
   ...call,
   input: inclusive(call),

@@ -1,4 +1,4 @@
-/** Lines of the bills that are no tokens: fees for tools, credits, surcharges. */
+/** Lines of the bills that are not for tokens: fees for tools, credits, surcharges. */
 import type { ExtraLine } from '../bills/ledger.js';
 import { dayOf } from '../support/days.js';
 import type { Random } from '../support/random.js';
@@ -42,7 +42,7 @@ function fees(provider: string, accountId: string, window: Window, random: Rando
   return lines;
 }
 
-/** Only OpenAI's costs are known to list credits among the lines. */
+/** Of all bills only OpenAI's costs are known to list credits among the lines. */
 function credits(
   plan: Plan,
   provider: string,

@@ -1,6 +1,7 @@
 /**
- * The first generator: a company's series of calls over some weeks, billed by the providers' documented rules, with
- * mistakes of the providers planted in some and innocent look-alikes in others. Same seed, size and set: the same bytes.
+ * The first generator: a company's series of calls over some weeks, billed by the providers' documented rules,
+ * with mistakes of the providers planted in some and benign look-alikes in others. Same seed, size and set: the
+ * same bytes.
  */
 import { Ledger } from '../bills/ledger.js';
 import { writeBills } from '../bills/writeBills.js';
@@ -21,11 +22,11 @@ export interface FirstOptions {
   seed: number;
   size?: Partial<FirstSize>;
   set?: FirstSet;
-  /** The bills as they should be: the same world, with none of its mistakes made. Its truths have no dollars then. */
+  /** Generates right bills: the same world without its mistakes, whose truths then have no dollars. */
   withoutMistakes?: boolean;
 }
 
-/** Books of the whole world, and those of what is right for the series with a mistake. */
+/** Books of the whole world, and the right books of the series with a mistake. */
 interface Books {
   actual: Ledger;
   right: Ledger;
@@ -84,7 +85,7 @@ function bookSeries(
   const planted = plan.mistakes.find((one) => one.series === series);
   const isCompared = plan.mistakes.some((one) => one.series === series || one.mistake.partner === series);
   const isPacific = plan.recipe.pacific.includes(series.provider);
-  // The day before is made and told too: what it leaks into the first day belongs there.
+  // The previous day is generated and reported too, since some of its calls are booked on the first day.
   for (const call of makeCalls(series, window.firstDay - 1, window.lastDay, random)) {
     const seconds = bookedSeconds(call, series, isPacific);
     const right = rightOf(call, series, seconds, planted);
@@ -96,7 +97,7 @@ function bookSeries(
   }
 }
 
-/** A revoked key has no rightful usage. */
+/** A revoked key has no right usage. */
 function rightOf(
   call: UsedCall,
   series: Series,

@@ -1,6 +1,6 @@
 /**
- * What a perfect reader of the delivered documents could tell, by visibility: not what is easy. It knows the price list,
- * the contracts and every call that was told of; it does not know which of two causes with the same documents it was.
+ * What a perfect reader of the delivered documents could identify, by visibility, however difficult. It knows the
+ * price list, the contracts and every reported call; it cannot choose between two causes with the same documents.
  */
 import type { GeneratedVisibility } from '../world.js';
 import type { Mistake } from './mistakes/mistake.js';
@@ -9,18 +9,18 @@ import type { Series } from './series.js';
 export interface Facts {
   mistake: Mistake;
   series: Series;
-  /** Days of the run that are not provisional. */
+  /** Days of the mistake that are not provisional. */
   days: number;
-  /** |impact| ÷ what was right, over these days. */
+  /** |impact| ÷ the right charge over these days. */
   effect: number;
 }
 
-/** Days after which an amount alone, equal to a hypothesis on each of them, is no accident. */
+/** Number of days on each of which an amount must equal a hypothesis to exclude coincidence. */
 const DAYS_OF_TOTALS = 5;
 const DAYS_OF_AMOUNTS = 3;
-/** Calls at midnight and answers that were cut off blur the observed quantities by as much. */
+/** Share by which calls at midnight and cut answers blur the observed quantities. */
 const BLUR = 0.005;
-/** What was lost is a sample of the calls: as much of it can hide more or less of one class. */
+/** Lost calls are a sample, so they can hide a difference of this multiple of their share in one class. */
 const BLUR_OF_LOSSES = 3;
 
 export function identifiableAt(facts: Facts): { at: Set<GeneratedVisibility>; reason: string } {
@@ -51,7 +51,7 @@ export function identifiableAt(facts: Facts): { at: Set<GeneratedVisibility>; re
     at.add('V3');
     at.add('V2');
   }
-  // Every class by one factor, without quantities: only equality on several days tells it from calls that were lost.
+  // With one factor for every class and no quantities, only equality on several days separates it from lost calls.
   const isExact = isComplete && !mistake.hasTwin && days >= DAYS_OF_AMOUNTS;
   if (canDivide && !mistake.needsQuantity && (isExact || !mistake.isUniform)) {
     at.add('V1');
@@ -60,7 +60,7 @@ export function identifiableAt(facts: Facts): { at: Set<GeneratedVisibility>; re
   return { at, reason: reasonOf(facts, isVisible) };
 }
 
-/** A plain file that merges batch and standard has no usage report to divide them by. */
+/** A plain file that merges batch and standard has no usage report to divide them. */
 const isPlainWithBatch = (series: Series): boolean =>
   series.provider !== 'openai' && series.provider !== 'anthropic' && series.habits.batchShare > 0;
 

@@ -1,4 +1,7 @@
-/** What happens in a world: which series get a mistake, and when; which something benign; which prices of the list are wrong. */
+/**
+ * Plans a world: the series with a mistake and its time, the series with a confounder, and the wrong prices of the
+ * list.
+ */
 import { priceListEntry, type WrongPrice } from '../bills/priceListEntry.js';
 import { type BookModel, RATE_BOOK } from '../bills/rateBook.js';
 import { DAY_SECONDS, dayNumber, HOUR_SECONDS } from '../support/days.js';
@@ -12,7 +15,7 @@ import type { FirstSet, Recipe } from './sets.js';
 export interface PlantedMistake {
   series: Series;
   mistake: Mistake;
-  /** Of the booking, Unix seconds; the end is exclusive. */
+  /** Times of the booking, Unix seconds; the end is exclusive. */
   startSeconds: number;
   endSeconds: number;
 }
@@ -22,7 +25,7 @@ export interface Plan {
   series: Series[];
   mistakes: PlantedMistake[];
   confounders: { series: Series; confounder: Confounder }[];
-  /** Models whose price in the list is wrong. */
+  /** Models with a wrong price in the list. */
   wrongPrices: { book: BookModel; wrong: WrongPrice }[];
   contracts: object[];
   priceListChanges: object[];
@@ -58,7 +61,7 @@ export function planWorld(
   return plan;
 }
 
-/** One agreed discount at each of the two large providers, on one model of theirs. */
+/** Plans one contract discount at each of the two large providers, for one of their models. */
 function agreeContracts(plan: Plan, random: Random, window: Window): void {
   for (const provider of ['openai', 'anthropic']) {
     const book = random.pick(RATE_BOOK.filter((model) => model.provider === provider));
@@ -75,7 +78,10 @@ function agreeContracts(plan: Plan, random: Random, window: Window): void {
   }
 }
 
-/** Entries of the list that are stale or wrong, with what their sources say. Models with a contract keep theirs. */
+/**
+ * Plans stale or wrong list entries with the listings of their sources. Models with a contract keep the right
+ * entry.
+ */
 function mistakePrices(plan: Plan, random: Random): void {
   const agreed = new Set(plan.series.filter((one) => one.contractPerMille !== 1_000).map((one) => one.book));
   const used = RATE_BOOK.filter((book) => !agreed.has(book) && plan.series.some((one) => one.book === book));
@@ -115,7 +121,7 @@ function plantMistakes(plan: Plan, random: Random, window: Window): void {
     const kinds = isUnder ? turns.under : turns.over;
     const planted = plantOne(kinds, [...free], random, window);
     if (!planted) continue;
-    // Each kind has its turn before one comes again.
+    // A kind repeats only after all others were used.
     kinds.push(...kinds.splice(kinds.indexOf(planted.kind), 1));
     plan.mistakes.push(planted.one);
     free.delete(planted.one.series);
@@ -161,7 +167,7 @@ function runOf(mistake: Mistake, series: Series, random: Random, window: Window)
   const cut = series.book.periods
     .map((period) => (period.from ? dayNumber(period.from) : 0))
     .find((at) => at > window.firstDay && at < window.lastDay - length);
-  // A price that changes within the days is mistaken from the change on, or up to it.
+  // If a price changes within the days, the mistake begins or ends with the change.
   if (mistake.cause === 'price_effective_date_mismatch' && cut !== undefined)
     day = mistake.form === 'new_price_before_cut' ? Math.max(window.firstDay + 1, cut - length) : cut;
   const startSeconds = day * DAY_SECONDS + hours * random.whole(0, 23) * HOUR_SECONDS;

@@ -1,4 +1,7 @@
-/** Who uses what: accounts with their projects and keys, and the series of (account, model) whose calls are made. */
+/**
+ * Generates the usage plan: accounts with their projects and keys, and the series of (account, model) that make
+ * calls.
+ */
 import { type BookModel, RATE_BOOK } from '../bills/rateBook.js';
 import { DAY_SECONDS, pacificOffsetSeconds } from '../support/days.js';
 import type { Random } from '../support/random.js';
@@ -6,21 +9,21 @@ import type { RegisteredKey, ToldCall } from '../world.js';
 import type { UsedCall } from './traffic.js';
 
 export interface FirstSize {
-  /** How many (account, model) there are. */
+  /** Number of (account, model) pairs. */
   series: number;
   days: number;
-  /** Calls of a middling series on a working day. */
+  /** Calls of a median series on a working day. */
   callsPerDay: number;
 }
 
 export interface SeriesKey {
   keyId: string;
   project: string | null;
-  /** The service of the company that uses it. */
+  /** The company's service that makes the calls. */
   serviceName: string;
 }
 
-/** How a series is used. Shares are of calls, unless of tokens. */
+/** The usage of a series. Shares are of calls, unless they are of tokens. */
 export interface Habits {
   callsPerDay: number;
   weekendFactor: number;
@@ -39,21 +42,21 @@ export interface Habits {
   cancelledShare: number;
 }
 
-/** What stands between the provider's truth and what can be read, and is nobody's wrong bill. */
+/** Differences between the true calls and the readable documents that are no mistake of the bill. */
 export interface Circumstances {
-  /** Share of the calls that the company's side tells of. */
+  /** Share of the calls that the company's clients report. */
   coverage: number;
   isUntold: (call: UsedCall) => boolean;
-  /** Seconds by which the provider books a call later than it ended. */
+  /** Seconds between the end of a call and the provider's booking. */
   delaySeconds: (call: UsedCall) => number;
-  /** An agreed price that was not entered: what the provider charges of the list, per mille. */
+  /** A contract that was not entered: the charged price as per mille of the list price. */
   hiddenPerMille: number;
   isFree: (call: UsedCall) => boolean;
-  /** The clients tell cached tokens as plain input. */
+  /** The clients report cached tokens as plain input. */
   lacksCache: boolean;
-  /** How the client tells it, where it tells it otherwise. */
+  /** Changes the client's report of a call, e.g. of a client that reports it differently. */
   told: (call: ToldCall) => ToldCall;
-  /** Requests of a tier that is paid for ahead: used, and left out of the cost report. */
+  /** Requests of a prepaid tier: used, but not in the cost report. */
   isPaidAhead: (call: UsedCall) => boolean;
 }
 
@@ -62,13 +65,13 @@ export interface Series {
   provider: string;
   accountId: string;
   book: BookModel;
-  /** The model as the client tells it: the alias that was asked for, or the id that answered. */
+  /** The model in the client's reports: the requested alias, or the id that answered. */
   toldModel: string;
-  /** The clients tell which model answered, and with what status an attempt was refused. */
+  /** The clients report the answering model, and the status of a refused attempt. */
   tellsAnswers: boolean;
   keys: SeriesKey[];
   habits: Habits;
-  /** What was agreed and entered, per mille of the list. */
+  /** The entered contract's price, per mille of the list price. */
   contractPerMille: number;
   circumstances: Circumstances;
 }
@@ -84,7 +87,7 @@ export const PLAIN: Circumstances = {
   isPaidAhead: () => false,
 };
 
-/** Shares of the series by provider; the rest of the list gets what is left. */
+/** Shares of the series by provider; the other providers divide the rest. */
 const PROVIDER_SHARES: readonly (readonly [string, number])[] = [
   ['openai', 0.5],
   ['anthropic', 0.38],
@@ -110,18 +113,21 @@ const accountName = (provider: string, random: Random): string => {
   return id(random, `${provider.slice(0, 2)}-`, 12);
 };
 
-/** A project's id in the provider's spelling. */
+/** A project id in the provider's format. */
 export const projectName = (provider: string, random: Random): string =>
   provider === 'anthropic' ? id(random, 'wrkspc_01', 22) : id(random, 'proj_', 24);
 
-/** A key's id in the provider's spelling. */
+/** A key id in the provider's format. */
 export const keyName = (provider: string, random: Random): string =>
   provider === 'anthropic' ? id(random, 'apikey_01', 22) : id(random, 'key_', 16);
 
-/** Instrumentations mostly record an answer's model and an error's status; wrappers of one in so many series do not. */
+/**
+ * Most instrumentations record an answer's model and an error's status; the wrappers of one in this number of
+ * series do not.
+ */
 const SILENT_ONE_IN = 6;
 
-/** Draws accounts and series: each (account, model) at most once. */
+/** Draws accounts and series; each (account, model) occurs at most once. */
 export function drawSeries(random: Random, size: FirstSize): Series[] {
   const series: Series[] = [];
   for (const [provider, share] of PROVIDER_SHARES) {
@@ -165,7 +171,7 @@ function makeSeries(
     keys,
     habits: drawHabits(book, random, size),
     contractPerMille: 1_000,
-    // Most companies' wrappers tell of everything; some lose a little.
+    // Most companies' wrappers report every call; some lose a few.
     circumstances: { ...PLAIN, coverage: random.chance(0.75) ? 1 : 1 - random.between(0.002, 0.02) },
   };
 }
@@ -192,16 +198,19 @@ function drawHabits(book: BookModel, random: Random, size: FirstSize): Habits {
   };
 }
 
-/** Every key of the series, in use. */
+/** Every key of the series, not revoked. */
 export const registeredKeys = (series: readonly Series[]): RegisteredKey[] =>
   series.flatMap(({ provider, accountId, keys }) =>
     keys.map(({ keyId }) => ({ provider, accountId, keyId, revokedAtSeconds: null })),
   );
 
-/** Seconds of a day in which what ends is booked on the next: three in a thousand. */
+/** Seconds before midnight in which calls may be booked on the next day: three in a thousand of a day. */
 const LEAK_SECONDS = Math.round(DAY_SECONDS * 0.003);
 
-/** When the provider books a call: when it ended, or a little later; by Pacific days where it counts those. */
+/**
+ * The time at which the provider books a call: its end or a little later; in Pacific time if the provider's days
+ * are Pacific.
+ */
 export function bookedSeconds(call: UsedCall, series: Series, isPacific: boolean): number {
   const shift = isPacific ? pacificOffsetSeconds(call.endSeconds) : 0;
   const local = call.endSeconds - shift + series.circumstances.delaySeconds(call);

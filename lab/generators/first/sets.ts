@@ -1,4 +1,4 @@
-/** The named sets of worlds: what is planted in each, and when its days are. */
+/** The named sets of worlds: what is planted in each, and the days that it covers. */
 import { dayNumber } from '../support/days.js';
 import type { Random } from '../support/random.js';
 import { EFFECTIVE_DATES, OVERCHARGES, UNDERCHARGES } from './mistakes/index.js';
@@ -18,21 +18,21 @@ export const SETS = [
 export type FirstSet = (typeof SETS)[number];
 
 export interface Recipe {
-  /** Share of the series in which a mistake is planted. */
+  /** Share of the series with a planted mistake. */
   mistakes: number;
-  /** Of these, the share that the provider loses by. */
+  /** Share of the mistakes that are undercharges. */
   undercharged: number;
-  /** Share of the series that something benign happens to. */
+  /** Share of the series with a confounder. */
   confounders: number;
   overcharges: readonly Kind[];
   undercharges: readonly Kind[];
-  /** Share of the models whose price in the list is wrong. */
+  /** Share of the models with a wrong price in the list. */
   wrongPrices: number;
-  /** Providers whose days are Pacific ones. */
+  /** Providers whose billing days are Pacific days. */
   pacific: readonly string[];
-  /** All clients tell cached tokens as plain input. */
+  /** All clients report cached tokens as plain input. */
   lacksCache: boolean;
-  /** Anthropic's priority tier is used: in the usage report, not in the costs. */
+  /** Anthropic's priority tier is used; it is in the usage report but not in the costs. */
   hasPriorityTier: boolean;
   /** Days with a credit line, and whether the bill lost the minus sign. */
   credits: { perAccount: number; hasLostSign: boolean };
@@ -46,7 +46,7 @@ const MIXED: Omit<Recipe, 'lastDay'> = {
   overcharges: OVERCHARGES,
   undercharges: UNDERCHARGES,
   wrongPrices: 0.06,
-  // Google's billing day is the Pacific one.
+  // Google's billing day is a Pacific day.
   pacific: ['google'],
   lacksCache: false,
   hasPriorityTier: false,
@@ -70,13 +70,13 @@ const CHANGES: Record<FirstSet, Partial<Omit<Recipe, 'lastDay'>>> = {
   undercharges: { undercharged: 1 },
 };
 
-/** A set's recipe. The last day is drawn, but where the set is about certain days. */
+/** A set's recipe. The last day is random, unless the set concerns certain days. */
 export function recipeOf(set: FirstSet, random: Random): Recipe {
   const drawn = dayNumber('2026-10-10') + random.whole(0, 36);
   const fixed: Partial<Record<FirstSet, number>> = {
-    // Both ends of the month and the end of summer time on 1 November.
+    // Covers both ends of a month and the end of summer time on 1 November.
     month_edge: dayNumber('2026-11-12'),
-    // The cuts of 30 July and 21 August.
+    // Covers the price cuts of 30 July and 21 August.
     effective_dates: dayNumber('2026-09-12'),
   };
   return { ...MIXED, ...CHANGES[set], lastDay: fixed[set] ?? drawn };

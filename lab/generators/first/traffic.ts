@@ -1,4 +1,4 @@
-/** The true calls of a series, one by one, as the provider served them; and how the company's side tells of them. */
+/** Generates the true calls of a series as the provider served them, and the company's reports of them. */
 import { INPUT, OUTPUT, periodAt, READ, WRITE_1H, WRITE_5M } from '../bills/rateBook.js';
 import { DAY_SECONDS, dayOf, HOUR_SECONDS, weekday } from '../support/days.js';
 import type { Random } from '../support/random.js';
@@ -16,17 +16,17 @@ export interface UsedCall {
   /** In the order of CLASSES. */
   tokens: number[];
   reasoning: number;
-  /** Of a cancelled call: what the model would have said had nobody cancelled; else its output. */
+  /** For a cancelled call, the output without the cancellation; else its output. */
   wholeOutput: number;
   /** Output that the client saw. */
   toldOutput: number;
 }
 
-/** Of a day's calls, by the hour. */
+/** Weights of a day's calls by hour. */
 const HOURS = [2, 1, 1, 1, 1, 2, 3, 5, 8, 10, 11, 11, 10, 11, 12, 12, 11, 9, 8, 7, 6, 5, 4, 3];
 const HOURS_TOTAL = HOURS.reduce((sum, weight) => sum + weight, 0);
 
-/** All calls of the days [firstDay, lastDay], in order of their end. */
+/** All calls of the days [firstDay, lastDay], in the order of their end. */
 export function makeCalls(series: Series, firstDay: number, lastDay: number, random: Random): UsedCall[] {
   const calls: UsedCall[] = [];
   const { habits } = series;
@@ -86,7 +86,7 @@ function drawTier(series: Series, period: ReturnType<typeof periodAt>, random: R
   return at >= priorityShare && at < priorityShare + flexShare && period.flex ? 'flex' : 'standard';
 }
 
-/** A prompt's tokens by class, whole; without a cache all of them are plain. */
+/** Divides a prompt's tokens by class into whole numbers; without a cache all of them are plain. */
 function split(prompt: number, mix: readonly number[], isCached: boolean, random: Random): number[] {
   if (!isCached) return [prompt, 0, 0, 0];
   const tokens = [0, 0, 0, 0];
@@ -100,7 +100,7 @@ function split(prompt: number, mix: readonly number[], isCached: boolean, random
   return tokens;
 }
 
-/** Some attempts fail, and nothing is billed for them; some answers are cut off, and what was made until then is. */
+/** Some attempts fail and are not billed; some answers are cancelled, and the output until then is billed. */
 function endEarly(call: UsedCall, habits: Series['habits'], random: Random): void {
   if (random.chance(habits.failedShare)) {
     call.status = 'error';
@@ -113,16 +113,16 @@ function endEarly(call: UsedCall, habits: Series['habits'], random: Random): voi
     const made = Math.max(1, Math.floor((call.tokens[OUTPUT] as number) * random.between(0.1, 0.7)));
     call.tokens[OUTPUT] = made;
     call.reasoning = Math.min(call.reasoning, made);
-    // The last chunk, which counts the tokens, never came: the client counts what it saw.
+    // The client did not receive the last chunk with the token counts, so it counts the output that it saw.
     call.toldOutput = Math.floor(made * random.between(0.6, 1));
   }
 }
 
-/** What providers refuse with: too many requests, their own faults, overload. */
+/** Statuses of refused attempts: too many requests, provider errors, overload. */
 const REFUSALS = [429, 500, 503, 529];
 const refusalOf = (seconds: number): number => REFUSALS[seconds % REFUSALS.length] as number;
 
-/** The call as the company's own side tells of it. */
+/** The company's own report of the call. */
 export function tellCall(call: UsedCall, series: Series): ToldCall {
   const { tokens } = call;
   return series.circumstances.told({

@@ -1,4 +1,7 @@
-/** The truth about a world: what was planted, in exact dollars by day, and from what it could be told. */
+/**
+ * The truth about a world: the planted mistakes in exact dollars by day, and the visibilities at which they are
+ * identifiable.
+ */
 import { grouped } from '../bills/grouped.js';
 import type { CostRow, ExtraLine } from '../bills/ledger.js';
 import { dayOf, dayText } from '../support/days.js';
@@ -12,7 +15,7 @@ type ByDay = Map<number, bigint>;
 
 const nameOf = (accountId: string, model: string): string => `${accountId}|${model}`;
 
-/** Billed by account, model and day. */
+/** Billed dollars by account, model and day. */
 function daysByModel(rows: readonly CostRow[]): Map<string, ByDay> {
   const sums = new Map<string, ByDay>();
   for (const { accountId, model, day, pico } of rows) {
@@ -24,7 +27,7 @@ function daysByModel(rows: readonly CostRow[]): Map<string, ByDay> {
   return sums;
 }
 
-/** A mistake's truths: that of its closed days, and that of the provisional ones, from which nothing can be told. */
+/** The truths of a mistake: one for its closed days, and one for its provisional days, which prove nothing. */
 export function mistakeTruths(
   plan: Plan,
   actual: readonly CostRow[],
@@ -110,7 +113,7 @@ function closedTruth(planted: PlantedMistake, id: string, closed: ByDay, rightPi
 const byDayText = (days: ByDay): Map<string, bigint> =>
   new Map([...days].map(([day, pico]) => [dayText(day), pico]));
 
-/** What is no mistake of a provider: its days, without dollars. */
+/** The truths of benign causes: their days, without dollars. */
 export function benignTruths(plan: Plan, extras: readonly ExtraLine[], window: Window): Truth[] {
   const whole = { firstDay: window.firstDay, lastDay: window.lastDay };
   const planted = plan.confounders.map(({ series, confounder }) => ({ series, ...confounder }));
@@ -192,7 +195,7 @@ function benignTruth(
 
 const nameOfLine = ({ accountId, label }: ExtraLine): string => `${accountId}|${label}`;
 
-/** Fees or credits of an account, on its lines without a model. */
+/** Fees or credits of an account, on lines without a model. */
 function lineTruth(lines: readonly ExtraLine[], at: number): Truth {
   const [{ provider, accountId, kind, label, pico }] = lines as [ExtraLine];
   const hasLostSign = kind === 'credit' && pico > 0n;

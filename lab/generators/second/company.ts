@@ -1,4 +1,4 @@
-/** A company of the second kind: its calls, its bills, and the truth about both. */
+/** Generates a company of the second kind: its calls, its bills, and the truth about both. */
 import { Ledger } from '../bills/ledger.js';
 import { listRates, periodAt, type Rates, scaled } from '../bills/rateBook.js';
 import { writeBills } from '../bills/writeBills.js';
@@ -12,7 +12,7 @@ import { planSeries, REVOKED_AFTER_SECONDS, type SeriesPlan } from './series.js'
 import { FAULT_CAUSES, isSilent, planTelling, type Telling, tell } from './telling.js';
 import { callsOf, type RealCall } from './traffic.js';
 
-/** Sets of worlds by name: everything, or nothing that a provider did wrong. */
+/** Sets of worlds by name: all mistakes, or none of a provider. */
 export const SECOND_SETS = ['mixed', 'benign_only'] as const;
 
 export interface SecondOptions {
@@ -25,7 +25,7 @@ export interface SecondOptions {
 const FIRST_DAY = dayNumber('2026-07-12');
 const LAST_DAY = dayNumber('2026-09-18');
 const LATE_READ_SECONDS = 10 * 3_600;
-/** The last day is not billed in full yet when the bills are read. */
+/** When the bills are read, the last day is not fully billed yet. */
 const LATE_SHARE = 0.25;
 
 interface Mistake {
@@ -45,7 +45,7 @@ interface Company {
   spend: Map<string, bigint>;
 }
 
-/** Makes a company; the same for the same options. Error for a set that is not known. */
+/** Generates a company; equal options give equal results. Error for an unknown set. */
 export function makeSecondWorld({ seed, set, size }: SecondOptions): GeneratedWorld {
   if (!(SECOND_SETS as readonly string[]).includes(set))
     throw new Error(`the second generator has the sets ${SECOND_SETS.join(', ')}, not ${set}`);
@@ -94,7 +94,7 @@ function addSeries(
     company.truths.push(benignTruth(series, cause, form));
 }
 
-/** Two fifths of the series have mistakes: up to three, one after the other, of whatever kinds. */
+/** Two fifths of the series have up to three consecutive mistakes of any kinds. */
 function planMistakes(random: Random, series: SeriesPlan): Mistake[] {
   const mistakes: Mistake[] = [];
   const count = random.chance(0.4) ? random.whole(1, 3) : 0;
@@ -112,14 +112,14 @@ function planMistakes(random: Random, series: SeriesPlan): Mistake[] {
   return mistakes;
 }
 
-/** Books what is charged for a call, and what of it is wrong. */
+/** Books the charges of a call, including planted mistakes, and records the wrong part. */
 function book(company: Company, random: Random, call: RealCall, mistakes: readonly Mistake[]): void {
   const { series, endSeconds } = call;
   const right = call.status === 'error' ? undefined : rightCharge(call);
   const mistake = mistakes.find(({ from, to }) => endSeconds >= from && endSeconds < to);
   const wrong = mistake?.kind.change(call, right, random);
   const charges = wrong ?? (right ? [right] : []);
-  // Google's days are Pacific ones. A request of the last minutes of a day may be booked on the next.
+  // Google's days are Pacific days. A request in the last minutes of a day may be booked on the next one.
   const local = endSeconds - (series.model.provider === 'google' ? pacificOffsetSeconds(endSeconds) : 0);
   const isLateBooked = local % DAY_SECONDS > DAY_SECONDS - 900 && random.chance(0.4);
   const bookedAt = local + (isLateBooked ? 900 : 0);
@@ -162,7 +162,7 @@ function chargeWords({ series, project, asked }: RealCall) {
 const amountOf = ({ tokens, rates }: Charged): bigint =>
   tokens.reduce((sum, count, at) => sum + BigInt(count) * (rates[at] ?? 0n), 0n);
 
-/** Faults of telling that hide what is told from quantities. */
+/** Faults of reporting that hide mistakes which only quantities show. */
 const HIDING: ReadonlySet<string> = new Set([
   'quiet_service',
   'lost_at_random',
@@ -171,7 +171,7 @@ const HIDING: ReadonlySet<string> = new Set([
   'no_reasoning',
   'cut_streams',
 ]);
-/** Without quantities a mistake must move so much of the days' charges, per mille. */
+/** Minimum impact of a mistake without quantities, as per mille of the days' charges. */
 const LEAST_PER_MILLE: Partial<Record<GeneratedVisibility, bigint>> = { V1: 50n, V0: 100n };
 
 function truthOf(
@@ -208,7 +208,7 @@ function truthOf(
   };
 }
 
-/** The last day may still be restated when the bills are read: nothing can be told from it. */
+/** The last day may still be restated when the bills are read, so it proves nothing. */
 function byClosure(truth: Truth): Truth[] {
   const open = dayText(LAST_DAY);
   const days = [...truth.impactByDay];

@@ -1,4 +1,4 @@
-/** What the company knows of prices: its contracts, and a list that may be wrong. */
+/** The company's knowledge of prices: its contracts, and a list that may be wrong. */
 import type { Random } from '../support/random.js';
 import type { SeriesPlan } from './series.js';
 
@@ -18,7 +18,7 @@ export function contractBodies(plans: readonly SeriesPlan[]): object[] {
   }));
 }
 
-/** A model whose price the list that the product is given has wrong; only one with a single price all the time. */
+/** A model with a wrong price in the given list; it must have a single price period. */
 export function staleModel(random: Random, plans: readonly SeriesPlan[]): string | null {
   const possible = plans.filter(
     ({ model }) =>
@@ -30,7 +30,7 @@ export function staleModel(random: Random, plans: readonly SeriesPlan[]): string
   return possible.length > 0 && random.chance(0.6) ? random.pick(possible).model.model : null;
 }
 
-/** The entry as an outdated collection would list it: everything by a quarter dearer, and nobody else to ask. */
+/** The entry as an outdated collection lists it: every rate a quarter too high, and no other source. */
 export function staleEntry(plans: readonly SeriesPlan[], name: string): object {
   const model = plans.find((series) => series.model.model === name)?.model;
   const [input = 0, read = 0, write5m, write1h, output = 0] = model?.periods[0]?.standard ?? [];

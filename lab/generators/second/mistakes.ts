@@ -1,6 +1,6 @@
 /**
- * Mistakes of providers, as changes of single charges. Each begins and ends at whatever hour, holds for one series, and is
- * the dollars by which the charges differ from what the documented rates ask.
+ * Mistakes of providers as changes of single charges. Each begins and ends at any hour, affects one series, and
+ * has as impact the difference between its charges and those by the documented rates.
  */
 import {
   type BookPeriod,
@@ -20,7 +20,7 @@ import type { GeneratedVisibility } from '../world.js';
 import { REVOKED_AFTER_SECONDS, type SeriesPlan } from './series.js';
 import type { RealCall } from './traffic.js';
 
-/** What is charged for a call: quantities and rates, and under which words it is printed. */
+/** The charge of a call: quantities and rates, and the words on the bill. */
 export interface Charged {
   tokens: readonly number[];
   rates: Rates;
@@ -32,16 +32,16 @@ export interface MistakeKind {
   cause: string;
   otherNames?: readonly string[];
   form: string;
-  /** How often it is drawn among those that are possible. */
+  /** Relative frequency among the possible kinds. */
   weight: number;
   isPossible(series: SeriesPlan, days: { firstDay: number; lastDay: number }): boolean;
-  /** What is charged instead; undefined: this call is not concerned. `right` is undefined for what costs nothing. */
+  /** The wrong charges; undefined: the call is not affected. `right` is undefined for a call that costs nothing. */
   change(call: RealCall, right: Charged | undefined, random: Random): readonly Charged[] | undefined;
-  /** Where the bill and complete calls suffice to tell it. */
+  /** Visibilities at which the bill and complete calls suffice to identify it. */
   seenAt: readonly GeneratedVisibility[];
-  /** It is told from quantities: most of the calls must have been told too. */
+  /** Quantities identify it, so most of the calls must be reported too. */
   needsCalls: boolean;
-  /** It is told only from what the provider answered. */
+  /** Only the provider's answers identify it. */
   needsAnswers?: boolean;
 }
 
@@ -52,7 +52,7 @@ const BY_QUANTITY: readonly GeneratedVisibility[] = ['V3', 'V2'];
 const periodOf = (call: RealCall): BookPeriod =>
   periodAt(call.series.model, Math.floor(call.endSeconds / DAY_SECONDS));
 
-/** The call's rates, had it asked otherwise; undefined where the list has none. */
+/** The call's rates with other requested options; undefined: the list has none. */
 function ratesIf(call: RealCall, change: Partial<RealCall['asked']>): Rates | undefined {
   try {
     return listRates(call.series.model, periodOf(call), { ...call.asked, ...change });
@@ -69,7 +69,7 @@ function withRate(rates: Rates, tokenClass: number, rate: bigint): Rates {
 const isPlain = (call: RealCall): boolean =>
   !call.asked.isBatch && !call.asked.isLong && call.asked.tier === 'standard';
 
-/** A change of rates of the calls that it concerns. */
+/** A change of the rates of the affected calls. */
 const rate =
   (ratesOf: (call: RealCall, right: Charged) => Rates | undefined) =>
   (call: RealCall, right: Charged | undefined): readonly Charged[] | undefined => {
@@ -80,7 +80,7 @@ const rate =
 const hasReads = (series: SeriesPlan) => series.readShare > 0.1;
 const hasWrites = (series: SeriesPlan) => series.writeShare > 0.02;
 
-/** A key of the series that was out of use by then, at a provider whose costs name keys. */
+/** A key of the series that was no longer used at that time, at a provider whose costs name keys. */
 function revokedBefore(series: SeriesPlan, seconds: number): string | undefined {
   if (series.model.provider === 'anthropic') return undefined;
   return series.keys.find(
@@ -88,7 +88,7 @@ function revokedBefore(series: SeriesPlan, seconds: number): string | undefined 
   )?.keyId;
 }
 
-/** The last day before a price of the model that is in force on the later day. */
+/** The last price period before that of the later day. */
 function dropOf(series: SeriesPlan, days: { firstDay: number }): BookPeriod | undefined {
   const { periods } = series.model;
   const now = periods.indexOf(periodAt(series.model, days.firstDay));
@@ -225,7 +225,7 @@ export const OVERCHARGES: readonly MistakeKind[] = [
       const keyId = revokedBefore(call.series, day * DAY_SECONDS);
       return right && keyId !== undefined && random.chance(0.3) ? [right, { ...right, keyId }] : undefined;
     },
-    // Only OpenAI's costs, and files, name the key; coarser reports name none.
+    // Only OpenAI's costs and files contain the key; coarser reports do not.
     seenAt: ['V3'],
     needsCalls: true,
   },
@@ -236,7 +236,7 @@ export const OVERCHARGES: readonly MistakeKind[] = [
     isPossible: (series) => series.model.provider === 'openai',
     change: (_call, right, random) =>
       right && random.chance(0.3) ? [right, { ...right, keyId: 'key_foreign' }] : undefined,
-    // A key that nobody registered may as well be the company's own.
+    // An unregistered key may be the company's own.
     seenAt: [],
     needsCalls: true,
   },
@@ -299,7 +299,7 @@ export const UNDERCHARGES: readonly MistakeKind[] = [
   },
 ];
 
-/** A kind by the weights of those that are possible. */
+/** Draws a possible kind by weight. */
 export function drawKind(
   random: Random,
   kinds: readonly MistakeKind[],

@@ -1,6 +1,6 @@
 /**
- * Who calls what, in a company of the second kind: few models that carry most of the money, many that carry little; some
- * begin in the middle of a month, some end; keys are rotated; some make few large calls instead of many small ones.
+ * Plans the calls of a company of the second kind: few models cause most of the cost, many cause little; some
+ * begin or end within a month; keys are rotated; some make few large calls instead of many small ones.
  */
 import { type BookModel, periodAt, RATE_BOOK } from '../bills/rateBook.js';
 import { DAY_SECONDS } from '../support/days.js';
@@ -10,15 +10,15 @@ export interface SeriesPlan {
   id: string;
   accountId: string;
   model: BookModel;
-  /** First and last day of use. */
+  /** First and below last day of use. */
   firstDay: number;
   lastDay: number;
   /** Calls of an ordinary day, before bursts. */
   callsPerDay: number;
-  /** Smallest whole input of a call; the rest follows a power law with this exponent. */
+  /** Minimum whole input of a call; inputs follow a power law with the exponent below. */
   inputLeast: number;
   inputExponent: number;
-  /** Share of the whole input that is read from and written to the cache. */
+  /** Shares of the whole input that are read from and written to the cache. */
   readShare: number;
   writeShare: number;
   hourWrites: boolean;
@@ -28,15 +28,15 @@ export interface SeriesPlan {
   tier: 'standard' | 'flex' | 'priority';
   tierShare: number;
   geoShare: number;
-  /** What of the list price is paid, per mille, and whether the company has entered it. */
+  /** The paid share of the list price, per mille, and whether the company has entered the contract. */
   contract: { perMille: number; isReported: boolean } | null;
   projects: readonly string[];
   services: readonly string[];
-  /** Keys in the order of their use; each holds from its second on. */
+  /** Keys in the order of use, each with its first second. */
   keys: readonly { keyId: string; fromSeconds: number; untilSeconds: number | null }[];
 }
 
-/** A draw of a power law from `least` on, cut at `most`: most are near the least, a few are far. */
+/** A draw from a power law from `least` on, cut at `most`: most values are near `least`, a few are large. */
 export function pareto(random: Random, least: number, exponent: number, most: number): number {
   return Math.min(most, least / (1 - random.next()) ** (1 / exponent));
 }
@@ -75,7 +75,7 @@ export function planSeries(random: Random, span: Span, size: number): SeriesPlan
 
 const CONTRACTS = 4;
 
-/** A contract names a model at a provider, whatever the account. A third of them the company has not entered. */
+/** A contract covers a model at a provider for every account. The company has not entered a third of them. */
 function planContracts(random: Random): Map<BookModel, SeriesPlan['contract']> {
   const agreed = random.shuffled(RATE_BOOK).slice(0, CONTRACTS);
   return new Map(
@@ -133,10 +133,10 @@ function projectsOf(random: Random, provider: string, id: string): string[] {
   return Array.from({ length: random.whole(1, 2) }, (_, n) => `${word}_${id.replaceAll(/\W/g, '')}${n + 1}`);
 }
 
-/** A key is revoked so long after the next one took over. */
+/** Seconds between the start of the next key and the revocation of the old one. */
 export const REVOKED_AFTER_SECONDS = 3_600;
 
-/** A third of the series change their key once or twice; the old one is revoked an hour after the change. */
+/** A third of the series rotate their key once or twice; the old one is revoked an hour later. */
 function rotateKeys(random: Random, provider: string, id: string, span: Span): SeriesPlan['keys'] {
   const changes = random.chance(0.35) ? random.whole(1, 2) : 0;
   const begin = span.firstDay * DAY_SECONDS;

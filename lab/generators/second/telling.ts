@@ -1,4 +1,4 @@
-/** What the company's own side tells of its calls, and how it falls short: outages, quiet services, clients that leave out. */
+/** The company's reports of its calls and their faults: outages, silent services, clients that omit fields. */
 import { OUTPUT, READ, WRITE_1H, WRITE_5M } from '../bills/rateBook.js';
 import { DAY_SECONDS } from '../support/days.js';
 import type { Random } from '../support/random.js';
@@ -16,7 +16,7 @@ export type TellingFault =
   | 'no_reasoning'
   | 'cut_streams';
 
-/** The key of the taxonomy that a fault comes to. */
+/** The key of the taxonomy for each fault. */
 export const FAULT_CAUSES: Record<TellingFault, string> = {
   none: '',
   sdk_outages: 'unobserved_usage',
@@ -30,13 +30,13 @@ export const FAULT_CAUSES: Record<TellingFault, string> = {
 
 export interface Telling {
   fault: TellingFault;
-  /** Half-open, Unix seconds; nothing is told within. */
+  /** Half-open, Unix seconds; no call within is reported. */
   outages: readonly { from: number; to: number }[];
   lostShare: number;
   quietService: string | null;
 }
 
-/** A third of the series are told badly. */
+/** A third of the series have faulty reports. */
 export function planTelling(random: Random, series: SeriesPlan): Telling {
   const possible: TellingFault[] = ['sdk_outages', 'sdk_outages', 'lost_at_random', 'cut_streams'];
   if (series.services.length > 1) possible.push('quiet_service');
@@ -58,11 +58,11 @@ export function planTelling(random: Random, series: SeriesPlan): Telling {
 
 const REFUSED_WITH = 503;
 
-/** Clients of some series, by the look of their first key, tell neither the answer's model nor an error's status. */
+/** Clients of some series, chosen by their first key, report neither the answering model nor an error's status. */
 export const isSilent = (series: SeriesPlan): boolean =>
   (series.keys[0]?.keyId.charCodeAt(series.keys[0].keyId.length - 1) ?? 0) % 7 === 0;
 
-/** What is told of a call; undefined: nothing. */
+/** The report of a call; undefined: it is not reported. */
 export function tell(random: Random, call: RealCall, telling: Telling): ToldCall | undefined {
   const { series, endSeconds, asked } = call;
   if (telling.outages.some(({ from, to }) => endSeconds >= from && endSeconds < to)) return undefined;
@@ -96,6 +96,6 @@ export function tell(random: Random, call: RealCall, telling: Telling): ToldCall
   };
 }
 
-/** Order of the classes that `tell` takes apart; it breaks when the order of the book changes. */
+/** `tell` depends on this order of classes; it must fail if the order of the book changes. */
 if (READ !== 1 || WRITE_5M !== 2 || WRITE_1H !== 3 || OUTPUT !== 4)
   throw new Error('the classes have another order');

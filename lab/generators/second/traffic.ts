@@ -1,4 +1,4 @@
-/** Calls of a series as they were really made: bursts, quiet days, heavy tails. */
+/** Generates the true calls of a series: bursts, quiet days, heavy tails. */
 import { type Asked, CLASSES, periodAt } from '../bills/rateBook.js';
 import { DAY_SECONDS, weekday } from '../support/days.js';
 import type { Random } from '../support/random.js';
@@ -14,7 +14,7 @@ export interface RealCall {
   endSeconds: number;
   asked: Asked;
   status: Status;
-  /** In the order of CLASSES; of a failed attempt what was sent. */
+  /** In the order of CLASSES; for a failed attempt, the tokens that were sent. */
   tokens: readonly number[];
   reasoning: number;
 }
@@ -31,7 +31,7 @@ export function callsOf(random: Random, series: SeriesPlan): RealCall[] {
     const quiet = sleepsOnSundays && weekday(day) === 0 ? 0.15 : 1;
     const burst = random.chance(0.07) ? pareto(random, 2, 1.4, 8) : 1;
     const count = random.poisson(series.callsPerDay * quiet * burst * random.lognormal(1, 0.35));
-    // A burst falls into a few hours, an ordinary day's calls into all of them.
+    // A burst is within a few hours, an ordinary day's calls are in all of them.
     const from = burst > 1 ? random.between(0, 18) : 0;
     const width = burst > 1 ? 4 : 24;
     for (let n = 0; n < count; n += 1) {

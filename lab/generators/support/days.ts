@@ -13,8 +13,8 @@ export const rfc3339 = (seconds: number): string =>
 export const weekday = (day: number): number => (((day + 4) % 7) + 7) % 7;
 
 /**
- * Seconds that Pacific time lies behind UTC: seven hours from the second Sunday of March to the first of November,
- * 2 a.m. local time each, else eight.
+ * Seconds that Pacific time is behind UTC: seven hours from the second Sunday of March to the first of November, 2
+ * a.m. local time each, else eight.
  */
 export function pacificOffsetSeconds(seconds: number): number {
   const year = new Date(seconds * 1_000).getUTCFullYear();

@@ -1,6 +1,6 @@
 /**
- * Seeded random numbers. A stream is named by the seed and words, so that drawing more for one thing moves no other:
- * streams of different names share no state.
+ * Seeded random numbers. The seed and words name a stream; streams of different names share no state, so that more
+ * draws from one do not affect others.
  */
 export class Random {
   private state: Uint32Array;
@@ -68,12 +68,12 @@ export class Random {
     return Math.sqrt(-2 * Math.log(1 - this.next())) * Math.cos(2 * Math.PI * this.next());
   }
 
-  /** With this median; `sigma` is the deviation of the logarithm. */
+  /** Lognormal with this median; `sigma` is the deviation of the logarithm. */
   lognormal(median: number, sigma: number): number {
     return median * Math.exp(sigma * this.normal());
   }
 
-  /** By Marsaglia and Tsang; shapes below one by the usual boost. */
+  /** Gamma by Marsaglia and Tsang; shapes below one by the usual boost. */
   gamma(shape: number): number {
     if (shape < 1) return this.gamma(shape + 1) * (1 - this.next()) ** (1 / shape);
     const d = shape - 1 / 3;
@@ -85,14 +85,14 @@ export class Random {
     }
   }
 
-  /** Shares that sum to one. */
+  /** Random shares that add up to one. */
   dirichlet(weights: readonly number[]): number[] {
     const draws = weights.map((weight) => (weight > 0 ? this.gamma(weight) : 0));
     const sum = draws.reduce((total, draw) => total + draw, 0);
     return draws.map((draw) => draw / sum);
   }
 
-  /** Poisson, through the normal where the mean is large. */
+  /** Poisson, approximated by the normal distribution for a large mean. */
   poisson(mean: number): number {
     if (mean > 60) return Math.max(0, Math.round(mean + Math.sqrt(mean) * this.normal()));
     const limit = Math.exp(-mean);

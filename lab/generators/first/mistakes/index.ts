@@ -1,4 +1,4 @@
-/** All kinds of mistakes, those that cost the customer and those that the provider loses by. */
+/** All kinds of mistakes, at the customer's or the provider's expense. */
 import type { Kind } from './mistake.js';
 import * as quantities from './quantities.js';
 import * as rates from './rates.js';

@@ -6,9 +6,9 @@ import type { Series } from '../series.js';
 import type { UsedCall } from '../traffic.js';
 
 /**
- * What a reader of the documents has to go by. `rate`: quantities and labels are right, the amount is not. `label`: the
- * bill says of the calls what they were not, at the rates of what it says. `quantity`: more or less is counted than was
- * used. `key`: whose usage it was. `nothing`: the documents fit as well with something innocent.
+ * The evidence in the documents. `rate`: quantities and labels are right, the amount is wrong. `label`: the bill
+ * labels the calls wrongly and charges the rates of that label. `quantity`: more or less is counted than was used.
+ * `key`: the owner of the usage is in question. `nothing`: a benign cause fits the documents equally well.
  */
 export type Nature = 'rate' | 'label' | 'quantity' | 'key' | 'nothing';
 
@@ -17,25 +17,25 @@ export interface Mistake {
   cause: string;
   otherNames?: readonly string[];
   nature: Nature;
-  /** Every class by the same factor, so that an amount alone looks like more or less usage. */
+  /** Every class changes by the same factor, so that an amount alone looks like more or less usage. */
   isUniform?: boolean;
-  /** Another mistake of the library gives exactly the same amounts. */
+  /** Another mistake of the library causes exactly the same amounts. */
   hasTwin?: boolean;
-  /** Amounts by class without quantities cannot tell it from a wrong rate. */
+  /** Without quantities, amounts by class cannot separate it from a wrong rate. */
   needsQuantity?: boolean;
-  /** It needs the bill's quantities beside those of a usage report. */
+  /** It can only be identified by comparing the bill's quantities with a usage report. */
   needsSecondCount?: boolean;
-  /** Only a client that tells what the provider answered can show it. */
+  /** Only a client that reports the provider's answers can show it. */
   needsAnswers?: boolean;
   /** It begins and ends at midnight. */
   isWholeDays?: boolean;
-  /** It is noticed and ended sooner than others. */
+  /** Maximum days: it is noticed and ended sooner than others. */
   daysHigh?: number;
-  /** Why the documents cannot show it, where they cannot. */
+  /** The reason why the documents cannot show it; absent: they can. */
   reason?: string;
-  /** How the call was booked instead. `seconds`: when. */
+  /** Changes the booking of a call. `seconds`: the time of the booking. */
   bill: (call: UsedCall, right: Booking, seconds: number, charge: Charge) => Booking;
-  /** The series on whose lines the usage landed too. */
+  /** The series whose lines also contain the usage. */
   partner?: Series;
   /** Lines besides tokens, by day. */
   extras?: ((firstDay: number, lastDay: number) => ExtraLine[]) | undefined;
@@ -47,19 +47,19 @@ export interface PlantContext {
   random: Random;
   firstDay: number;
   lastDay: number;
-  /** Series of the same account that nothing is planted in. */
+  /** Series of the same account without a planted mistake or confounder. */
   neighbours: readonly Series[];
 }
 
-/** A kind of mistake: what it would be in a series, or undefined where the series cannot have it. */
+/** A kind of mistake: the mistake in a series; undefined: the series cannot have it. */
 export type Kind = (series: Series, context: PlantContext) => Mistake | undefined;
 
-/** The booking with every charge changed, in the bill alone. */
+/** The booking with every charge changed in the bill alone. */
 export function atRates(right: Booking, rates: (charge: Charge) => Charge['rates']): Booking {
   return { cost: right.cost.map((charge) => ({ ...charge, rates: rates(charge) })), usage: right.usage };
 }
 
-/** The booking with every charge changed, in the bill and in the usage report. */
+/** The booking with every charge changed in the bill and in the usage report. */
 export function changed(right: Booking, change: (charge: Charge) => Charge): Booking {
   return { cost: right.cost.map(change), usage: right.usage.map(change) };
 }
@@ -68,6 +68,6 @@ export function changed(right: Booking, change: (charge: Charge) => Charge): Boo
 export const withRate = (rates: Charge['rates'], tokenClass: number, rate: bigint): Charge['rates'] =>
   rates.map((one, at) => (at === tokenClass ? rate : one));
 
-/** Neither batch, long, nor of a tier or place with a price of its own. */
+/** Neither batch nor long, and without a tier or place with a separate price. */
 export const isOrdinary = (call: UsedCall): boolean =>
   !call.isBatch && !call.isLong && call.tier === 'standard';

@@ -1,4 +1,4 @@
-/** Mistakes of the quantity: another usage is billed than there was. */
+/** Mistakes of the quantity: the billed usage differs from the actual one. */
 
 import type { Charge } from '../../bills/ledger.js';
 import {
@@ -68,7 +68,7 @@ export const cancelledOverbilled: Kind = (series) =>
 
 const DAYS_TWICE = 5;
 
-/** Whether all lines of a series at double rates are what a dearer tier's rates would make of them. */
+/** Whether double rates for all lines of a series equal the rates of a more expensive tier. */
 export function hasDoubleTier({ book, habits }: Series): boolean {
   const period = book.periods.at(-1);
   const dear = period?.priority ?? period?.fast;
@@ -133,7 +133,7 @@ const recounted =
 export const inflated = recounted('one_class_counted_too_high', 1.05, 1.3);
 export const deflated = recounted('one_class_counted_too_low', 0.7, 0.95);
 
-/** Usage of one model on the lines of another of the same account. */
+/** Bills usage of one model as another model of the same account. */
 const misattributed =
   (isDearer: boolean): Kind =>
   (series, { neighbours, random }) => {
@@ -166,7 +166,7 @@ function asModel(
     if (!hasMeters) return right;
     return changed(right, (charge) => ({ ...charge, model: partner.book.billed, rates }));
   } catch {
-    // The other model does not offer what the call asked for.
+    // The other model lacks an option that the call requested.
     return right;
   }
 }
@@ -174,7 +174,7 @@ function asModel(
 export const asDearerModel = misattributed(true);
 export const asCheaperModel = misattributed(false);
 
-/** Usage by a key after it was revoked: the company has no such calls, and the provider should have refused them. */
+/** Usage of a key after its revocation: the company has no such calls, and the provider should have refused them. */
 export const revokedKey: Kind = (series, { random }) => {
   const key = { ...random.pick(series.keys), keyId: `${random.pick(series.keys).keyId}Rv` };
   series.keys.push(key);

@@ -1,4 +1,4 @@
-/** Mistakes of the rate: what was used is on the bill, at another price than is due. */
+/** Mistakes of the rate: the actual usage is billed at a wrong price. */
 
 import type { Charge } from '../../bills/ledger.js';
 import {
@@ -17,7 +17,7 @@ import type { Series } from '../series.js';
 import { atRates, changed, isOrdinary, type Kind, type Mistake, withRate } from './mistake.js';
 import { hasDoubleTier } from './quantities.js';
 
-/** What was agreed on the series holds for wrong rates too. */
+/** The contract of the series applies to wrong rates too. */
 const agreed = (rates: Rates, series: Series): Rates => scaled(rates, series.contractPerMille);
 
 const rate = (list: ListRates, series: Series): Rates => agreed(ratesOf(list), series);
@@ -45,7 +45,7 @@ export const batchForgotten: Kind = (series, { random }) => {
   };
 };
 
-/** The mirror: ordinary calls at batch rates. */
+/** The reverse: ordinary calls at batch rates. */
 export const batchGivenAway: Kind = (series) => {
   if (!periodAt(series.book, dayNumber('2026-11-01')).batch) return undefined;
   return {
@@ -135,11 +135,11 @@ export const dearTier: Kind = (series) => {
   return {
     form: `standard_at_${tier}_rates`,
     cause: 'service_tier_rate_misapplied',
-    // Without quantities on the bill itself, twice the amount may be a day that stands there twice.
+    // Without quantities in the bill, twice the amount can also be a day that is billed twice.
     otherNames: hasDoubleTier(series) ? ['duplicate_charge'] : [],
     nature: 'rate',
     isUniform: true,
-    // Exactly the double is what a day that is charged twice costs.
+    // Exactly twice the amount is also the cost of a day that is charged twice.
     hasTwin: period[tier]?.[INPUT] === period.standard[INPUT] * 2,
     bill: (call, right, seconds) => {
       const list = periodAt(series.book, dayOf(seconds))[tier];
@@ -208,7 +208,7 @@ export const contractForgotten = contract('contract_forgotten', (rates, perMille
 );
 export const contractTwice = contract('contract_applied_twice', (rates, perMille) => scaled(rates, perMille));
 
-/** Every class by the ratio of two periods' standard rates, whatever the tier. */
+/** Scales every class by the ratio of two periods' standard rates, for any tier. */
 function repriced(right: Parameters<Mistake['bill']>[1], from: ListRates, to: ListRates) {
   const [now, then] = [ratesOf(from), ratesOf(to)];
   return atRates(right, ({ rates }) =>
@@ -216,7 +216,7 @@ function repriced(right: Parameters<Mistake['bill']>[1], from: ListRates, to: Li
   );
 }
 
-/** The price before a cut that lies behind. */
+/** The price before a past cut. */
 export const oldPrice: Kind = (series) => {
   const [before, after] = series.book.periods;
   if (!before || !after?.from || after.from > '2026-12') return undefined;
@@ -233,7 +233,7 @@ export const oldPrice: Kind = (series) => {
   };
 };
 
-/** The price after a cut that lies ahead. */
+/** The price after a future cut. */
 export const newPriceTooEarly: Kind = (series, { firstDay }) => {
   const [before, after] = series.book.periods;
   if (!before || !after?.from || dayNumber(after.from) <= firstDay + 3 || after.from > '2026-12')
@@ -250,7 +250,7 @@ export const newPriceTooEarly: Kind = (series, { firstDay }) => {
   };
 };
 
-/** The announced price while the introductory one still holds. */
+/** The announced price while the introductory one still applies. */
 export const promotionForgotten: Kind = (series) => {
   const [now, later] = series.book.periods;
   if (!now || !later?.from || later.from < '2026-12') return undefined;

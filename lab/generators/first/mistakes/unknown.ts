@@ -1,4 +1,4 @@
-/** Mistakes that no library knows: they have to end as unexplained. */
+/** Mistakes outside the library, which must remain unexplained. */
 import { OUTPUT, READ, scaled } from '../../bills/rateBook.js';
 import { dayOf } from '../../support/days.js';
 import { atRates, type Kind, withRate } from './mistake.js';
@@ -51,7 +51,7 @@ export const noisyClass: Kind = (series, { random }) => {
 const LABELS = ['Regional processing surcharge', 'Platform adjustment fee', 'Capacity fee'];
 const PICO_PER_CENT = 10_000_000_000n;
 
-/** Lines that nothing explains. */
+/** Lines without an explanation. */
 export const surcharge: Kind = (series, { random }) => {
   const label = random.pick(LABELS);
   const cents = random.whole(60, 900);
