@@ -36,7 +36,7 @@ const SUBJECTS = [
   'runs',
   'installation',
 ];
-/** Rooms whose folders are subjects, and the folders beside them. */
+/** Top-level folders whose subfolders are subjects, and their other subfolders. */
 const SUBJECT_ROOMS: Record<string, string[]> = {
   domain: [],
   usecases: [],
@@ -44,7 +44,10 @@ const SUBJECT_ROOMS: Record<string, string[]> = {
   api: ['pipeline', 'limits', 'examples'],
 };
 
-/** What each room may import: by value, and as types besides. `bin`, `lab` and `test` may import everything. */
+/**
+ * The allowed imports of each top-level folder: by value, and further ones as types. `bin`, `lab` and `test` may import
+ * everything.
+ */
 const ALLOWED: Partial<Record<Room, { values: string[]; types: string[] }>> = {
   domain: { values: ['domain'], types: [] },
   usecases: { values: ['usecases', 'domain', 'db', 'platform', 'workflows/contract'], types: ['adapters'] },
@@ -79,7 +82,7 @@ const GENERATOR_PACKAGES: Record<string, string> = { invoicesFirst: 'pdfkit', in
 /** A string that begins as a statement. */
 const SQL_TEXT =
   /['"`]\s*(?:select\s|with \w+ as|insert into |update \w+ (?:\w+ )?set |delete from |lock table |(?:set local|reset) role|(?:create|alter|drop) (?:table|role|index|schema|database) )/;
-/** A backup reads and writes the whole cluster, whatever its tables are; the embedded server makes its database. */
+/** A backup reads and writes the whole cluster independent of its tables; the embedded server creates its database. */
 const SQL_PLACES = /^(?:usecases\/installation\/backup|platform\/embedded)\//;
 
 function isWithin(place: string, allowed: readonly string[]): boolean {

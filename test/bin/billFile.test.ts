@@ -13,7 +13,7 @@ const DECLARED = {
   declaredAccount: null,
   declaredFxRate: null,
 };
-/** However long a worker takes to come to an import, it does. */
+/** Generous, because a worker on a busy machine may take long to start an import. */
 const LIMIT_MS = 180_000;
 const folder = makeTestFolder('bill-file');
 let api: TestApi;

@@ -26,7 +26,7 @@ const idOf = (key: string) => `key_${key.split('_')[2]}`;
 
 const environment = () => ({ ...api.database.environment, TRUEUP_SECRET_KEY: TEST_SECRET_KEY });
 
-/** What a command prints, in this process; rejects with the sentence that it ends with. */
+/** Runs a command in this process and returns its output; rejects with its final sentence. */
 async function run(...args: string[]): Promise<string> {
   const words = ['keys', ...args, '--org', publicId('org', org.orgId)];
   return (await runTrueup(words, { environment: environment() })).output.trimEnd();

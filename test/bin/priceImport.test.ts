@@ -31,7 +31,7 @@ function aFile(json: unknown): string {
   return path;
 }
 
-/** Runs the command; returns its output. `answer` is what the person types; without one there is no terminal. */
+/** Runs the command; returns its output. `answer` is the person's input; absent: there is no terminal. */
 async function run(args: string[], answer?: string): Promise<string> {
   const { output } = await runTrueup(['prices', 'import', ...args], {
     environment: db.environment,
@@ -118,7 +118,7 @@ describe('./trueup prices import', () => {
       family: 'gpt-9-test',
     });
     expect((await loadPriceBook(db.database)).inferProvider('gpt-9-test')).toBe('openai');
-    // A class that the file does not give stays as listed, and so does a model that it does not name.
+    // A token class that the file lacks stays as listed, and so does a model that it does not name.
     expect((await priced('openai', 'gpt-5.6-sol'))?.cache_write_12h).toBe(10n * USD);
     expect((await priced('openai', 'gpt-4'))?.input).toBe(30n * USD);
   });
@@ -288,7 +288,7 @@ describe('a shipped list and an import', () => {
   it('store nothing when the prices have changed while a person was reviewing them', async () => {
     const [first, second] = await Promise.allSettled([importM(5, '2026-12-10'), importM(6, '2026-12-10')]);
     const failed = [first, second].filter(({ status }) => status === 'rejected');
-    // One may also have looked after the other was done.
+    // One may also have read the prices after the other was done.
     for (const one of failed) expect(String((one as PromiseRejectedResult).reason)).toContain('start again');
     expect(await stored()).toBe(2 - failed.length);
   });

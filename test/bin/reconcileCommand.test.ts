@@ -42,7 +42,7 @@ afterAll(async () => {
   await api?.close();
 });
 
-/** What a run could have changed. */
+/** All rows that a run could change. */
 async function everyRow(): Promise<string> {
   const { rows } = await api.database.superuser.query(
     `select (select count(*) from gap_runs) as runs, (select count(*) from gap_buckets) as buckets, (select count(*) from findings) as findings,
@@ -60,7 +60,7 @@ async function run(...args: string[]) {
 
 const org = () => ['--org', `org_${api.orgId.replaceAll('-', '')}`];
 
-/** The same work within this process. */
+/** The same command within this process. */
 const text = async (...args: string[]): Promise<string> =>
   (await runTrueup(['reconcile', ...args, ...org()], { environment: api.database.environment })).output;
 const json = async (...args: string[]): Promise<Json> => JSON.parse(await text(...args, '--json'));

@@ -9,7 +9,7 @@ import { aFinding, aFindingDay, type FindingToStore } from '../support/findings.
 
 const SEED = testSeed();
 
-/** A day's bucket of so many dollars, of which so many are explained. */
+/** A day's bucket with this many dollars, partly explained. */
 const bucket = (given: Partial<GapBucket>): GapBucket =>
   ({
     ...{ width: 'day', accountId: 'acc-1', model: 'gpt-6-sol', lines: [], eventCount: 3, reason: null },

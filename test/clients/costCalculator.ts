@@ -1,7 +1,7 @@
 /**
- * What a call must cost, worked out by a second reading of the price data that shares no code with the product:
- * its own reading of data/prices.json, its own exact decimals. Rules: data/README.md ("A rate period", "Finding a
- * price", "Choosing a tier") and, for a cache rate that no source gives, the input rate.
+ * The expected cost of a call, from an independent implementation that shares no code with the product: a separate
+ * parser of data/prices.json and separate exact decimals. Rules: data/README.md ("A rate period", "Finding a price",
+ * "Choosing a tier") and, for a cache rate that no source has, the input rate.
  */
 import { readFileSync } from 'node:fs';
 
@@ -14,7 +14,7 @@ export interface PricedTokens {
   output: number;
 }
 
-/** What decides the price of a call. */
+/** The inputs of a call's price. */
 export interface PricedCall {
   provider: string;
   model: string;

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.close());
 
-/** Instrumentations whose span of a helped stream has neither trace nor response id in common with the SDK's own. */
+/** Instrumentations whose span of a helped stream shares neither trace nor response id with the SDK's span. */
 const UNLINKED_PAIRS = [
   {
     program: 'openInferenceAnthropic.cjs',
@@ -95,7 +95,10 @@ async function expectSuperseded(
   expect(standing.filter((id) => !replaced.has(id))).toEqual([]);
 }
 
-/** The application saw what was planned: refused calls fail, retried ones do not, left streams are left. */
+/**
+ * Checks that the application saw the planned fates: refused calls fail, retried ones do not, aborted streams are
+ * aborted.
+ */
 function expectFates(outcome: ClientOutcome, calls: number): void {
   const answered = new Set(
     outcome.journal.filter((entry) => entry.httpStatus === 200).map((entry) => entry.callId),

@@ -36,7 +36,7 @@ function serviceOf(name: string): Service {
   return service;
 }
 
-/** What a value becomes: `${NAME:?…}` as given, `${NAME:-default}` its default. */
+/** The value after substitution: `${NAME:?…}` as given, `${NAME:-default}` its default. */
 function fill(value: string | number, given: Record<string, string>): string {
   const filled = String(value).replace(
     // The innermost ones: a default may name another variable.

@@ -5,9 +5,9 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { insertTenantRows } from './support/tenantRows.js';
 
 /**
- * The login of the service may take any of its roles, so words of a request that reached Postgres as a statement could
- * leave their organization. They never do: each goes as a parameter of a statement, and a statement with parameters is
- * one statement (Postgres's extended query protocol).
+ * The login of the service may take any of its roles, so text of a request that reached Postgres as a statement could
+ * escape its organization. It never does: each text is sent as a parameter, and a statement with parameters is a single
+ * statement (Postgres's extended query protocol).
  */
 let test: TestDatabase;
 let orgDb: OrgDb;

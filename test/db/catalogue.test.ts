@@ -4,10 +4,7 @@ import { ensurePartitions } from '../../db/partitions.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { listTenantTables } from './support/tenantRows.js';
 
-/**
- * What Postgres's own catalogue says of the schema: whatever a migration adds is held to it without anybody having to
- * think of it.
- */
+/** Rules about the schema, checked against Postgres's catalogue, so that every future migration is checked too. */
 const ROLES = ['app_rw', 'app_system', 'app_workspace'];
 /** Every privilege on a table; MAINTAIN came with Postgres 17. */
 const PRIVILEGES = ['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN'];
@@ -54,7 +51,7 @@ describe('the policies', () => {
         : `PERMISSIVE for ALL to app_rw using ${OF_ORG} with check ${OF_ORG}`,
       'PERMISSIVE for ALL to app_system using true with check true',
     ];
-    // A workspace's rows are rows of its organization: whatever else its policy asks for, it asks for this first.
+    // A workspace's rows are rows of its organization: each policy requires this first.
     const ofWorkspace = `PERMISSIVE for SELECT to app_workspace using (${OF_ORG} AND `;
     const others = found.filter(
       ({ table, policy }) => !known(table).includes(policy) && !policy.startsWith(ofWorkspace),

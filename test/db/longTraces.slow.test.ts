@@ -65,7 +65,7 @@ describe('the sweep of a trace', () => {
 
   it('joins calls among the last spans of a long trace, and keeps what came before as it was', async () => {
     const organization = await api.addOrganization();
-    // Two pairs of an outer and an inner call, and between them spans that are no calls.
+    // Two pairs of an outer and an inner call, with spans between them that are not calls.
     const spans = spansOf({
       name: 'pairs',
       spans: TRACE_SPANS_MAX + 4,
@@ -118,7 +118,7 @@ describe('the sweep of a trace', () => {
       expect(result.longTraces).toBe(0);
       expect(pauseMs).toBeLessThan(PAUSE_MS_MAX);
       if (live !== undefined) expect(await countLive(organization)).toBe(live);
-      // What is resolved stays so.
+      // Resolved calls stay resolved.
       expect((await sweep()).superseded).toBe(0);
     },
   );

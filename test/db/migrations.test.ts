@@ -222,7 +222,7 @@ describe('partitions', () => {
       const edges = bounds.rows
         .map(({ bound }) => [...bound.matchAll(/MINVALUE|\d{4}-\d{2}-\d{2}/g)].map(([edge]) => edge))
         .sort(([a = ''], [b = '']) => (a === 'MINVALUE' ? -1 : b === 'MINVALUE' ? 1 : a < b ? -1 : 1));
-      // One for everything older, thirteen months back, the current one, three ahead; without a hole.
+      // One for everything older, thirteen months back, the current one, three ahead; without a gap.
       expect(edges.length, table).toBe(18);
       expect(edges[0]?.[0]).toBe('MINVALUE');
       edges.slice(1).forEach(([from], index) => {
@@ -261,7 +261,7 @@ const EVENT_STATUSES = members<EventStatus>({ ok: true, error: true, cancelled: 
 
 const COST_SOURCES = members<CostSource>({ reported: true, computed: true, unpriced: true });
 
-/** Which list of the domain each check constraint of the schema repeats. */
+/** The list of the domain that each check constraint of the schema repeats. */
 const LISTS: Record<string, readonly string[]> = {
   'api_keys.role': ROLES,
   'audit_log.actor_kind': ACTOR_KINDS,

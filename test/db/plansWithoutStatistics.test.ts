@@ -34,8 +34,8 @@ const DAYS = 16;
 const FEW = 5;
 const MANY = 2 * FEW;
 /**
- * Of twice the data. What grows with its square is 4 times as much. Between these lies an index that is as good as another as
- * long as the table has a page or two.
+ * Largest growth at twice the data; quadratic growth would be 4. The margin covers indexes that are equally good while
+ * a table has a page or two.
  */
 const GROWTH_MAX = 3.3;
 const NOW_MICROS = BigInt(Date.parse('2026-10-29T12:00:00Z')) * 1_000n;
@@ -45,7 +45,7 @@ let book: PriceBook;
 let few: TestOrganization;
 let many: TestOrganization;
 
-/** Bills and calls of so many accounts, compared and explained by a gap run. */
+/** Bills and calls of this many accounts, compared and explained by a gap run. */
 async function comparedAccounts(accounts: number): Promise<TestOrganization> {
   const organization = await api.addOrganization();
   const days = Array.from({ length: DAYS }, (_, at) => dayAt(at));

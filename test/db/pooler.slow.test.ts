@@ -20,7 +20,7 @@ let api: TestApi;
 beforeAll(async () => {
   pooler = await startPooler(inject('postgresUrl'), 2);
   test = await createTestDatabase();
-  // As another operator may set up a database: nothing of it may be relied on.
+  // Defaults of another operator's database, on which nothing may rely.
   await test.superuser.query(
     `do $$ begin execute format('alter database %I set timezone = ''Asia/Kolkata''', current_database());
        execute format('alter database %I set datestyle = ''German, DMY''', current_database()); end $$`,
@@ -167,7 +167,7 @@ describe('a process', () => {
         () => program.child.exitCode,
       );
     await expect.poll(ask).toBe(200);
-    // A session of its own, which a pooler would give to the next one.
+    // A separate session, which a pooler would assign to the next client.
     await expect.poll(listening).toBe(before + 1);
     await test.superuser.query('update api_keys set revoked_at = now() where name = $1 and org_id = $2', [
       'member',

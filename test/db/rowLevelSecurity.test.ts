@@ -9,7 +9,7 @@ import {
   listTenantTables,
 } from './support/tenantRows.js';
 
-/** Tables that hold nothing of any organization. */
+/** Tables without data of any organization. */
 const SHARED_TABLES = [
   'imported_prices',
   'price_imports',
@@ -37,7 +37,7 @@ async function rows<T extends pg.QueryResultRow>(sql: string, values: unknown[] 
   return (await test.superuser.query<T>(sql, values)).rows;
 }
 
-/** Runs statements on a connection of their own that has taken a role; rolled back at the end. */
+/** Runs statements on a separate connection under a role; rolled back at the end. */
 async function as<T>(
   role: (typeof ROLES)[number],
   orgId: string | undefined,

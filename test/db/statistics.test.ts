@@ -16,7 +16,7 @@ async function analyzedOf({ superuser }: TestDatabase, tables: readonly string[]
   return rows.map(({ relname }) => relname);
 }
 
-/** Adds so many organizations, which are rows of a table like any other. */
+/** Adds this many organizations, as rows of an ordinary table. */
 async function addRows({ superuser }: TestDatabase, count: number): Promise<void> {
   await superuser.query(
     `insert into organizations (id, name) select gen_random_uuid(), repeat('x', 200) from generate_series(1, $1)`,

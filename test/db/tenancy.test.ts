@@ -12,10 +12,10 @@ import { type Footing, Rehearsals, type Rehearsed } from './support/rehearsal.js
 import { ACROSS, NEUTRAL, TENANCY_CASES } from './support/tenancyCases.js';
 
 /**
- * Two things keep an organization from another's rows: the predicate of each statement, and row-level security. Each
- * function of db/ is called with the ids of one organization (the owner) by another one that has everything too (the
- * neighbour) and by one that has nothing (the stranger): as it is, with the predicate taken out, with row-level
- * security off, and with both out, where it must show or change something, or the test would prove nothing.
+ * Two mechanisms protect an organization's rows from others: the predicate of each statement, and row-level security.
+ * Each function of db/ is called with the ids of one organization (the owner) by another one that has all kinds of data
+ * too (the neighbour) and by one without data (the stranger): unchanged, without the predicate, without row-level
+ * security, and without both. Without both it must reveal or change something, or the test would prove nothing.
  */
 let api: TestApi;
 let rehearsals: Rehearsals;
@@ -34,7 +34,7 @@ beforeAll(async () => {
     makeNeighbour(api, { marker: 'owned-by-b', provider: 'openai', prices, importedDaysAgo: 140 }),
   ]);
   stranger = (await api.addOrganization('stranger')).orgId;
-  // From here on nothing changes behind the rehearsals' back.
+  // From here on nothing else changes the data of the rehearsals.
   await place.engine.close();
   await neighbour.finish();
   const { superuser } = api.database;

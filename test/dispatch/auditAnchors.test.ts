@@ -42,7 +42,7 @@ const addRow = () =>
     requestId: null,
   });
 
-/** Anchoring as the worker starts it, with what it logs. */
+/** Starts anchoring as the worker does; returns its log lines. */
 function start(prepare: (folder: string) => void = () => undefined) {
   const dataDir = makeTestFolder('anchoring');
   folders.push(dataDir);

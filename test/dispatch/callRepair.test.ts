@@ -48,8 +48,8 @@ async function storeApart(calls: ReportedCalls, reports: CallRecord[]): Promise<
 }
 
 /**
- * What earlier versions made of reports that each started later than the one before: a chain of sixteen steps from the
- * first event, which the response id points at, and all later ones as calls of their own.
+ * Simulates how earlier versions stored reports that each started later than the one before: a chain of sixteen steps
+ * from the first event, which the response id points at, and all later ones as separate calls.
  */
 async function breakCall(calls: ReportedCalls, reports: CallRecord[]): Promise<StoredEvent[]> {
   const events = await storeApart(calls, reports);

@@ -103,7 +103,7 @@ describe('a message', () => {
 });
 
 describe('a burst of messages that wake the same endpoint', () => {
-  /** Two endpoints of one organization and one of another; each message of them is about one. */
+  /** Two endpoints of one organization and one of another, with a message about each. */
   async function aBurst() {
     const [one, other] = [await api.addOrganization(), await api.addOrganization()];
     const subjects = [
@@ -118,7 +118,7 @@ describe('a burst of messages that wake the same endpoint', () => {
     return { subjects, all };
   }
 
-  /** A dispatcher whose starts in Temporal are recorded in `woken`. */
+  /** A dispatcher that records its starts in Temporal in `woken`. */
   function dispatch(wake: (endpointId: string) => Promise<void>) {
     const orchestrator = orchestratorAt(inject('temporalAddress'));
     const woken: string[] = [];

@@ -36,7 +36,7 @@ const isDue = async ({ orgId }: TestOrganization) =>
 const openRuns = async ({ orgId }: TestOrganization) =>
   (await sql(`select id, cause from savings_runs where org_id = $1 and status = 'queued'`, [orgId])).rows;
 
-/** A standard run that ended so many minutes ago, having taken so long. */
+/** A standard run that ended some minutes ago after some duration. */
 async function aRun(
   { orgId }: TestOrganization,
   minutesAgo: number,
@@ -51,7 +51,7 @@ async function aRun(
      from (select case when $3 = 'succeeded' then 0 end as s) t`,
     [orgId, crypto.randomUUID(), status],
   );
-  // As rules are that were there before the run.
+  // Makes the rules older than the run.
   await sql(
     `update enforcement_rules set created_at = now() - interval '9 days', updated_at = now() - interval '9 days' where org_id = $1`,
     [orgId],

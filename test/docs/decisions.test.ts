@@ -13,7 +13,7 @@ const RECORDS = readdirSync(FOLDER)
 const NUMBERS = RECORDS.map(({ name }) => name.slice(0, 4));
 const INDEX = readFileSync(path.join(FOLDER, 'README.md'), 'utf8');
 
-/** Folders whose files hold no text of ours. */
+/** Folders without texts of the project. */
 const SKIPPED = ['node_modules', 'dist', 'docs/decisions', '.venv'];
 const TEXT_FILE = /\.(?:ts|tsx|mjs|js|py|md|ya?ml|sh|toml)$|^Dockerfile$/;
 

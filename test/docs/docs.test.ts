@@ -48,7 +48,7 @@ function anchorsOf(page: string): Set<string> {
   );
 }
 
-/** What is wrong with a page's relative links: files that do not exist, headings that a page does not have. */
+/** Broken relative links of a page: missing files, and missing headings. */
 function brokenLinks(page: string, text: string): string[] {
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => target)

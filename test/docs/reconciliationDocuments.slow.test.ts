@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(() => api?.close());
 
-/** What an independent reader finds in the raw pages. */
+/** Totals of an independent reader from the raw pages. */
 function rawTotals(): BillTotals {
   const { openaiCosts, openaiRestated, anthropicCosts } = bills.files;
   return sumCostPages([
@@ -295,7 +295,7 @@ describe('the statement of a month', () => {
     const cent = 10_000_000_000n;
     expect(amount('unexplained_usd')).toBe(((wrong + cent / 2n) / cent) * cent);
     expect(amount('explained_by_findings_usd')).toBe(missing + wrong - amount('unexplained_usd'));
-    // Of the missing calls, findings leave out what is the usual share.
+    // Findings of missing calls exclude the usual share.
     expect(amount('in_findings_usd')).toBeLessThanOrEqual(missing);
     expect(amount('in_findings_usd')).toBeGreaterThan((missing * 9n) / 10n);
     await expectSameUnexplained(api, MONTH);

@@ -94,7 +94,7 @@ describe('cost details of Azure', () => {
     const lines = REAL.toString('utf8').trim().split(/\r?\n/);
     expect(summary.leftOut.reduce((sum, { rows: count }) => sum + count, 0)).toBe(lines.length - 1);
     expect(summary.leftOut.map(({ currency }) => currency)).toEqual(summary.leftOut.map(() => 'CAD'));
-    // The same sum by other arithmetic, exact: some cells have more digits than the twelve that are kept.
+    // The same sum by separate exact arithmetic: some cells have more digits than the twelve that are stored.
     const exact = lines.slice(1).reduce((sum, line) => sum + costInAtto(line), 0n);
     const told = summary.leftOut.reduce((sum, { amount }) => sum + amount, 0n) * 1_000_000n;
     const difference = told > exact ? told - exact : exact - told;

@@ -13,7 +13,7 @@ import { decimalText, foundOf, gistOf, impactByDay } from '../../support/publish
 const SCOPE = `/subscriptions/${AZURE_SUBSCRIPTION}`;
 const CREDENTIALS = { tenant_id: 'tenant', client_id: 'client', client_secret: 'secret' };
 
-/** The case's bill as what Cost Management adds up: line by line, several to a meter and day. */
+/** The case's bill as the charges that Cost Management sums: line by line, several for each meter and day. */
 function chargesOf(one: PublishedCase): AzureCharge[] {
   return azureLines(one, (day, Meter, lines) =>
     lines.map(

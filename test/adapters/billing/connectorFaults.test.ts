@@ -1,4 +1,4 @@
-/** Whatever befalls the requests of a chunk, who follows the codes ends with every page once. */
+/** Whatever faults the requests of a chunk meet, a caller that obeys the error codes gets every page once. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BillingConnector, FetchedPage, ReportChunk } from '../../../adapters/billing/connector.js';

@@ -1,4 +1,4 @@
-/** What a connector fetches is what the provider knows, once and whole, and is read as a saved page is. */
+/** A connector fetches every result of the provider exactly once, and fetched pages are read like saved ones. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FetchedPage, ReportChunk } from '../../../adapters/billing/connector.js';
 import { readBillingFile } from '../../../adapters/billing/file.js';
@@ -119,7 +119,7 @@ describe.each(PROVIDER_NAMES)('the pages of %s', (provider) => {
     const pages: FetchedPage[] = [];
     const before = fake.requests.length;
     for (let cursor: string | null = null; ; ) {
-      // A connector that remembers nothing: the size that fitted goes along with the cursor.
+      // A new connector without state: the cursor contains the page size that fitted.
       const page: FetchedPage = await connectorAt(provider, fake.origin, { pageBytesMax }).fetchPage(
         accessOf(provider),
         chunk,

@@ -1,4 +1,4 @@
-/** What the connectors ask, of whom, and how often. */
+/** The requests of the connectors: parameters, addresses and pace. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { MICROS_PER_DAY, microsOfDay, startOfDay } from '../../../domain/period.js';

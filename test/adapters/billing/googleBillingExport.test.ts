@@ -30,7 +30,7 @@ const aLine = (over: Line = {}): Line => ({
 
 const jsonLines = (lines: readonly Line[]) => `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
 
-/** The same as CSV: nested fields under dotted names, arrays as JSON text. */
+/** The same export as CSV: nested fields under dotted names, arrays as JSON text. */
 function csv(lines: readonly Line[], separator: '.' | '_' = '.'): string {
   const flat = lines.map((line) =>
     Object.fromEntries(

@@ -1,4 +1,4 @@
-/** Requests keep their distance, and a provider that asks for quiet gets it. */
+/** Requests keep a gap, and a provider that requires a pause gets it. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { Pacer, retryAfterOf, spentWindowOf } from '../../../adapters/billing/pacer.js';
 import { accessOf, connectorAt, startProvider, stopProviders } from './support/connections.js';

@@ -44,7 +44,7 @@ function enlarged(kind: BodyKind, bytes: Buffer): Buffer {
   return Buffer.concat([bytes, Buffer.alloc(room, kind === 'events_lines' ? '\n' : ' ')]);
 }
 
-/** With what is searched of the prompts, in place of the functions that read them. */
+/** A batch with the searched text of its prompts instead of the functions that read them, for comparing. */
 const readable = ({ calls, ...rest }: MappedBatch) => ({
   ...rest,
   calls: calls.map((call) => ({ ...call, prompts: call.prompts().map(scannedPart) })),

@@ -1,4 +1,6 @@
-/** The messages of OTLP traces as the specification numbers them: what the hand-written reader is compared with. */
+/**
+ * The OTLP trace messages with the field numbers of the specification, which the hand-written reader is compared with.
+ */
 export const OTLP_PROTO = `
 syntax = "proto3";
 message ExportTraceServiceRequest { repeated ResourceSpans resource_spans = 1; }

@@ -11,7 +11,7 @@ const { root } = protobuf.parse(OTLP_PROTO, { keepCase: false });
 const REQUEST = root.lookupType('ExportTraceServiceRequest');
 const RESPONSE = root.lookupType('ExportTraceServiceResponse');
 
-/** The bytes of a request in the shape of OTLP/JSON, written by an encoder that is not ours. */
+/** The bytes of a request in the shape of OTLP/JSON, written by an independent encoder. */
 function encode(request: object): Buffer {
   return Buffer.from(REQUEST.encode(REQUEST.fromObject(withBytes(request) as object)).finish());
 }
@@ -50,7 +50,7 @@ const anyValue: fc.Arbitrary<object> = fc.letrec<{ value: object }>((tie) => ({
     fc.record({ stringValue: text }),
     fc.record({ boolValue: fc.boolean() }),
     int64.map((value) => ({ intValue: value.toString() })),
-    // Neither infinities nor −0: the JSON by which a request comes to the other encoder knows none of them.
+    // Neither infinities nor −0, because the JSON that the independent encoder reads has neither.
     fc.record({
       doubleValue: fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number || 0),
     }),

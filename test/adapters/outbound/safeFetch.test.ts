@@ -39,7 +39,7 @@ async function receiver(answer: RequestListener, options: SafeFetchOptions = {})
   return at(port, options);
 }
 
-/** The same for what speaks no HTTP. */
+/** A receiver that does not speak HTTP. */
 async function rawReceiver(answer: (socket: Socket) => void, options: SafeFetchOptions = {}) {
   return at(await listen(createTcpServer(answer)), options);
 }

@@ -179,7 +179,7 @@ describe('the calls of a claim', () => {
 });
 
 describe('the pages of a claim', () => {
-  /** Headings by their size, which nothing else has; introductions and the heads of tables by their words. */
+  /** Headings are recognised by their size; introductions and table headers by their words. */
   const INTRODUCTION =
     /^(?:Each line is|Rates\)\. Dollars|The largest line|Price effective date mismatch,|Day |Began )|own reports/;
   const isHeading = ({ size, text }: { size: number; text: string }) =>

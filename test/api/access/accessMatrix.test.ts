@@ -32,11 +32,11 @@ const UNAUTHENTICATED = {
 };
 /** Other addresses of operations, which no document names. */
 const ALIASES = ['/api/v1/ingest/trace/v1/traces'];
-/** What is answered without a key, to whatever key: nothing of it is any organization's. */
+/** Routes that are answered without a key and with any key, because they show no organization's data. */
 const OPEN_ROUTES: Record<string, number> = {
   '/healthz': 200,
   '/readyz': 200,
-  // This server listens on the loopback device only; elsewhere it asks for a token of its own.
+  // This server listens on the loopback device only; elsewhere /metrics requires a token.
   '/metrics': 200,
   '/openapi.json': 200,
   '/docs': 200,
@@ -105,7 +105,9 @@ function expectedOf(operation: Operation, { role, scopes, projectId }: LiveKey):
 
 const isSuccess = (expected: object) => Object.keys(expected).length === 1;
 
-/** Requests of an operation: one for all reads, and for all that is refused, of a project; else one each. */
+/**
+ * Requests of an operation: one shared request for reads, for refusals and for a project's keys; else one for each key.
+ */
 function requestsOf(operation: Operation) {
   const made = new Map<string | undefined, Promise<OperationRequest>>();
   return (willChange: boolean, projectId?: string): Promise<OperationRequest> => {
@@ -136,7 +138,10 @@ describe('the matrix', () => {
 
 const NAMES = Object.keys(OPERATIONS);
 
-/** Of keys that are one to the endpoints some for each operation, other ones for the next; all of them where there is time. */
+/**
+ * Rotates keys that are equivalent for an endpoint over the operations, because trying all for each takes too long; the
+ * long run tries all.
+ */
 const inTurns = <K>(keys: readonly K[], at: number, share: number): readonly K[] =>
   isLongRun() ? keys : keys.filter((_, index) => index % share === at % share);
 

@@ -34,7 +34,7 @@ async function rowsOf(orgId: string): Promise<Row[]> {
 
 const list = (query: string, key?: string) => place.api.get(`${PATH}?${query}`, key);
 
-/** Rows of requests without an actor: no caller may change what they would have changed. */
+/** Rows except those of failed requests, which have no actor. */
 const withoutFailures = (rows: Row[]) => rows.filter(({ action }) => action !== 'auth.failed');
 
 /** A new connection has a sync open, which would be the answer. */

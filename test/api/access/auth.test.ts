@@ -83,7 +83,7 @@ describe('a request without a valid key', () => {
     };
     await expectUnauthenticated(`Bearer ${await change(`expires_at = now() - interval '1 second'`)}`);
     await expectUnauthenticated(`Bearer ${await change('revoked_at = now()')}`);
-    // Remembered as one that holds; a machine may take longer than a key does, then a longer-lived one is tried.
+    // The key must be cached as valid; on a slow machine it may expire first, and then a longer-lived one is tried.
     let soon = '';
     for (let millis = 700, status = 401; status !== 200; millis *= 2) {
       soon = await change(`expires_at = now() + interval '${millis} milliseconds'`);

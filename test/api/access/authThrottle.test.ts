@@ -56,7 +56,7 @@ describe('guessing keys', () => {
       const { status, body } = await send(api, { path: PATH, key });
       refusals.push({ status, body: { ...body, instance: '', request_id: '' } });
     }
-    // Whatever was wrong with the key, the answer is the same to the letter.
+    // The answer is identical for every fault of the key.
     for (const refusal of refusals) expect(refusal).toEqual(refusals[0]);
     expect(refusals[0]?.status).toBe(429);
   });
@@ -67,7 +67,7 @@ describe('guessing keys', () => {
     expect(await statusOf(api.adminKey)).toBe(200);
     const other = await api.addOrganization();
     expect(await statusOf(other.adminKey)).toBe(200);
-    // What succeeds is not counted, and lifts nothing.
+    // A success is not counted and does not lift the limit.
     expect(await statusOf(guess())).toBe(429);
   });
 

@@ -264,7 +264,7 @@ describe('which answers are kept', () => {
     const owner = await one.addOrganization();
     await perform(override, overrideOf('first'), { owner, api: one });
     const key = aKey();
-    // As where another transaction holds the row for longer than a statement waits.
+    // Simulates another transaction that locks the row for longer than a statement waits.
     await one.database.superuser.query(`
       create function refuse_second() returns trigger language plpgsql as $$
         begin raise exception 'locked' using errcode = 'lock_not_available'; end $$;

@@ -61,7 +61,7 @@ describe('repeats at the same time', () => {
         expect([status, Number(headers['retry-after']) > 0]).toEqual([409, true]);
       const after = await readTenantDigest(one.database, owner.orgId);
       expect(after).not.toEqual(before);
-      // What one request leaves, and no more: the same as that of an organization that asked once.
+      // The effect of exactly one request, as in an organization that sent the request once.
       const single = await one.addOrganization();
       await perform(operation, await operation.request(place, single), { owner: single, api: one });
       const counts = (lines: string[]) => lines.map((line) => line.replace(/ \w+$/, ''));
@@ -77,7 +77,7 @@ describe('repeats at the same time', () => {
     const key = aKey();
     const { superuser } = one.database;
     const holder = await superuser.connect();
-    // Waits for as long as the test wants it: a lock would be given up after two seconds.
+    // Waits for as long as the test needs; a row lock would be given up after two seconds.
     await superuser.query(`
       create function hold_update() returns trigger language plpgsql as $$ begin
         while not pg_try_advisory_xact_lock_shared(${HELD}) loop perform pg_sleep(0.01); end loop;
@@ -166,7 +166,7 @@ describe('an attempt that asks others first', () => {
     await gate.waiting(2);
     gate.open();
     const answers = await Promise.all([first, second]);
-    // The first was slow and not dead: what it began is taken back, and only the one in its place is carried out.
+    // The first attempt was slow and not dead: its work is rolled back, and only its successor's is stored.
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
     const { body } = await one.get('/api/v1/billing-connections', owner.adminKey);
     expect(body.count).toBe(1);

@@ -10,7 +10,10 @@ import {
 import { OPERATIONS, startOperationsPlace } from '../support/operations.js';
 import { type RawAnswer, send } from '../support/requests.js';
 
-/** What ends a text, begins a statement, a comment, an array, a pattern or a placeholder wherever a text became SQL. */
+/**
+ * Texts that end a string, or begin a statement, a comment, an array, a pattern or a placeholder if they are pasted
+ * into SQL.
+ */
 const INJECTIONS = [
   "'",
   '"',
@@ -38,9 +41,9 @@ const INJECTIONS = [
   'x%27 or 1=1 --',
   'current_setting($$app.org_id$$)',
 ];
-/** Of these one of each kind goes into every text of every body. */
+/** One text of each kind, for every string of every body. */
 const BODY_INJECTIONS = ["x'; select pg_sleep(5); --", '"', '{"x"}', '? ?? :name $1', 'x\u02bc or 1=1 --'];
-/** A word that means nothing anywhere: what an injection must be answered like. */
+/** A harmless word; an injection must be answered in the same way. */
 const WORD = 'zzzz';
 
 interface Parameters {
@@ -86,7 +89,7 @@ function ask(operation: Operation, request: OperationRequest): Promise<RawAnswer
   });
 }
 
-/** An answer without what is new each time: times, and the text itself as the requested value. */
+/** An answer without the parts that differ each time: times, and the sent text itself. */
 function meaningOf({ status, body, bytes }: RawAnswer, text: string): string {
   if (status >= 400) return `${status} ${body.code}`;
   const said = typeof body === 'string' ? bytes.toString() : JSON.stringify(withoutText(body, text));

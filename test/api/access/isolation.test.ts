@@ -23,8 +23,8 @@ import { OPERATIONS } from '../support/operations.js';
 import { type RawAnswer, send } from '../support/requests.js';
 
 /**
- * Two organizations at the API. What belongs to the owner is there for it and, to the stranger, is as if nothing had
- * that id; no list, sum, header or filter shows the stranger anything of it.
+ * Two organizations: the owner can read its objects, and for the stranger no object with these ids exists. No list,
+ * sum, header or filter shows the stranger any of the owner's data.
  */
 let place: FetchingPlace;
 let owned: Owned;
@@ -74,7 +74,7 @@ function ask(operation: Operation, request: OperationRequest, who: TestOrganizat
   });
 }
 
-/** Everything that a client sees, but for what is new with each request. */
+/** Everything that a client sees, except the parts that differ with each request. */
 function seen({ status, headers, body, bytes }: RawAnswer): object {
   const { date: _d, 'x-request-id': _x, ...rest } = headers;
   if (status < 400) return { status, headers: rest, bytes: bytes.toString() };
@@ -91,8 +91,7 @@ const BY_ID = ENTRIES.flatMap(([name, operation]) =>
 
 describe('an id', () => {
   it('is known to the list of operations wherever a path takes one', () => {
-    // None of them is a row of its own: a month, what to break down by, a type that each organization has one policy of,
-    // a page and a line of an invoice.
+    // Parameters that do not identify a row: a month, a dimension, a policy type, a page and a line of an invoice.
     const words = ['period', 'dimension', 'policy_type', 'page', 'line'];
     for (const [name, operation] of ENTRIES) {
       const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, id = '']) => id);
@@ -107,7 +106,7 @@ describe('an id', () => {
       const theirs = await operation.request(place, owner);
       const own = await operation.request(place, stranger);
       const before = await rowsOfOwner();
-      // With all other ids its own where there are others: the one at hand alone is foreign.
+      // All other ids in the path are the stranger's, so that only this one is foreign.
       const foreign = { ...own, params: { ...own.params, [id]: theirs.params?.[id] ?? '' } };
       const nothing = { ...own, params: { ...own.params, [id]: draw() } };
       const answer = await ask(operation, foreign, stranger);
@@ -173,7 +172,7 @@ describe('a list or a sum', () => {
   );
 });
 
-/** Free words of a list's query, each with what finds something of the owner's there. */
+/** Free-text filters of a list, each with a value that finds the owner's data. */
 async function foreignFilters(name: string, operation: Operation): Promise<[string, string][]> {
   const parameters = document.paths[operation.path]?.[operation.method.toLowerCase()]?.parameters ?? [];
   const words = [
@@ -203,7 +202,7 @@ async function foreignFilters(name: string, operation: Operation): Promise<[stri
 }
 
 describe('an id in a body', () => {
-  /** Names of what is not ours: ids of providers, and labels. */
+  /** Filters by names that the organization does not own: ids of providers, and labels. */
   const NOT_OURS = ['project_id', 'provider_key_id', 'provider_account_id', 'team_id', 'external_ticket_id'];
   /** A resource of the owner, its kind, and the request of another organization that names it. */
   interface NamedId {
@@ -256,7 +255,7 @@ describe('an id in a body', () => {
     },
   );
 
-  /** A dispute of theirs in no claim. */
+  /** A dispute of an organization in no claim. */
   async function aDispute(who: TestOrganization): Promise<string> {
     const model = `${markerOf(who)}-${randomName()}`;
     const [id = ''] = await storeFindings(who.orgDb, [{ model, accountId: markerOf(who) }]);

@@ -32,7 +32,7 @@ async function make(body: Record<string, unknown>, key?: string): Promise<RawAns
 const idOf = (key: string) => `key_${key.split('_')[2]}`;
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
 const statusWith = async (key: string) => (await ask('GET', EVENTS, undefined, key)).status;
-/** Until the change reaches the process: within a second, proved in revocation.test.ts. */
+/** Waits until the change reaches the process: within a second, as revocation.test.ts proves. */
 const expectSoon = (key: string, status: number) => expect.poll(() => statusWith(key)).toBe(status);
 const rest = ({ request_id: _r, instance: _i, ...problem }: Record<string, unknown>) => problem;
 

@@ -209,7 +209,7 @@ describe('several instances with one store', () => {
           for (const { atMs, count } of granted.slice(from)) {
             sum += count;
             const allowed = rate.burst + ((atMs - first.atMs) / 1_000) * perSecond(rate);
-            // From the very beginning nothing was held.
+            // At the very beginning no instance held tokens.
             expect(sum).toBeLessThanOrEqual(allowed + (from === 0 ? 0 : held) + 1e-6);
           }
         });

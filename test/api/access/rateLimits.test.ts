@@ -6,7 +6,7 @@ import { anEvent, aSpan, aTrace, ingest, send } from '../support/requests.js';
 
 const READS = { quota: 60, windowSeconds: 60, burst: 5 };
 
-/** Holds a refusal to everything that a client relies on. */
+/** Checks every part of a refusal that clients rely on. */
 function expectRefusal(answer: TestAnswer, policy: string): number {
   expect(answer.status).toBe(429);
   expect(answer.headers.get('content-type')).toBe('application/problem+json');

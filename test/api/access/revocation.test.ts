@@ -12,7 +12,7 @@ import { type RawAnswer, sendJson } from '../support/requests.js';
 
 const KEYS = '/api/v1/keys';
 const EVENTS = '/api/v1/events?limit=1';
-/** A listening process caches a key for longer than any test lasts: only a message makes it read again. */
+/** The listening process caches keys for longer than any test, so that only a notification makes it read again. */
 const keyCacheMs = 3_600_000;
 
 /** Sessions that wait for a lock of another session. */
@@ -48,14 +48,14 @@ function ask(
 const idOf = (key: string) => `key_${key.split('_')[2]}`;
 const statusOn = async (api: TestApi, key: string) => (await ask(api, 'GET', EVENTS, undefined, key)).status;
 
-/** A key that every instance has at hand. */
+/** A key that every instance has cached. */
 async function aWarmKey(): Promise<string> {
   const key = await first.addKey(first.orgId, 'member');
   for (const api of [first, second, deaf]) expect(await statusOn(api, key)).toBe(200);
   return key;
 }
 
-/** Both hearing instances come to answer so, and keep answering so. */
+/** Waits until both listening instances answer with this status, and checks that they keep doing so. */
 async function expectOnBoth(key: string, status: number): Promise<void> {
   for (const api of [first, second]) {
     await expect.poll(() => statusOn(api, key), { interval: 20 }).toBe(status);
@@ -63,7 +63,7 @@ async function expectOnBoth(key: string, status: number): Promise<void> {
   }
 }
 
-/** A key that holds until this time holds for no request that begins after it, and is refused to none that ends before. */
+/** Checks that no request that begins after the key's end succeeds, and none that ends before it is refused. */
 async function expectEndAt(api: TestApi, key: string, endMs: number): Promise<void> {
   for (;;) {
     const begunMs = Date.now();
@@ -75,7 +75,7 @@ async function expectEndAt(api: TestApi, key: string, endMs: number): Promise<vo
   }
 }
 
-/** Gives a key an end that is soon; a later one, where the machine was so slow that it had come when it was asked for. */
+/** Sets a key's end to a near time; to a later one when a slow machine has passed it already. */
 async function endSoon(api: TestApi, key: string): Promise<number> {
   for (let afterMs = 1_000; ; afterMs *= 2) {
     const body = { expires_at: new Date(Date.now() + afterMs).toISOString() };
@@ -197,7 +197,7 @@ describe('a request that is under way when its key is revoked', () => {
     ];
     await ask(first, 'DELETE', `${KEYS}/${idOf(key)}`);
     await expect.poll(() => statusOn(second, key), { interval: 20 }).toBe(401);
-    // A body that takes no longer than half a second goes by what the key was at its beginning.
+    // A body that takes less than half a second is judged by the key's state at its beginning.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     for (const request of slow) expect(await request.end()).toBe(401);
   });
@@ -350,7 +350,7 @@ describe('a feed that finds no database', () => {
     await feed.start();
     await expect.poll(() => tries).toBeGreaterThan(2);
     await feed.close();
-    // A try that was under way has been counted when one that comes after it is.
+    // A former attempt was counted by the time a later one is.
     const last = connect(port, '127.0.0.1');
     await new Promise((resolve) => last.once('close', resolve));
     const after = tries;

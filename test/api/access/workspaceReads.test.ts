@@ -9,27 +9,30 @@ import { isLongRun } from '../../support/propertyRuns.js';
 import { anAttribute, anEvent, aSpan, aTime, aTrace, ingest } from '../support/requests.js';
 
 /**
- * A key of a workspace is answered as if its organization had nothing but the workspace's calls. So each question is
- * asked twice: in an organization that has much else, and in one that has only these.
+ * A workspace key gets the answers of an organization that has only the workspace's calls. Each question is therefore
+ * asked twice: in an organization with much other data, and in one with only these calls.
  */
 
 const PROJECT = 'project-a';
 const OTHERS = 'project-b';
 const DAY_S = 86_400;
-/** In a month that is over, and closed; calls of one time would be in the order of their ids, which are no two homes' alike. */
+/**
+ * In a closed month. The times differ, because calls of equal times are sorted by id, and ids differ between the two
+ * homes.
+ */
 const OLD = `${aTime(70 * DAY_S).slice(0, 10)}T12:00:00.000Z`;
 
 interface Home {
   orgId: string;
   adminKey: string;
-  /** Of the workspace that the test asks for. */
+  /** A key of the workspace. */
   key: string;
 }
 
 let api: TestApi;
 /** Has other projects, and calls of none. */
 let shared: Home & { othersKey: string };
-/** Has nothing else. */
+/** Has no other data. */
 let lone: Home;
 
 beforeAll(async () => {
@@ -78,7 +81,7 @@ function aStory(): string[] {
 
 const later = (time: string) => new Date(Date.parse(time) + 250).toISOString();
 
-/** Calls of every kind, with `who` in every text of theirs: `times` are those of the plain ones. */
+/** Sends calls of every kind with `who` in every text; `times` are those of the plain ones. */
 async function tell(key: string, who: string, times: readonly string[]): Promise<void> {
   const call = (timestamp: string, index: number) =>
     anEvent({
@@ -234,7 +237,7 @@ const QUESTIONS: Record<string, readonly string[]> = {
   listUnpricedModels: each('/api/v1/pricing/unpriced', ['', `since=${WIDE}`]),
 };
 
-/** What two organizations cannot have in common: ids of keys, and so of events; and the time. */
+/** An answer without the parts that differ between two organizations: ids of keys and events, and times. */
 function comparable(text: string): string {
   return text
     .replace(/(evt|alr|org)_[0-9a-f]{32}/g, '$1')
@@ -276,7 +279,10 @@ const OWN_READS = ENDPOINTS.filter(
   ({ access, method }) => method === 'get' && 'workspace' in access && access.workspace === 'own',
 );
 
-/** Of many questions one in so many: a number that shares no factor with those of groups, windows and filters meets all of them. */
+/**
+ * Only one in so many questions is asked; the number is coprime to those of groups, windows and filters, so that each
+ * of them occurs.
+ */
 const SOME_OF = isLongRun() ? 1 : 7;
 const someOf = (questions: readonly string[], pass: number): readonly string[] =>
   questions.length <= SOME_OF
@@ -284,7 +290,7 @@ const someOf = (questions: readonly string[], pass: number): readonly string[] =
     : questions.filter((_, index) => index === 0 || index % SOME_OF === pass % SOME_OF);
 
 type Answer = Awaited<ReturnType<typeof ask>>;
-/** What the lone home answers as long as its calls are as they are. */
+/** Cached answers of the lone home, valid until its calls change. */
 const aloneAnswers = new Map<string, Promise<Answer>>();
 
 function askAlone(path: string): Promise<Answer> {
@@ -293,7 +299,7 @@ function askAlone(path: string): Promise<Answer> {
   return answer;
 }
 
-/** What an operation answers otherwise than in an organization that has nothing else, with how often it answered. */
+/** Differences between an operation's answers in the two homes, and the number of answers. */
 async function compareHomes(
   operation: string,
   questions = QUESTIONS[operation] as readonly string[],
@@ -327,7 +333,7 @@ async function foldOnce(): Promise<void> {
   isFolded = true;
 }
 
-/** As `compareHomes`, of some questions. */
+/** `compareHomes` for some of the questions. */
 async function compareSome(operation: string, pass: number): Promise<[number, string][]> {
   const questions = someOf(QUESTIONS[operation] as readonly string[], pass);
   return (await compareHomes(operation, questions)).wrong;

@@ -28,7 +28,7 @@ let openai: BillingFake;
 let anthropic: BillingFake;
 let api: TestApi;
 let keyFile: string;
-/** The API that is asked: the first one, or one that was started with the keys that are there now. */
+/** The API under test: the first one, or one that was started with the present keys. */
 let base: string;
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ beforeAll(async () => {
   base = api.baseUrl;
 });
 
-/** As after a restart: what the running process still remembers of the keys is gone. */
+/** Runs `work` as after a restart, without the former process's cached keys. */
 async function restarted(work: () => Promise<void>): Promise<void> {
   const another = await startTestApi({
     database: api.database,
@@ -90,7 +90,9 @@ async function call(
   };
 }
 
-/** Every connection of this file has an account of its own: accounts are connected once on an instance. */
+/**
+ * Every connection of this file has a separate account, because an account can be connected only once on an instance.
+ */
 let accounts = 0;
 async function connect(organization: TestOrganization = api, more: object = {}) {
   accounts += 1;

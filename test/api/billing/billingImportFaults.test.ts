@@ -25,7 +25,7 @@ beforeAll(async () => {
   }));
 });
 
-/** Reads a bill as the product does, with an amount that no column holds where the model is called `beyond`. */
+/** Reads a bill as the product does, with an amount that exceeds its column for the model `beyond`. */
 async function* readFaultily(
   ...given: Parameters<typeof readBillingFile>
 ): ReturnType<typeof readBillingFile> {

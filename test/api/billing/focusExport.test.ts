@@ -5,7 +5,7 @@ import { exactOf, readTable, sumsBy, sumTexts, textOfExact, timesExact } from '.
 import { FOCUS_DAYS, loadFocusMonth, FOCUS_MONTH as month } from '../../support/focusMonth.js';
 import { startWorkingApi } from '../../support/workingApi.js';
 
-/** A month with every kind of charge on a bill, exported as FOCUS and read by a reader of its own. */
+/** A month with every kind of charge, exported as FOCUS and read by an independent reader. */
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas
 type Json = any;
@@ -275,7 +275,7 @@ describe('periods of an export', () => {
   });
 });
 
-/** What another tool might write: FOCUS in euros, without a rate. */
+/** An export of another tool: FOCUS in euros, without an exchange rate. */
 function exportInEuros(): string {
   const cells: Row = {
     BilledCost: '1.87',

@@ -34,7 +34,7 @@ const claimOf = async (org: TestOrganization, id: string) =>
   (await api.get(`${CLAIMS}/${id}`, org.adminKey)).body;
 const uuidOf = (id: string) => findUuid('clm', id) ?? '';
 const note = (org: TestOrganization, id: string) => noteClaimDue(org.orgDb, uuidOf(id));
-/** Has so much time pass for a claim. */
+/** Moves a claim's times back by `days`. */
 const age = (id: string, days: number) =>
   api.database.superuser.query(
     `update claims set entered_at = entered_at - make_interval(days => $2), created_at = created_at - make_interval(days => $2),

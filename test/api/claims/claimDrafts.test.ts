@@ -16,7 +16,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => api?.close());
 
-/** A finding that the provider charged so many dollars too little. */
+/** A finding of an undercharge of `usd` dollars. */
 const tooLittle = (usd: bigint, on: string, given: FindingToStore = {}): FindingToStore => ({
   ...{ direction: 'undercharge', kind: 'list_rate_mismatch', model: 'gpt-4o-mini', claimable: false },
   days: [aFindingDay(on, -usd * USD)],

@@ -292,7 +292,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     await place.patch(id, { status: 'under_review', external_ticket_id: 'T-7' });
     const kept = await place.submit(id, { once });
     expect([kept.status, kept.body, kept.headers['idempotency-replayed']]).toEqual([200, first.body, 'true']);
-    // As after a crash between the move and the keeping of its answer.
+    // Simulates a crash between the move and the storing of its answer.
     await place.api.database.superuser.query('delete from idempotency_keys where org_id = $1', [
       place.api.orgId,
     ]);

@@ -80,7 +80,7 @@ describe('while Temporal is away', () => {
       ),
     ).toEqual(['command_too_late']);
     expect(await place.historyOf(id)).toEqual(['draft', 'submitted_to_provider']);
-    // The same request, asked again: it is carried out now.
+    // The same request is sent again and is carried out now.
     const again = await untilMoved(() => place.patch(id, { status: 'under_review' }, { once }));
     expect([again.status, again.body.version]).toEqual([200, 3]);
   });
@@ -112,7 +112,7 @@ describe('when Temporal does not return the outcome of a move', () => {
         isRecorded = true;
       });
       late.catch(() => undefined);
-      // Until the row is held.
+      // Waits until the row is locked.
       await until(
         'the hold',
         () =>
@@ -179,7 +179,7 @@ describe('a claim whose workflow is gone', () => {
     await work();
     const id = await place.aClaim();
     expect((await untilMoved(() => place.submit(id))).status).toBe(200);
-    // As a restored backup, or another change of the row, would leave it.
+    // Simulates a restored backup, or another change of the row.
     await place.api.database.superuser.query('update claims set version = version + 5 where id = $1', [
       uuidOf(id),
     ]);

@@ -183,7 +183,7 @@ describe('the financial summary', () => {
       provisional: fc.boolean(),
       critical: fc.boolean(),
       sizes: fc.array(fc.bigInt({ min: 1n, max: 20n * USD }), { minLength: 1, maxLength: 4 }),
-      /** Of which of its days a dispute was resolved; null: there was none. */
+      /** Index of the day whose dispute was resolved; null: there was no dispute. */
       settledDay: fc.option(fc.nat({ max: 3 })),
     });
     const bound = fc.option(fc.constantFrom('2026-02-27', '2026-02-28', '2026-03-02', '2026-03-03'), {

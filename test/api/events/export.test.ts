@@ -83,7 +83,10 @@ async function openExport(
   return { response, first };
 }
 
-/** Cuts the connection of the next statement that reads events: it waits for a lock, so it is surely under way. */
+/**
+ * Cuts the connection of the next statement that reads events while it waits for a lock, so that it is certainly
+ * running.
+ */
 async function cutNextRead(start: () => Promise<unknown>): Promise<void> {
   const superuser = await api.database.superuser.connect();
   try {
@@ -271,8 +274,8 @@ describe('an export', () => {
     const org = await withManyEvents(20_000);
     const { response, first } = await openExport(org);
     expect(first.length).toBeGreaterThan(0);
-    // Nobody reads: what fits into the buffers is filled, page after page with pauses between, then nothing is asked of
-    // the database any more. A server that held its connection would never come to rest.
+    // The client does not read: the server fills the buffers page by page with pauses, and then stops querying. A
+    // server that held its connection would never become idle.
     await expect.poll(() => mostInUse(200), { timeout: 300_000 }).toBe(0);
     response.destroy();
     await expect.poll(() => mostInUse(100), { timeout: 300_000 }).toBe(0);

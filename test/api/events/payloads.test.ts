@@ -13,7 +13,7 @@ import {
 import { OPERATIONS, startOperationsPlace } from '../support/operations.js';
 import { anEvent, aSpan, aTime, aTrace, ingest, type RawAnswer, send } from '../support/requests.js';
 
-/** Prompts, answers and tool data: in payloads, and nowhere else. */
+/** Text of prompts, answers and tool data, which occurs in payloads only. */
 const SAID = 'the-diagnosis-of-a-patient';
 const ASKED = 'a-query-for-a-salary';
 const GAVE = 'the-salary-of-a-person';
@@ -64,7 +64,7 @@ const aCall = (index: number) =>
     _service: { name: 'records', note: SAID },
   });
 
-/** Whether a schema has a property that holds payloads, however deep. */
+/** Whether a schema has a property with payloads at any depth. */
 function showsPayload(schema: unknown, seen = new Set<unknown>()): boolean {
   if (typeof schema !== 'object' || schema === null || seen.has(schema)) return false;
   seen.add(schema);
@@ -74,7 +74,7 @@ function showsPayload(schema: unknown, seen = new Set<unknown>()): boolean {
   return Object.values(schema).some((part) => showsPayload(part, seen));
 }
 
-/** Operations whose answers hold events: by their schema, or as a stream that has none. */
+/** Operations whose answers contain events, by their schema or as a stream without one. */
 const showing = () =>
   documented.filter(({ responses }) =>
     Object.entries(responses).some(
@@ -88,7 +88,7 @@ const names = (operations: readonly Documented[]) => operations.map(({ operation
 
 const reads = new Map<string, Promise<OperationRequest>>();
 
-/** A valid request of the owner: the same one each time for what changes nothing. */
+/** A valid request of the owner; always the same one for operations that change nothing. */
 function requestOf(name: string, operation: Operation): Promise<OperationRequest> {
   if (operation.method !== 'GET') return operation.request(place, owner);
   const request = reads.get(name) ?? operation.request(place, owner);
@@ -96,7 +96,7 @@ function requestOf(name: string, operation: Operation): Promise<OperationRequest
   return request;
 }
 
-/** A valid request of the owner, with include_payload as given. */
+/** Sends a valid request of the owner, with include_payload as given. */
 async function ask(name: string, as: string, includePayload: string | undefined): Promise<RawAnswer> {
   const operation = OPERATIONS[name] as (typeof OPERATIONS)[string];
   const { query: { include_payload: _usual, ...query } = {}, ...rest } = await requestOf(name, operation);
@@ -124,7 +124,7 @@ describe('payloads', () => {
     'are not in the answer of %s to a key that may not read them',
     async (name) => {
       const isAsked = names(taking()).includes(name);
-      // What reads payloads to answer, and not to show them, is refused whatever it is asked.
+      // An operation that reads payloads without returning them is refused in every case.
       const always = !isAsked && OPERATIONS[name]?.alsoNeeds === 'payloads:read';
       for (const include of [undefined, 'false']) {
         const answer = await ask(name, key, include);

@@ -54,7 +54,7 @@ describe('P-09: a body far beyond the limit', () => {
       body,
       headers: { ...JSON_TYPE, authorization: `Bearer ${small.adminKey}` },
     });
-    // As curl does: the body only after the server has answered 100.
+    // Like curl, which sends the body only after the server has answered 100.
     const byExpect = await send(small, {
       path,
       body: chunks,
@@ -287,7 +287,7 @@ describe('P-15: texts that are no plain ASCII', () => {
       _service: { [plain]: plain },
     });
     for (const ascii of [JSON.stringify(stored)]) expect(ascii).toMatch(/^[\x20-\x7e]*$/);
-    // The same call with the characters already gone is the same call.
+    // The same call, sent with the characters already removed, has the same identity.
     const again = await post(
       org,
       '/api/v1/ingest/events',
@@ -410,7 +410,7 @@ describe('P-16: numbers that are none, or too large, or not whole', () => {
       accepted: 3,
       rejected: [],
     });
-    // As a JSON number the pico-dollar beside a million is lost, in the database it is not.
+    // As a JSON number the pico-dollar beside a million is lost; the database has it.
     expect((await api.get('/api/v1/usage/summary', org.adminKey)).body.total_cost_usd).toBe(1_000_000);
     const stored = await api.database.superuser.query(
       'select sum(cost_usd)::text as sum from events where org_id = $1',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { anEvent, aSpan, aTime, aTrace, type RawAnswer, send } from '../support/requests.js';
 
-/** Two processes' worth of API over one database: each with its own writer, price book and key cache. */
+/** Two API processes over one database, each with its writer, price book and key cache. */
 let one: TestApi;
 let other: TestApi;
 
@@ -27,7 +27,7 @@ async function post(api: TestApi, org: TestOrganization, path: string, body: obj
   });
 }
 
-/** What is stored of an organization, read past the API: rows, distinct rows, live ones, and their exact cost. */
+/** An organization's stored rows, read without the API: rows, distinct rows, live ones, and their exact cost. */
 async function storedOf(org: TestOrganization) {
   const { rows } = await one.database.superuser.query(
     `select count(*)::int as rows, count(distinct (timestamp, api_key_hash, model, provider))::int as calls,

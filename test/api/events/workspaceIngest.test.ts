@@ -8,7 +8,9 @@ import { anEvent, aSpan, aTime, aTrace, ingest, type RawRequest, send } from '..
 let api: TestApi;
 let org: TestOrganization;
 let workspaceId: string;
-/** A member and an ingest key of the workspace whose project is `mine`, and an ingest key of the one of `theirs`. */
+/**
+ * A member key and an ingest key of the workspace with the project `mine`, and an ingest key of the one with `theirs`.
+ */
 let member: string;
 let sender: string;
 let others: string;

@@ -24,7 +24,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** An organization with more to export than what sockets hold, so that an unread export continues. */
+/** An organization with more data than socket buffers hold, so that an unread export keeps running. */
 async function anOrganizationWithMuch() {
   const organization = await api.addOrganization();
   const payload = { text: 'x'.repeat(100_000) };
@@ -75,7 +75,7 @@ describe('exports of an organization', () => {
     }
     // Other reads go on meanwhile.
     expect((await api.get('/api/v1/events?limit=1', adminKey)).status).toBe(200);
-    // One client goes away, the other reads to the end.
+    // One client disconnects, the other reads to the end.
     first.destroy();
     await expect.poll(() => slots(orgId)).toBe(1);
     const third = await beginExport(other, adminKey);
@@ -158,7 +158,7 @@ describe('runs of an organization', () => {
       remaining: 0,
     });
     expect(Number(refused.headers.get('retry-after'))).toBe(900);
-    // Other kinds of work, and other organizations, have buckets of their own.
+    // Other kinds of work, and other organizations, have separate buckets.
     const reprice = await api.post(
       '/api/v1/pricing/reprice',
       { from: '2026-01-01', to: '2026-01-31' },

@@ -20,7 +20,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Every kind of answer: of each endpoint, with a key and without, and of what is no endpoint. */
+/** Every kind of answer: each endpoint with and without a key, and unknown paths. */
 function everyKind(): RawRequest[] {
   const pages = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/nowhere', `/${'x'.repeat(9_000)}`];
   return [

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** Status and body of a request whose head is these lines. */
+/** Status and body of a request with these header lines. */
 function ask(...head: string[]): Promise<{ status: number; text: string }> {
   const { hostname, port } = new URL(api.baseUrl);
   return new Promise((resolve, reject) => {

@@ -7,7 +7,7 @@ import { addressOf, bodyOf, markerOf, type OperationsPlace } from '../support/op
 import { OPERATIONS, startOperationsPlace } from '../support/operations.js';
 import { anEvent, aSpan, aTrace, send } from '../support/requests.js';
 
-/** Stands in prompts, tools, labels and query strings: nothing of it belongs in a log. */
+/** Occurs in prompts, tools, labels and query strings, and must not occur in logs. */
 const PROMPT = 'the-prompt-of-a-customer';
 const SQL =
   /\b(?:select\s+\S+.*\bfrom\b|insert\s+into|update\s+\S+\s+set|delete\s+from|set_config|on conflict)\b/i;
@@ -36,7 +36,7 @@ function takeLines(): Record<string, unknown>[] {
   });
 }
 
-/** What no line may hold, whatever was asked: keys in whole and in part, credentials, what was sent, statements. */
+/** Checks that no line contains keys or parts of them, credentials, sent data or SQL statements. */
 function expectClean(logged: readonly Record<string, unknown>[]): void {
   for (const line of logged) {
     const text = JSON.stringify(line);

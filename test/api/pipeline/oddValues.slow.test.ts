@@ -58,8 +58,8 @@ describe('no request makes a 500', () => {
         ? Object.keys(schema.shape as object)
         : [];
     const seen = new Set<string>();
-    // Value by value, so that no endpoint is asked much at once: some do little at a time, and say so. By its place, since
-    // one that a value is nowhere in is asked once.
+    // Value by value, so that no endpoint gets many requests at once, because some are limited. By the value's place,
+    // so that an endpoint without a place for it is called once.
     const asked = new Map<string, { endpoint: Endpoint; path: string }>();
     for (const value of odd) {
       for (const endpoint of ENDPOINTS) {

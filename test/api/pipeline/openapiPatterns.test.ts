@@ -9,7 +9,9 @@ const patterns = [
 ].map((text) => JSON.parse(text) as string);
 
 const CLASS_ITEM = String.raw`(?:\\x[0-9a-f]{2}|\\[\\\]^-]|[^\\\]])`;
-/** What JavaScript, Python, Go and Java read alike: \d, \w, \s and \u do not mean the same, or exist, in all of them. */
+/**
+ * Tokens that JavaScript, Python, Go and Java read equally: \d, \w, \s and \u differ or are missing in some of them.
+ */
 const TOKEN = new RegExp(
   [
     '[\\^$|)]',

@@ -24,7 +24,7 @@ afterEach(async () => {
   api = undefined;
 });
 
-/** A connection that sends some bytes and then nothing more; what it receives is kept. */
+/** A connection that sends some bytes and then stays silent; its received data are stored. */
 function open(
   target: TestApi,
   text: string,
@@ -44,7 +44,7 @@ function open(
   return { socket, heard: () => heard, isClosed: () => isClosed };
 }
 
-/** A request whose body does not come: it stays under way. */
+/** A request whose body never arrives, so that it stays in progress. */
 function hang(target: TestApi, path: string, key: string) {
   return open(
     target,
@@ -105,7 +105,7 @@ describe('F-20: more requests than can be served', () => {
     }
     for (const path of ['/healthz', '/readyz', '/metrics'])
       expect((await send(api, { path, key: null })).status).toBe(200);
-    // Sending calls has room of its own.
+    // Ingest has a separate limit.
     const ingested = await api.post('/api/v1/ingest/events', { events: [anEvent()] }, api.ingestKey);
     expect(ingested.status).toBe(202);
     for (const socket of hanging) socket.destroy();
@@ -193,7 +193,7 @@ describe('the room for requests', () => {
     await read(asItCame, large);
     await read(inflated, gzipSync(large), gzip);
     for (const ctx of [asItCame, inflated]) end(ctx);
-    // What is read of one that was answered before its body ended counts for nothing.
+    // Bytes of a request that was answered before its body ended do not count.
     admission.holdBody(asItCame, BODY_BYTES_MAX);
     admission.enter(aRequest(TRACE, BODY_BYTES_UNDER_WAY_MAX - 1));
     admission.enter(aRequest(TRACE, 1));

@@ -10,8 +10,8 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 /**
- * A second answer would come with the first, since the bytes of both requests are there; only a machine that is held up for
- * so long would make a connection seem open that ends.
+ * Longest silence, milliseconds. A second answer would come with the first, since the bytes of both requests are sent
+ * together; only a machine that stalls this long would make a closing connection seem open.
  */
 const SILENCE_MS = 15_000;
 

@@ -30,7 +30,7 @@ function operationOf(name: string): Operation {
   return operation;
 }
 
-/** Where objects lie in a value. */
+/** Paths of the objects inside a value. */
 function placesOf(value: unknown, path: (string | number)[] = []): (string | number)[][] {
   if (Array.isArray(value)) return value.flatMap((item, index) => placesOf(item, [...path, index]));
   if (typeof value !== 'object' || value === null) return [];
@@ -46,7 +46,7 @@ function withField(value: unknown, path: (string | number)[], name: string): str
   return JSON.stringify(copy);
 }
 
-/** The schemas that may hold at a place of a body. */
+/** The schemas that may apply at a path of a body. */
 function schemasAt(schema: JsonSchema, path: readonly (string | number)[]): JsonSchema[] {
   if (typeof schema.$ref === 'string')
     return schemasAt(document.components.schemas[schema.$ref.split('/').at(-1) ?? ''], path);

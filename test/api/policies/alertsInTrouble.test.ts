@@ -144,7 +144,7 @@ describe('an alert', () => {
   });
 });
 
-/** Two requests with one span of a call each, which nothing but their trace joins. */
+/** Sends two requests with one span of a call each, which only their trace connects. */
 async function reportTwice(org: TestOrganization): Promise<void> {
   const traceId = hex(16);
   const [outer, inner] = [hex(8), hex(8)];
@@ -156,7 +156,7 @@ async function reportTwice(org: TestOrganization): Promise<void> {
     expect((await here.post('/v1/traces', aTrace(span), org.ingestKey)).status).toBe(202);
 }
 
-/** Sweeps until the organization has so many alerts: transactions of other databases hold the sweep back. */
+/** Sweeps until the organization has this many alerts, because transactions of other databases delay the sweep. */
 async function sweepUntil(org: TestOrganization, alerts: number): Promise<void> {
   await expect
     .poll(
@@ -195,7 +195,7 @@ describe('two alerts of what turns out to be one call', () => {
         status: acknowledged.length > 0 ? 'acknowledged' : 'open',
         acknowledged_by: answers[0]?.acknowledged_by ?? null,
       });
-      // Its earlier time stays; else it is the time of the other one.
+      // Its earlier time stays; else it takes the other one's time.
       const own = answers.find((answer) => answer.id === older.id) ?? answers[0];
       expect(body.acknowledged_at).toBe(own?.acknowledged_at ?? null);
     }

@@ -197,7 +197,7 @@ describe('two reports of one call', () => {
       },
     ],
   ])('that only together cost the threshold are judged in %s', async (_, send) => {
-    // One knows of the tokens, the other one that they were of a dearer tier.
+    // One report has the tokens; the other shows that they were of a more expensive tier.
     const org = await anOrganization(thresholdOf(10));
     await told.wantAlerts(org);
     const traceId = hex(16);

@@ -51,7 +51,7 @@ async function anOrganization(...events: object[]): Promise<TestOrganization> {
 const refusalOf = async (item: object) =>
   (await api.post('/api/v1/ingest/events', { events: [item] })).body.rejected[0];
 
-/** Every read of usage and of what is wrong with calls. */
+/** Every read of usage and of defects of calls. */
 const READS = [
   '/api/v1/usage/summary?from=2026-01-01',
   ...['session', 'project', 'user', 'provider', 'team', 'feature'].map(
@@ -151,7 +151,7 @@ describe('a blocked call', () => {
   it('stays without a cost when stored calls are priced again, also one that was stored with a cost', async () => {
     const timestamp = '2026-03-05T10:00:00Z';
     const org = await anOrganization(aBlocked({ timestamp }), anEvent({ timestamp }));
-    // As calls that were blocked were stored before, past the migration that sets them right.
+    // Simulates blocked calls as an earlier version stored them, without the migration that corrects them.
     await api.database.superuser.query(
       `update events set cost_usd = 1, computed_cost_usd = 1 where org_id = $1 and status = 'blocked'`,
       [org.orgId],

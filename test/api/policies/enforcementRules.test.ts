@@ -172,7 +172,7 @@ describe('an enforcement rule', () => {
     const org = await api.addOrganization();
     const made = [];
     for (let count = 0; count < RULES_MAX - 1; count += 1) made.push((await make(org, CEILING)).id);
-    // Two at once for the one place that is left.
+    // Two simultaneous requests for the last free place.
     const both = await Promise.all([ask(org, 'POST', RULES, CEILING), ask(org, 'POST', RULES, CEILING)]);
     expect(both.map(({ status }) => status).sort()).toEqual([201, 413]);
     expect(both.find(({ status }) => status === 413)?.body.detail).toContain('remove some');

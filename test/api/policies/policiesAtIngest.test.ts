@@ -9,7 +9,7 @@ import { eventWithText, tablesWith, WAYS_IN, type WayIn } from '../support/waysI
 const WORD = 'forbidden-word';
 const ANY_WORD = { regexes: ['(?i)no-such-thing', 'forbidden-(?i:WORD)'] };
 
-/** Two API servers on one database: a policy is put at one and must hold at the other. */
+/** Two API servers on one database: a policy stored at one must hold at the other. */
 let database: TestDatabase;
 let here: TestApi;
 let there: TestApi;

@@ -43,7 +43,7 @@ async function enter(org: TestOrganization, path: string, body: object) {
 const remove = (org: { adminKey: string }, path: string) =>
   send({ baseUrl: api.baseUrl, adminKey: org.adminKey }, { method: 'DELETE', path });
 
-/** What a call of 100,000 tokens in and out costs the organization, and the sum behind it. */
+/** The cost of a call of 100,000 tokens in and out for the organization, with its calculation. */
 async function costOf(org: TestOrganization, event: object = {}) {
   const sessionId = `s-${Math.random()}`;
   await ingest(
@@ -375,7 +375,7 @@ describe('the prices that a process holds', () => {
     await enter(org, CONTRACT, discount());
     now = 3_600_000;
     expect(await holder.of(org.orgId)).not.toBe(holder.current());
-    // Ingest asks for the list first.
+    // Ingest requests the list first.
     const list = ingesting.current();
     expect(await ingesting.of(org.orgId)).not.toBe(list);
     expect(ingesting.current()).toBe(list);

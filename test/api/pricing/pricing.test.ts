@@ -168,7 +168,7 @@ describe('GET /api/v1/pricing/unpriced', () => {
       assumed: [{ provider: 'openai', model: 'gpt-4', calls: 1, input_tokens: 10, output_tokens: 1 }],
     });
     expect(body.models[0].first_seen).toBe('2026-11-19T12:00:00Z');
-    // the same when the calls are in stored cells, and when some are and some are not
+    // The result is the same when the calls are in stored cells, wholly or partly.
     await foldAll(api.database.superuser, org.orgDb);
     expect((await api.get(path, org.adminKey)).body).toEqual(body);
     await ingest(org.ingestKey, {
@@ -197,7 +197,7 @@ describe('GET /api/v1/pricing/unpriced', () => {
 });
 
 describe('GET /api/v1/events/{id}/cost', () => {
-  /** The cost of the one event of an organization of its own. */
+  /** The cost of the only event of a new organization. */
   async function costOf(event: object) {
     const org = await api.addOrganization();
     await ingest(org.ingestKey, { timestamp: TIME, ...event });

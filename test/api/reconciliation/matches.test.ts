@@ -299,7 +299,7 @@ describe('a record', () => {
       { ...DAY, model: 'gpt-6-terra' },
       { ...DAY, provider: 'anthropic' },
       { ...DAY, day: '2026-03-06' },
-      // Where one name ends and the next begins is part of the id.
+      // The boundary between the two names is part of the id.
       { ...DAY, account: 'org-1/gpt', model: '6-sol' },
       { ...DAY, account: 'org-1', model: 'gpt/6-sol' },
     ]);

@@ -57,7 +57,7 @@ const FEE = JSON.stringify({
 
 const CALL_TOKENS = 100_000;
 
-/** Calls short enough that ordinary rates hold. */
+/** Calls that are short enough for ordinary rates. */
 const calls = (day: string, tokens: number, more: object = {}) =>
   Array.from({ length: tokens / CALL_TOKENS }, (_, at) =>
     call(day, CALL_TOKENS, { ...more, request_id: `${day}-${JSON.stringify(more)}-${at}` }),
@@ -241,7 +241,7 @@ describe('coverage', () => {
       not_matched_by_calls_usd: 2,
     });
     expect(of('key_b')).toMatchObject({ token_share: 1, dollar_share: 1, billed_usd: 2 });
-    // What names no key is compared with no key.
+    // Charges without a key are not compared with keys.
     expect(of('')).toMatchObject({
       token_share: null,
       dollar_share: null,

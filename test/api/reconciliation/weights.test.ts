@@ -175,7 +175,7 @@ describe('drafts of claims', () => {
     for (let claim = 0; claim < 10; claim += 1) await claimed(org, { status: 'denied' });
     const rescored = [{ claimId: draft.id, from: 'HIGH', to: 'LOW', belowLow: false }];
     expect(await recomputeWeights(org.orgDb, NOW)).toEqual({ version: 1, isNew: true, rescored });
-    // The version that commands name stays until a person asks for another.
+    // The version that commands name stays until a person requests another.
     expect(await tierOf(org, draft.id)).toEqual({ confidence_tier: 'LOW', version: draft.version });
     expect(await tierOf(org, other.id)).toMatchObject({ confidence_tier: 'HIGH' });
     expect(await tierOf(org, sent.id)).toMatchObject({ confidence_tier: 'HIGH' });

@@ -4,7 +4,7 @@ import type { AlertStatus, Severity } from '../../../domain/policies/alert.js';
 import type { PolicyType } from '../../../domain/policies/policy.js';
 import type { TestApi } from '../../support/api.js';
 
-/** An alert as a test has it; what is not named is of no account to it. */
+/** An alert of a test; fields that are not given do not matter to it. */
 export interface AlertToStore {
   /** uuid */
   id?: string;
@@ -22,7 +22,7 @@ export interface AlertToStore {
   mergedInto?: string | null;
 }
 
-/** Stores alerts as they are given, past everything that makes them; their public ids. */
+/** Stores alerts as given, without the code that creates them; returns their public ids. */
 export async function storeAlerts(
   { database }: Pick<TestApi, 'database'>,
   orgId: string,

@@ -5,7 +5,7 @@ import { type RawAnswer, send } from './requests.js';
 
 export const CLAIMS = '/api/v1/claims';
 
-/** As clients do: a request that waited too long behind others is asked to come back, and does. */
+/** Retries as clients do: a request that waited too long is asked to retry. */
 async function untilServed(ask: () => Promise<TestAnswer>): Promise<TestAnswer> {
   for (;;) {
     const answer = await ask();
@@ -13,7 +13,7 @@ async function untilServed(ask: () => Promise<TestAnswer>): Promise<TestAnswer> 
   }
 }
 
-/** What an organization's admin does with claims. */
+/** An organization's admin's requests about claims. */
 export function claimsOf(api: TestApi) {
   const financial = financialOf(api);
   const claims = {

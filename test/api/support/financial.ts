@@ -9,10 +9,10 @@ export const USD = 1_000_000_000_000n;
 
 export const fnd = (id: string | undefined): string => publicId('fnd', id ?? '');
 
-/** A day on which so many dollars were charged too much. */
+/** A day with an overcharge of this many dollars. */
 export const day = (usd: bigint, on = '2026-03-10') => aFindingDay(on, usd * USD);
 
-/** What people do with findings, as an organization's admin. */
+/** People's decisions on findings, as an organization's admin. */
 export function financialOf(api: TestApi) {
   return {
     confirm: (org: TestOrganization, id: string, body: object = {}): Promise<TestAnswer> =>

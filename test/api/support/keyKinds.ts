@@ -50,7 +50,7 @@ const HELD: Record<RoleName, readonly string[]> = {
 export const refusalOf = (scope: string): string =>
   ADMIN_ONLY.includes(scope) ? 'admin role required' : `the key lacks the scope ${scope}`;
 
-/** A key that is known, with what it may. */
+/** A valid key with its rights. */
 export interface LiveKey {
   kind: string;
   key: string;
@@ -79,7 +79,7 @@ async function makeRotated(api: TestApi, { orgId, adminKey }: TestOrganization, 
   return { before, after: body.key as string };
 }
 
-/** Everything that is no valid key: each is answered alike. */
+/** Every kind of invalid key; all get the same answer. */
 export async function makeDeadKeys(api: TestApi, owner: TestOrganization): Promise<DeadKey[]> {
   const { orgId, adminKey } = owner;
   const admin = await api.addKey(orgId, 'admin');
@@ -139,7 +139,7 @@ export async function makeLiveKeys(api: TestApi, owner: TestOrganization): Promi
   return keys;
 }
 
-/** Keys that are narrowed to what one request needs, and to everything but a part of it. */
+/** Keys with exactly the scopes of one request, and with all scopes except one. */
 export class NarrowedKeys {
   readonly #api: TestApi;
   readonly #orgId: string;

@@ -30,7 +30,7 @@ export interface LimitedApi extends TestApi {
   forward(seconds: number): Promise<void>;
 }
 
-/** `database`: another instance beside one that is there. Its clock, if given, is shared. */
+/** `database`: another instance on an existing database. `clock`, if given, is shared. */
 export async function startLimitedApi(
   limits: Partial<LimitRules>,
   options: { database?: TestDatabase; clock?: { nowMs: number }; trustedProxies?: string[] } = {},

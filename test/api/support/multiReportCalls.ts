@@ -6,7 +6,7 @@ import { sweepTraces } from '../../../usecases/events/traceSweep.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 import { aSpan, aTrace } from './requests.js';
 
-/** The text that `said` of a stored call searches for. */
+/** The text that `said` finds in a stored call. */
 export const WORD = 'forbidden-word';
 
 /** A span of a call, as a test reports it. */
@@ -90,13 +90,13 @@ export class MultiReportCalls {
     return new MultiReportCalls(api, await loadPriceBook(api.database.database));
   }
 
-  /** One request. */
+  /** Sends the spans in one request. */
   async tell(org: TestOrganization, ...spans: Told[]): Promise<void> {
     const { status } = await this.#api.post('/v1/traces', aTrace(...spans.map(spanOf)), org.ingestKey);
     expect(status).toBe(202);
   }
 
-  /** Sweeps until every span has been looked at: transactions of other databases of the cluster hold the sweep back. */
+  /** Sweeps until every span was visited, because transactions of other databases of the cluster delay the sweep. */
   async sweep(): Promise<void> {
     for (;;) {
       await this.sweepOnce();

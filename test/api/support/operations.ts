@@ -22,8 +22,8 @@ import { SAVINGS_OPERATIONS } from './operations/savings.js';
 import { WEBHOOK_OPERATIONS } from './operations/webhooks.js';
 
 /**
- * Every operation of openapi.json by its operationId: how to make a valid request, who may, and what it answers. Tests
- * that walk all operations take them from here; one without an entry fails the matrix of access.
+ * Every operation of openapi.json by its operationId: how to build a valid request, who may send it, and its answer.
+ * Tests of all operations use them; one without an entry fails the access matrix.
  */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...CALL_OPERATIONS,

@@ -39,7 +39,7 @@ function field(number: number, ...parts: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([number * 8 + 2, ...length]), bytes]);
 }
 
-/** A request with one span, whose attribute is a list in a list, `levels` deep: beyond what encoders write. */
+/** A request with one span, whose attribute is a list nested `levels` deep, which encoders refuse to write. */
 export function encodeNestedValue(levels: number): Buffer {
   let value = field(1, Buffer.from('x'));
   for (let level = 0; level < levels; level += 1) value = field(5, field(1, value));

@@ -1,18 +1,18 @@
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Stands before a loopback provider and can make its callers wait. */
+/** A proxy in front of a loopback provider that can make its callers wait. */
 export interface ProviderGate {
   origin: string;
   /** Lets no request through from now on. */
   shut(): void;
   open(): void;
-  /** Resolves when so many callers wait. */
+  /** Resolves when this many callers wait. */
   waiting(callers: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** `target` is asked at each request, so that the gate can be there before the provider. */
+/** `target` is called for each request, so that the gate can exist before the provider. */
 export async function startProviderGate(target: () => string): Promise<ProviderGate> {
   let isShut = false;
   const held: (() => void)[] = [];

@@ -12,7 +12,7 @@ import { startOperationsPlace } from './operations.js';
 import { type ProviderGate, startProviderGate } from './providerGate.js';
 import { type RawAnswer, send } from './requests.js';
 
-/** Two processes' worth of API over one database, with a gate before the provider that both ask. */
+/** Two API processes over one database, with a gate in front of the provider that both call. */
 export interface RepeatsPlace {
   place: OperationsPlace;
   gate: ProviderGate;
@@ -51,7 +51,7 @@ export interface Sent {
   api: TestApi;
 }
 
-/** One operation's request, under an Idempotency-Key where one is given. */
+/** Sends one operation's request, under an Idempotency-Key if given. */
 export function perform(
   operation: Pick<Operation, 'method' | 'path'>,
   request: OperationRequest,
@@ -74,7 +74,7 @@ export const overrideOf = (model: string) => ({
 export const override = { method: 'POST', path: '/api/v1/pricing/overrides' } as const;
 export const startRun = { method: 'POST', path: '/api/v1/reconciliation/gap-explorer/run' } as const;
 
-/** What a client sees of an answer that a repeat is to see too. */
+/** The parts of an answer that its repeat must equal. */
 export const seenOf = ({ status, headers, bytes }: RawAnswer) => ({
   status,
   type: headers['content-type'],

@@ -20,11 +20,11 @@ export interface RawRequest {
   /** Null: no Authorization header. Default: the admin key. */
   key?: string | null;
   headers?: Record<string, string>;
-  /** One buffer goes with its length, several chunked and without one. */
+  /** One buffer is sent with its length, several are sent chunked and without one. */
   body?: Buffer | string | readonly Buffer[];
 }
 
-/** One request on a connection of its own, by Node's own client, which adds nothing and retries nothing. */
+/** Sends one request on a new connection by Node's client, which adds nothing and retries nothing. */
 export function send(api: Pick<TestApi, 'baseUrl' | 'adminKey'>, options: RawRequest): Promise<RawAnswer> {
   const key = options.key === undefined ? api.adminKey : options.key;
   return new Promise((resolve, reject) => {
@@ -48,7 +48,7 @@ export function send(api: Pick<TestApi, 'baseUrl' | 'adminKey'>, options: RawReq
   });
 }
 
-/** As `send`, with a body of JSON where there is one. */
+/** `send` with an optional JSON body. */
 export function sendJson(
   api: Pick<TestApi, 'baseUrl' | 'adminKey'>,
   { json, ...rest }: Omit<RawRequest, 'headers' | 'body'> & { json?: unknown },
@@ -113,7 +113,7 @@ export async function ingest(api: TestApi, events: readonly object[], key = api.
 
 const EVENTS_PER_REQUEST = 2_000;
 
-/** As `ingest`, for more events than one request may carry. */
+/** `ingest` for more events than one request may have. */
 export async function ingestMany(
   api: TestApi,
   events: readonly object[],
@@ -133,7 +133,7 @@ export function anAttribute(key: string, value: AttributeValue | object) {
   return { key, value: Number.isInteger(value) ? { intValue: value } : { doubleValue: value } };
 }
 
-/** A span of a call, with ids of its own; `attributes` replace or add to the usual ones, undefined takes one away. */
+/** A span of a call with new ids; `attributes` replace or extend the usual ones, undefined removes one. */
 export function aSpan(
   attributes: Record<string, AttributeValue | object | undefined> = {},
   fields: Record<string, unknown> = {},

@@ -1,6 +1,6 @@
 /**
- * A parser of RFC 9651's Lists of Items, strict and apart from what writes them: Strings, Tokens, Integers, Byte
- * Sequences and Booleans as bare items and as values of parameters.
+ * A strict parser of RFC 9651's Lists of Items, independent of the product's writer: Strings, Tokens, Integers, Byte
+ * Sequences and Booleans as bare items and as parameter values.
  */
 export interface FieldItem {
   value: string | number | boolean;

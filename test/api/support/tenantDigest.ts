@@ -1,7 +1,7 @@
 import { listTenantTables } from '../../db/support/tenantRows.js';
 import type { TestDatabase } from '../../support/database.js';
 
-/** What every request leaves by itself: counts of requests, times of use, and the answers that are kept. */
+/** Tables that every request changes: counts of requests, times of use, and stored answers. */
 const BESIDES = new Set(['idempotency_keys', 'rate_buckets', 'request_slots']);
 
 /** Everything that an organization has, a line for each table: the same lines, nothing was done. */

@@ -117,7 +117,7 @@ describe('the usage summary', () => {
     const computedOnly = 0.00000075 + 0.000375;
     expect(body.total_cost_usd).toBe(addUsd([0.590000000001, computedOnly]));
     expect(body.computed_cost_usd).toBe(addUsd([0.00075, 0.00075, 0.00075, computedOnly]));
-    // Of a model without a price, and without usage.
+    // One call has a model without a price, the other has no usage.
     expect(body.unpriced_calls).toBe(2);
     expect(breakdown.find((item) => item.key === 'a-model-without-a-price')).toMatchObject({
       call_count: 2,

@@ -25,7 +25,7 @@ const NEW = makeSecretKey();
 
 let receiver: WebhookReceiver;
 let api: TestApi;
-/** The API that is asked: the first one, or a process with other secret keys. */
+/** The API under test: the first one, or a process with other secret keys. */
 let asked: TestApi;
 /** Each test's own. */
 let org: TestOrganization;
@@ -58,7 +58,7 @@ const test = async (id: string) => (await ask('POST', `/${id}/test`)).body;
 const deliveriesOf = async (id: string, query = '') =>
   (await ask('GET', `/${id}/deliveries${query}`)).body.deliveries;
 
-/** What a receiver with this secret reads out of a message; throws when it is not signed with it. */
+/** Parses a message as a receiver with this secret does; throws when its signature is invalid. */
 const read = (secret: string, { body, headers }: ReceivedMessage) =>
   new Webhook(secret).verify(body, headers as Record<string, string>);
 
@@ -186,7 +186,7 @@ describe('a test message', () => {
 
   it('is not sent where the address leads inside by now, and the answer names no address', async () => {
     const { id } = await make();
-    // As when a name that was public leads elsewhere when it is connected to.
+    // Simulates a public name that resolves to another address at the time of the connection.
     await api.database.superuser.query(`update webhook_endpoints set url = $2 where org_id = $1`, [
       org.orgId,
       'http://10.0.0.7/hook',
@@ -404,7 +404,7 @@ describe('the secret key', () => {
       forget,
     );
 
-  /** Asks a process that has these keys. */
+  /** Runs `work` against a process with these keys. */
   async function withKeys(text: string, work: () => Promise<void>): Promise<void> {
     asked = await startTestApi({
       database: api.database,

@@ -30,7 +30,7 @@ it('show what is still to be delivered, how late it is, and what receivers have 
     [500, '1 minute', 20],
     [null, '1 minute', 15_000],
     [null, '2 minutes', 15_000],
-    // Of no account: one that is under way, and one that is long over.
+    // Not counted: one that is in progress, and one that ended long ago.
     [null, '1 second', null],
     [204, '2 hours', 20],
   ];

@@ -1,6 +1,6 @@
 /**
- * What every client program does, whatever its instrumentation: read the run file, make the planned calls,
- * batch after batch, and leave when the telemetry is out. Nothing here touches telemetry but its flush.
+ * The common part of every client program, independent of its instrumentation: it reads the run file, makes the planned
+ * calls batch by batch, and exits when the telemetry is sent. It touches telemetry only to flush it.
  */
 const { readFileSync } = require('node:fs');
 
@@ -10,8 +10,8 @@ function readRun() {
 }
 
 /**
- * Makes all calls of the plan. `makers` holds, for each api, a function that makes one call; what it throws is
- * the application's ordinary life (the provider refused, the stream was left) and is counted, not shown.
+ * Makes all calls of the plan. `makers` has, for each api, a function that makes one call; its errors are expected (the
+ * provider refused, the stream was aborted) and are counted, not printed.
  */
 async function makeCalls(plan, makers) {
   let failures = 0;
@@ -26,7 +26,7 @@ async function makeCalls(plan, makers) {
   return failures;
 }
 
-/** Runs `main` and ends the process with its outcome; one JSON line on stdout tells how many calls failed. */
+/** Runs `main` and ends the process with its outcome; one JSON line on stdout has the number of failed calls. */
 function runProgram(main) {
   main().then(
     (failures) => {

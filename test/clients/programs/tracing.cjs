@@ -1,6 +1,6 @@
 /**
- * The OpenTelemetry set-up that instrumentation guides give: a tracer provider, a batch processor and an OTLP
- * exporter, here configured by the standard environment variables alone.
+ * The OpenTelemetry set-up of instrumentation guides: a tracer provider, a batch processor and an OTLP exporter,
+ * configured by the standard environment variables alone.
  */
 const { registerInstrumentations } = require('@opentelemetry/instrumentation');
 const { resourceFromAttributes } = require('@opentelemetry/resources');

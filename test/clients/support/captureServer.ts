@@ -1,14 +1,11 @@
-/**
- * A loopback server between a client and Trueup that keeps what the client sends, byte for byte: to record
- * payloads for replay.
- */
+/** A loopback server between a client and Trueup that records the client's requests byte for byte, for replay. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One request as it came in. */
+/** One request as received. */
 export interface CapturedRequest {
   path: string;
-  /** Only those that state how the body is read and who sends it. */
+  /** Only the headers that state the body's format and the sender. */
   headers: Record<string, string>;
   body: Buffer;
 }
@@ -21,7 +18,7 @@ export interface CaptureServer {
   close(): Promise<void>;
 }
 
-/** Starts the server on a free loopback port; every request goes on to `target`, whose answer comes back. */
+/** Starts the server on a free loopback port; every request is forwarded to `target`, whose answer is returned. */
 export async function startCaptureServer(target: string): Promise<CaptureServer> {
   const requests: CapturedRequest[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -59,7 +56,7 @@ async function capture(incoming: IncomingMessage): Promise<CapturedRequest> {
   return { path: incoming.url ?? '', headers, body: Buffer.concat(chunks) };
 }
 
-/** Sends a captured request, byte for byte, with an authorization of its own. */
+/** Sends a captured request, byte for byte, with another authorization. */
 export function sendCaptured(
   target: string,
   request: CapturedRequest,

@@ -11,7 +11,7 @@ export interface ClientCase {
   environment(baseUrl: string, ingestKey: string): Record<string, string>;
 }
 
-/** The exporters' standard settings; `path` is what the user gives as the endpoint, below the base URL. */
+/** The exporters' standard settings; `path` is the user's endpoint, below the base URL. */
 export function otlp(protocol: 'http/json' | 'http/protobuf', compression: 'gzip' | 'none', path = '') {
   return (baseUrl: string, ingestKey: string): Record<string, string> => ({
     OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl + path,
@@ -30,7 +30,7 @@ export function langfuse(baseUrl: string, ingestKey: string): Record<string, str
   };
 }
 
-/** Switches off the spans that the Anthropic client makes itself. */
+/** Disables the spans that the Anthropic client itself creates. */
 export function alone(environment: ClientCase['environment']): ClientCase['environment'] {
   return (baseUrl, ingestKey) => ({
     ...environment(baseUrl, ingestKey),

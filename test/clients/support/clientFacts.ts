@@ -1,17 +1,17 @@
 /**
- * What each client tells of a call, as measured against the fakes with the versions pinned in package.json and
- * python/requirements.txt. Tests expect Trueup to know exactly this much, and to say what is missing.
+ * The content of each client's reports, as measured against the fakes with the versions pinned in package.json and
+ * python/requirements.txt. Tests expect Trueup to have exactly this data, and to name what is missing.
  */
 import { isAnswered, type PlannedCall } from '../../fakes/plannedCall.js';
 
 /**
- * How a call reaches Trueup. `usage`: with its counts. `unmetered`: without any. `partial`: left in mid-stream,
- * with the counts known by then. `attempt`: as a failed call. `nothing`: not at all. `refused`: without a word of
- * whose model it is, so that it cannot be stored.
+ * How a call reaches Trueup. `usage`: with its counts. `unmetered`: without any. `partial`: aborted in mid-stream, with
+ * the counts known by then. `attempt`: as a failed call. `nothing`: not at all. `refused`: without a model, so that it
+ * cannot be stored.
  */
 export type Telling = 'usage' | 'unmetered' | 'partial' | 'attempt' | 'nothing' | 'refused';
 
-/** What one client reports; each function is asked about one planned call. */
+/** The reports of one client; each function receives one planned call. */
 export interface ClientFacts {
   telling(call: PlannedCall): Telling;
   cacheRead: boolean;
@@ -20,17 +20,17 @@ export interface ClientFacts {
   cacheWriteSplit: boolean;
   reasoning(call: PlannedCall): boolean;
   responseId(call: PlannedCall): boolean;
-  /** The model that answered; otherwise only the one asked for. */
+  /** Whether it reports the model that answered; else only the requested one. */
   responseModel(call: PlannedCall): boolean;
-  /** The output in the client's report, where it is not what the provider counted. */
+  /** The output in the client's report, where it differs from the provider's count. */
   output?(call: PlannedCall): number;
   /** Reported output of a stream that was left; null when there is none. */
   partialOutput: number | null;
   /** The HTTP status of a failed call is reported. */
   httpStatus: boolean;
-  /** Reports a cost of 0 of its own with each failed call. */
+  /** It reports a cost of 0 with each failed call. */
   reportsFailuresAsFree?: true;
-  /** Without a word on the provider: an unlisted model's is not known then. */
+  /** Whether it reports the provider; else an unlisted model's provider is unknown. */
   tellsProvider: boolean;
 }
 
@@ -110,7 +110,7 @@ export const OTEL_OPENAI: ClientFacts = {
   responseId: (call) => !isEmbedding(call),
 };
 
-/** ai 7.0.173 with @ai-sdk/otel 1.0.173: asks every stream for its usage. */
+/** ai 7.0.173 with @ai-sdk/otel 1.0.173: requests the usage of every stream. */
 export const AI_SDK: ClientFacts = {
   ...PLAIN,
   telling: (call) => (isAnswered(call) ? 'usage' : call.fate === 'abort' ? 'unmetered' : 'attempt'),
@@ -120,7 +120,7 @@ export const AI_SDK: ClientFacts = {
   httpStatus: true,
 };
 
-/** @langfuse/openai 5.11.1: no provider, no usage of embeddings; chat streams name the model asked for. */
+/** @langfuse/openai 5.11.1: no provider, no usage of embeddings; chat streams name the requested model. */
 export const LANGFUSE_OPENAI: ClientFacts = {
   ...PLAIN,
   telling(call) {

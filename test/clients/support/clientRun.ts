@@ -1,6 +1,6 @@
 /**
- * Runs one client program in a process of its own against fresh fakes of the providers and gives back what
- * the fakes saw. Each client needs its own process, since instrumentations change their libraries for good.
+ * Runs one client program in a separate process against fresh fakes of the providers and returns the fakes' journals.
+ * Each client needs a separate process, since instrumentations change their libraries permanently.
  */
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -5,12 +5,12 @@
 import type { CallApi, CallFate, PlannedCall, TrueUsage } from '../../fakes/plannedCall.js';
 import { SeededRandom } from '../../fakes/seededRandom.js';
 
-/** What a client can be asked to do. */
+/** The kinds of calls that a client can make. */
 export interface PlanScope {
   apis: readonly CallApi[];
   /** The client has `messages.stream()`. */
   hasStreamHelper: boolean;
-  /** False for a program that makes no streams at all. */
+  /** false: the program makes no streams. */
   hasStreams: boolean;
 }
 
@@ -24,7 +24,7 @@ interface ModelName {
 /** Aliases and the snapshots behind them, as the price data knows them; one fine-tuned, one without a price. */
 const CHAT_MODELS: readonly ModelName[] = [
   { asked: 'gpt-4o', answers: 'gpt-4o-2024-08-06' },
-  // Answered by an older snapshot, which has a price of its own and none for cached input.
+  // Answered by an older snapshot, which has a separate price and none for cached input.
   { asked: 'gpt-4o', answers: 'gpt-4o-2024-05-13' },
   { asked: 'gpt-4.1-mini', answers: 'gpt-4.1-mini-2025-04-14' },
   { asked: 'gpt-5-mini', answers: 'gpt-5-mini-2025-08-07' },
@@ -53,7 +53,7 @@ const LONG_TOKENS_MIN = 300_000;
 const LONG_TOKENS_MAX = 900_000;
 const PARALLEL_CALLS = 3;
 
-/** The same seed and scope give the same plan. */
+/** Equal seeds and scopes result in equal plans. */
 export function drawPlan(seed: number, scope: PlanScope): PlannedCall[] {
   const drawing = new Drawing(new SeededRandom(seed));
   for (const api of scope.apis) {

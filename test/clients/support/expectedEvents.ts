@@ -1,6 +1,6 @@
 /**
- * From a plan and what a client tells of it: the events that Trueup must hold, in a form that is compared line by
- * line. The cost of each comes from the independent calculator.
+ * The events that Trueup must have, from a plan and a client's facts, in a form that is compared line by line. The
+ * independent calculator computes their costs.
  */
 import { type PlannedCall, wholeInput } from '../../fakes/plannedCall.js';
 import type { CostCalculator } from '../costCalculator.js';
@@ -57,7 +57,7 @@ export function expectedEvents(
   });
 }
 
-/** How many calls of a plan arrive but cannot be stored. */
+/** Number of a plan's calls that arrive but cannot be stored. */
 export function refusedCalls(
   plan: readonly PlannedCall[],
   facts: ClientFacts,
@@ -135,7 +135,10 @@ function costSourceOf(telling: Telling, facts: ClientFacts, isPriced: boolean): 
 
 const NOTHING = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 0 };
 
-/** The tokens by class as a reader of the client's report must class them: what it does not separate stays in input. */
+/**
+ * The tokens by class as a reader of the client's report must classify them: tokens that it does not separate stay in
+ * input.
+ */
 function toldTokens(call: PlannedCall, telling: Telling, facts: ClientFacts): typeof NOTHING {
   const { usage } = call;
   const cacheRead = facts.cacheRead ? usage.cacheRead : 0;
@@ -159,7 +162,7 @@ function failureOf(call: PlannedCall): number {
   return call.fate === 'fail400' ? 400 : 429;
 }
 
-/** The ids that the fakes give; see test/fakes. */
+/** The ids that the fakes return; see test/fakes. */
 export function responseIdOf(call: PlannedCall): string | null {
   switch (call.api) {
     case 'chat':

@@ -1,4 +1,4 @@
-/** The events that Trueup must hold of a Python client's calls. */
+/** The events that Trueup must have of a Python client's calls. */
 import type { PlannedCall } from '../../fakes/plannedCall.js';
 import type { CostCalculator } from '../costCalculator.js';
 import { type ExpectedEvent, expectedEvents } from './expectedEvents.js';

@@ -10,7 +10,7 @@ interface ExplainedLine {
   amount: string;
 }
 
-/** Asks for the sum behind every priced call: its lines hold the event's tokens, and add up to the event's cost. */
+/** Requests the calculation of every priced call: its lines have the event's tokens, and sum to the event's cost. */
 export async function expectExplained(
   api: TestApi,
   adminKey: string,

@@ -1,7 +1,7 @@
 /**
- * The JavaScript clients under test: their programs, what they are asked to do, how they reach Trueup, and what
- * they tell. Between them they use every way in that an exporter has: the bare base URL and the specification's path,
- * JSON and protobuf, plain and gzip, Bearer and Basic.
+ * The JavaScript clients under test: their programs, their tasks, how they reach Trueup, and their facts. Together they
+ * use every path of exporters: the bare base URL and the specification's path, JSON and protobuf, plain and gzip,
+ * Bearer and Basic.
  */
 import { alone, type ClientCase, langfuse, otlp, planScope } from './clientCase.js';
 import {
@@ -92,7 +92,9 @@ export const JAVASCRIPT_CLIENTS: readonly ClientCase[] = [
   },
 ];
 
-/** An instrumentation beside the Anthropic client's own spans: one call, two reports, one of them the child. */
+/**
+ * An instrumentation in addition to the Anthropic client's spans: one call, two reports, one the child of the other.
+ */
 export const JAVASCRIPT_PAIRS: readonly ClientCase[] = [
   {
     name: "OpenInference beside the Anthropic SDK's own tracing",

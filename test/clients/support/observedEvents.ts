@@ -1,6 +1,4 @@
-/**
- * Reads an organization's events back through the API and compares them with what is expected of a client.
- */
+/** Reads an organization's events back through the API and compares them with a client's expected events. */
 import { expect } from 'vitest';
 import type { ExpectedEvent } from './expectedEvents.js';
 
@@ -62,8 +60,8 @@ function plainDecimal(text: string): string {
 }
 
 /**
- * One call, one event: the two sets agree in every class and to the last digit of the cost. Calls without an id of
- * their own are told apart by what they count, so equal calls must be there as often as they were made.
+ * One call, one event: the two sets agree in every token class and to the last digit of the cost. Calls without an id
+ * are identified by their counts, so equal calls must exist as often as they were made.
  */
 export function expectEvents(observed: readonly ObservedEvent[], expected: readonly ExpectedEvent[]): void {
   const seen = observed.map(lineOfObserved);
@@ -80,7 +78,7 @@ export function expectEvents(observed: readonly ObservedEvent[], expected: reado
   expectMissingNamed(observed, expected);
 }
 
-/** What is left of a list when each line of another has taken away one of its equals. */
+/** The rest of a list after each line of another list has removed one equal line. */
 function without(lines: readonly string[], taken: readonly string[]): string[] {
   const left = [...lines].sort();
   for (const line of taken) {
@@ -90,7 +88,7 @@ function without(lines: readonly string[], taken: readonly string[]): string[] {
   return left;
 }
 
-/** Where a client does not send what is needed, the event names the missing class. */
+/** Where a client omits required data, the event names the missing class. */
 function expectMissingNamed(observed: readonly ObservedEvent[], expected: readonly ExpectedEvent[]): void {
   const byLine = new Map<string, ExpectedEvent[]>();
   for (const event of expected) {

@@ -1,6 +1,6 @@
 /**
- * What Python clients sent once, kept as they sent it, with the plan that tells the truth about it. Written by
- * `npm run test:python-clients`, replayed by the suite.
+ * Recorded requests of Python clients with the plan of their calls. Written by `npm run test:python-clients`, replayed
+ * by the suite.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { PlannedCall } from '../../fakes/plannedCall.js';
@@ -33,7 +33,7 @@ export function readRecording(name: string): Recording {
   return { ...file, requests };
 }
 
-/** Keeps a recording; the keys that the client was given are left out. */
+/** Stores a recording without the client's keys. */
 export function writeRecording(name: string, recording: Recording): void {
   const requests = recording.requests.map(({ path, headers, body }) => {
     const kept = Object.entries(headers).filter(([header]) => header !== 'authorization');

@@ -52,7 +52,7 @@ async function addOrganization(): Promise<OrgDb> {
   return new OrgDb(test.database, id);
 }
 
-/** An organization with so many rows, added as the service adds them. */
+/** An organization with this many rows, added as the service adds them. */
 async function addChain(rows: number): Promise<OrgDb> {
   const orgDb = await addOrganization();
   await orgDb.transaction(async (inside) => {
@@ -61,7 +61,7 @@ async function addChain(rows: number): Promise<OrgDb> {
   return orgDb;
 }
 
-/** The same for many rows, which one statement brings. */
+/** An organization with many rows, added by one statement. */
 async function addLongChain(rows: number): Promise<OrgDb> {
   const orgDb = await addOrganization();
   const atMicros = microsFromDate(new Date());
@@ -97,7 +97,7 @@ async function addLongChain(rows: number): Promise<OrgDb> {
   return orgDb;
 }
 
-/** What an owner of the database can do: past row-level security, grants and triggers. */
+/** Runs statements as an owner of the database, without row-level security, grants and triggers. */
 async function asAttacker(statements: string, values: unknown[] = []): Promise<void> {
   const client = await test.superuser.connect();
   try {
@@ -109,7 +109,7 @@ async function asAttacker(statements: string, values: unknown[] = []): Promise<v
   }
 }
 
-/** Writes the chain anew from a row on, with right hashes, and moves the head to its end. */
+/** Rewrites the chain from a row on, with right hashes, and moves the head to its end. */
 async function rebuildFrom(orgId: string, seq: number): Promise<void> {
   const orgDb = new OrgDb(test.database, orgId);
   const records = (await listAuditRecords(orgDb, {}, { limit: 100_000, offset: 0 })).reverse();
@@ -139,7 +139,7 @@ const check = (orgDb: OrgDb) =>
     checkSignature: (text, signed) => keys.checkSignature(CHECKPOINT_PURPOSE, text, signed),
   });
 
-/** Anchors everything into a folder of its own; the folder. */
+/** Anchors everything into a folder; returns the folder. */
 async function anchorAll(folder = mkdtempSync(join(tmpdir(), 'trueup-anchors-'))): Promise<string> {
   folders.push(folder);
   const anchors = new AuditAnchors({
@@ -459,7 +459,7 @@ describe('anchors', () => {
     const { byOrganization } = await readAnchors(folder, true, keys);
     expect([...(byOrganization.get(orgDb.orgId)?.hashes.keys() ?? [])]).toEqual([1, 2]);
     expect(byOrganization.has(demo.orgId)).toBe(false);
-    // No process waits for what is never made.
+    // A demo never has anchors, so no check waits for them.
     expect(await verify(demo, folder)).toMatchObject({ findings: 0, isPartial: false });
   });
 });

@@ -60,7 +60,10 @@ const moveCall = (call: CallRecord): CallRecord => {
   };
 };
 
-/** What came late is kept by project and user only of the calls of a project, and by key of none that is filtered. */
+/**
+ * Late rows are stored by project and user only for calls of a project, and are not stored by key for filtered
+ * questions.
+ */
 function isUnanswered({ filter, dimension }: Question): boolean {
   const ofProject = filter.projectId !== undefined || filter.boundProjectId !== undefined;
   const missing = ofProject ? ['key'] : ['project', 'key', 'user'];
@@ -69,7 +72,7 @@ function isUnanswered({ filter, dimension }: Question): boolean {
 
 const moveQuestion = (asked: Question): Question => ({
   ...asked,
-  // Only totals that are kept by label answer for closed months.
+  // Only totals by label answer for closed months.
   filter: asked.filter.sessionId || asked.filter.kind ? {} : asked.filter,
   dimension: isUnanswered(asked) ? 'model' : asked.dimension,
   fromMicros: asked.fromMicros === undefined ? undefined : move(asked.fromMicros),
@@ -94,17 +97,17 @@ const periodStep: fc.Arbitrary<PeriodStep> = fc.oneof(
   },
 );
 
-/** An organization whose days the test decides, with the product's answers and those of a ledger beside it. */
+/** An organization whose days the test decides, with the product's answers and those of an independent ledger. */
 class World {
   readonly ledger = new Ledger();
   readonly sent: CallRecord[][] = [];
   readonly #writer: IngestWriter;
   readonly orgDb: OrgDb;
-  /** False: what comes is dated by the real clock, and the ledger is not kept. */
+  /** false: rows have the real clock's dates, and the ledger is not updated. */
   isDated = true;
   clockMicros = microsOfDay('2026-02-01') + 3_600_000_000n;
   closed: { month: Month; dayClosed: string }[] = [];
-  /** Answers about closed months, as first given. */
+  /** First answers about closed months. */
   readonly frozen: { asked: Question; answer: unknown }[] = [];
 
   constructor(orgId: string) {
@@ -137,7 +140,7 @@ class World {
     throw new Error('ten times told to come back');
   }
 
-  /** Runs what writes, and dates what it wrote to the test's day. */
+  /** Runs writes, and dates the written rows to the test's day. */
   async onThisDay(work: () => Promise<unknown>): Promise<void> {
     if (!this.isDated) return void (await work());
     const { rows } = await test.superuser.query<{ xid: string }>('select pg_current_xact_id()::text as xid');
@@ -209,7 +212,7 @@ class World {
     }
   }
 
-  /** Frozen totals have not moved, and with what came since they are what is known now. */
+  /** Checks that frozen totals have not changed, and that with late rows they equal the present totals. */
   async compareFrozen(): Promise<void> {
     for (const { asked, answer } of this.frozen)
       expect(await askProduct(this.orgDb, { ...asked, view: { kind: 'books' } })).toEqual(answer);
@@ -359,7 +362,7 @@ describe(`closed months (TEST_SEED=${SEED})`, () => {
 
 const writes = (action: Step) => action.do !== 'read';
 
-/** Told to come back, a client does; here what it wanted is done by another step. */
+/** Tolerates an error that asks to retry: here another step retries. */
 function tolerate(error: unknown): void {
   if (!(error instanceof DomainError)) throw error;
 }

@@ -9,7 +9,7 @@ import { startTestApi, type TestApi } from '../../support/api.js';
 const DAY = '2026-08-20';
 const ALL = { provider: null, fromDay: '2026-08-01', toDay: '2026-10-01' };
 const DOLLAR = 1_000_000_000_000n;
-/** A day of August and what the invoices of the two months after it have of it. */
+/** A day of August and its late charges in the invoices of the two months after it. */
 const LATE: Readonly<Record<string, string>> = {
   'invoice 202609': '2026-09-01',
   'invoice 202610': '2026-10-01',
@@ -22,10 +22,10 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** A copy of the day, or of what a later invoice has of it. */
+/** A copy of the day, or of its late charges in a later invoice. */
 interface Copy {
   report: string;
-  /** The bill of one period, or a report of a day whatever invoice it is on. */
+  /** The bill of one period, or a report of a day on any invoice. */
   format: 'aws_cur2' | 'aws_ce_pages';
   rank: number;
   toldOn: string;
@@ -49,7 +49,7 @@ async function store(orgDb: OrgDb, copies: readonly Copy[]): Promise<void> {
   }
 }
 
-/** By rank, then by arrival: the last of equals is the newest. */
+/** By rank, then by arrival: the newest of equals wins. */
 const best = (copies: readonly Copy[]): Copy | undefined =>
   copies.reduce<Copy | undefined>(
     (found, copy) =>
@@ -62,7 +62,7 @@ const best = (copies: readonly Copy[]): Copy | undefined =>
 const lacks = (own: Copy | undefined, report: string) =>
   !own || own.format === 'aws_cur2' || own.toldOn < (LATE[report] as string);
 
-/** The rule in words: the best copy of the day, and of each later invoice what that copy lacks. */
+/** The rule in plain code: the best copy of the day, plus the charges of each later invoice that this copy lacks. */
 function expectedDollars(copies: readonly Copy[]): number {
   const own = best(copies.filter(({ report }) => report === ''));
   const late = Object.keys(LATE).flatMap((report) => {

@@ -93,7 +93,7 @@ describe('of the versions of a page', () => {
       (await query(`select count(*)::int as n from ${table} where org_id = $1`, [orgId])).rows[0].n;
     expect(await left('sync_pages')).toBe(kept.length);
     expect(await left('sync_chunks')).toBe(kept.length);
-    // An attempt whose days were replaced does not count; its page may still be proof.
+    // An attempt whose days were replaced does not count; its page may still be evidence.
     expect(await left('billing_sources')).toBe(kept.length - 1);
     expect(await left('sync_runs')).toBe(kept.length + 1);
     expect(await pruneFetchedPages(api.database.database, { orgId, id }, KEPT_DAYS)).toBe(0);

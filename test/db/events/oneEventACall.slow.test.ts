@@ -78,7 +78,7 @@ describe('two identities of one call', () => {
     const id = idOf(calls, 'a');
     const place = aPlace(7, 7);
     await calls.send([aReport(id, 1, { kind: 'sdk_event' })]);
-    // The same span, sent before its answer had come and without its id.
+    // The same span, sent before its answer and without its id.
     await calls.send([
       aReport(id, 2, {
         responseId: null,
@@ -234,7 +234,7 @@ describe('an identity', () => {
 interface View {
   from: 'span' | 'wrapper' | 'span around' | 'same span again';
   usage: 'all' | 'whole input' | 'none';
-  /** Which of the reports with a place it belongs to, where it needs one. */
+  /** The report with a place that it belongs to, if it needs one. */
   of: number;
   team: string | null;
 }
@@ -308,7 +308,9 @@ function reportsOf(drawn: View[], call: number, name: string): CallRecord[] {
   });
 }
 
-/** What counts in the end: the counts of the best report, from the report that ended first among the best with an id. */
+/**
+ * The expected counting event: the counts of the best report, in the report that ended first among the best with an id.
+ */
 function expectedOf(reports: CallRecord[]) {
   const best = Math.max(...reports.map(({ reportedClasses }) => reportedClasses));
   const usage = reports.find(({ reportedClasses }) => reportedClasses === best)?.usage ?? null;
@@ -339,7 +341,7 @@ describe(`any number of reports of any calls (TEST_SEED=${SEED})`, () => {
           fc.boolean(),
           async (drawn, order, isAtOnce) => {
             const calls = await ReportedCalls.of(test);
-            // A first report with an id of its own, so that each call has one.
+            // The first report has an id, so that each call has one.
             const told = drawn.map((some, index) =>
               reportsOf(
                 [{ from: 'span', usage: 'whole input', of: 0, team: null }, ...some],

@@ -55,7 +55,7 @@ const ruleOf = (id: string): NewRule => ({
   createdBy: 'test',
 });
 
-/** The same in plain words: every call added to its rule's sums, one by one. */
+/** The same sums in plain code: every call is added to its rule's sums, one by one. */
 function modelOf(calls: readonly Blocked[]) {
   const sums = new Map<string | null, PreventedSums>();
   for (const { rule, pico } of calls) {
@@ -110,7 +110,7 @@ it('sums the prevented dollars of the calls in the window, by rule and in total,
   await fc.assert(
     fc.asyncProperty(calls, seconds, seconds, async (more, one, other) => {
       await ingest(api, more.map(itemOf), org.ingestKey);
-      // A call that was made is none of them, whatever it cost.
+      // A call that was made is not counted, whatever it cost.
       await ingest(api, [anEvent({ timestamp: isoFromMicros(START), cost_usd: 5 })], org.ingestKey);
       stored.push(...more);
       const [from, to] = [Math.min(one, other), Math.max(one, other)];

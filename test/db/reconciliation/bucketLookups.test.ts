@@ -40,7 +40,7 @@ const READS: Record<string, (inside: OrgDb) => Promise<unknown>> = {
   coverage: (inside) => listCoverage(inside, 'day', FILTER),
 };
 
-/** A hundred days of two hundred models, published by one run: of which a week is asked for. */
+/** A hundred days of two hundred models, published by one run; the test reads one week of them. */
 async function storeHistory(): Promise<void> {
   const { superuser } = database;
   const values = [orgDb.orgId, randomUUID()];
@@ -63,7 +63,7 @@ async function storeHistory(): Promise<void> {
   await superuser.query('analyze gap_buckets, gap_published');
 }
 
-/** How Postgres reads it. */
+/** The query plans of a read. */
 async function plansOf(read: (inside: OrgDb) => Promise<unknown>): Promise<string> {
   const plans: string[] = [];
   await orgDb.transaction(async (inside) => {

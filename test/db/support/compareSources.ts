@@ -34,7 +34,7 @@ async function readLiveCalls(superuser: pg.Pool, orgId: string): Promise<LiveCal
 const byBusiest = (a: ObservedSource, b: ObservedSource) =>
   b.calls - a.calls || (a.serviceName < b.serviceName ? -1 : 1);
 
-/** By account and model, as the product answers. */
+/** By account and model, in the product's form. */
 function countSources(calls: readonly LiveCall[]): Map<string, Map<string, ObservedSource[]>> {
   const sources = new Map<string, Map<string, ObservedSource[]>>();
   for (const { account, model, service, lacksCache, isNamed, isRefused } of calls) {
@@ -67,7 +67,7 @@ const CLOCKS = [
   ['unknown', 0],
 ] as const;
 
-/** Which services a day's calls came from, against the events themselves. */
+/** Compares the services of a day's calls with the events themselves. */
 export async function compareSources(
   superuser: pg.Pool,
   orgDb: OrgDb,

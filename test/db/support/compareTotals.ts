@@ -54,7 +54,7 @@ export function isAsked(event: LiveEvent, asked: Omit<Question, 'dimension'>): b
   );
 }
 
-/** What the product answers, with every count as a bigint, by key. Asked by a handle of a project where one is bound. */
+/** The product's answer, with every count as a bigint, by key. Uses a project's handle where one is bound. */
 export async function askProduct(orgDb: OrgDb, asked: Omit<UsageQuery, 'limit' | 'offset'>) {
   const projectId = asked.filter.boundProjectId;
   const bound = projectId === undefined ? orgDb : new OrgDb(orgDb.database, orgDb.orgId, { projectId });
@@ -71,7 +71,7 @@ export async function askProduct(orgDb: OrgDb, asked: Omit<UsageQuery, 'limit' |
   };
 }
 
-/** What a read answers, against the events themselves. */
+/** Compares a read's answer with the events themselves. */
 export async function compareRead(superuser: pg.Pool, orgDb: OrgDb, asked: Question): Promise<void> {
   const events = (await readLiveEvents(superuser, orgDb.orgId)).filter((event) => isAsked(event, asked));
   const answer = await askProduct(orgDb, asked);
@@ -240,7 +240,7 @@ export async function compareStored(superuser: pg.Pool, orgId: string): Promise<
   await compareProjects(superuser, orgId, events);
 }
 
-/** The same of the totals of projects. */
+/** The same comparison for project totals. */
 async function compareProjects(
   superuser: pg.Pool,
   orgId: string,

@@ -9,7 +9,7 @@ export const FIRST = microsOfDay('2026-02-02');
 export const DAYS = 3n;
 export const HOUR = 3_600_000_000n;
 
-/** What is asked of totals, without the page. */
+/** A question about totals, without paging. */
 export type Question = Pick<UsageQuery, 'filter' | 'fromMicros' | 'toMicros'> & { dimension: UsageDimension };
 
 const oneOf = <T>(...values: T[]) => fc.constantFrom(...values);
@@ -38,7 +38,7 @@ const usage = fc
     }),
   );
 
-/** Calls whose labels, response ids and spans come from so few values that they meet all the time. */
+/** Calls whose labels, response ids and spans have so few values that they often coincide. */
 const call: fc.Arbitrary<CallRecord> = fc
   .record({
     startMicros: time,
@@ -134,7 +134,7 @@ export type Step =
   | { do: 'repeat' }
   | { do: 'fold' }
   | { do: 'sweep' }
-  /** By one of the books of the test, alone or while others write. */
+  /** By one of the test's price books, alone or beside other writes. */
   | { do: 'reprice'; book: number; beside: CallRecord[] }
   | { do: 'read'; questions: Question[] };
 

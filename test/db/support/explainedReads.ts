@@ -19,13 +19,13 @@ function rowsTouched(node: PlanNode): number {
   return (node.Plans ?? []).reduce((sum, plan) => sum + rowsTouched(plan), own * node['Actual Loops']);
 }
 
-/** What the statements of a read touched: unlike its time, the same on a busy machine. */
+/** Rows and pages that a read's statements touch: unlike time, independent of the machine's load. */
 export interface Touched {
   rows: number;
   statements: { rows: number; sql: string }[];
 }
 
-/** Runs a read and adds up what each of its statements touches, as EXPLAIN ANALYZE counts it. */
+/** Runs a read and sums what each of its statements touches, by EXPLAIN ANALYZE. */
 export async function explainRead(orgDb: OrgDb, read: (orgDb: OrgDb) => Promise<unknown>): Promise<Touched> {
   const touched: Touched = { rows: 0, statements: [] };
   await read(watched(orgDb, touched));

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
-/** The rooms whose functions take a handle. */
+/** Top-level folders whose functions take a handle. */
 const ROOMS = ['db', 'usecases'];
 /** Migrations and the copy of the whole cluster run as the owner role and ask for no organization. */
 const SKIPPED = ['db/migrations/', 'usecases/installation/backup/'];
-/** Words in a list of parameters that give a way to the database. */
+/** Parameter types that provide access to the database. */
 const HANDLES = [
   'OrgDb',
   'Database',
@@ -29,8 +29,8 @@ export interface HandleFunction {
 }
 
 /**
- * Every exported function of db/ and usecases/ that takes a handle: what the modules really export, with the
- * parameters that their sources declare. Throws for one whose declaration is not found, so that none is passed over.
+ * Every exported function of db/ and usecases/ that takes a handle: the modules' actual exports, with the parameters in
+ * their sources. Throws for one whose declaration is not found, so that none is missed.
  */
 export async function listHandleFunctions(): Promise<HandleFunction[]> {
   const found: HandleFunction[] = [];
@@ -61,7 +61,7 @@ function sourceFiles(): string[] {
     .sort();
 }
 
-/** Names of the interfaces that hold a handle: who takes one of them takes the handle too. */
+/** Names of interfaces that contain a handle. */
 function shapesWithHandle(source: string): string[] {
   const holds = new RegExp(`^  (?:readonly )?\\w+\\??: (?:${HANDLES.join('|')})\\b`, 'm');
   return [...source.matchAll(/^(?:export )?interface (\w+)[^{]*\{\n([\s\S]*?)^\}/gm)].flatMap(
@@ -78,7 +78,7 @@ function shapesExtending(source: string, shapes: readonly string[]): string[] {
   return [...source.matchAll(extending)].map(([, name = '']) => name);
 }
 
-/** What stands between the parentheses of a declaration; of a class, of its constructor. */
+/** The text between the parentheses of a declaration; for a class, of its constructor. */
 function parametersOf(source: string, name: string, file: string): string {
   const declaration = new RegExp(
     `^export (?:async )?(?:function\\*?|class|const) ${name}\\b|^(?:async )?function\\*? ${name}\\b`,

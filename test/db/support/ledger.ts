@@ -4,7 +4,7 @@ import { isAsked, KEY_OF, measuresOf } from './compareTotals.js';
 import type { Question } from './drawSteps.js';
 import { type LiveEvent, sumBy } from './liveEvents.js';
 
-/** A change of what an organization's calls are: one that came, or one that went. */
+/** A change of an organization's calls: one was added or removed. */
 interface Entry {
   event: LiveEvent;
   sign: 1n | -1n;
@@ -14,8 +14,8 @@ interface Entry {
 type Sums = ReturnType<typeof measuresOf>;
 
 /**
- * What the totals should say, kept beside the product from nothing but the live events after each step, the day on
- * which the step was taken, and the months that were closed before it.
+ * The expected totals, independent of the product: from the live events after each step, the day of the step, and the
+ * months closed before it.
  */
 export class Ledger {
   readonly #entries: Entry[] = [];
@@ -54,7 +54,7 @@ export class Ledger {
     );
   }
 
-  /** What came late and is booked in the window, by the month of the calls. */
+  /** Late rows that are booked in the window, by the month of the calls. */
   answerLate(asked: Question): Map<string, Sums> {
     const late = this.#entries.filter((entry) => entry.bookedMicros !== entry.event.micros);
     return this.#sum(late, { ...asked, dimension: 'model' }, true, (event) => monthOf(event.micros));

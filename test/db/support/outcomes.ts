@@ -22,7 +22,7 @@ export function textOf(value: unknown): string {
   return typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) ?? 'undefined');
 }
 
-/** The result of a function, without what is new each time: ids and times that it made itself. */
+/** The result of a function, without generated parts: ids and times. */
 export function comparable({ given, thrown }: Rehearsed): string {
   if (thrown !== undefined) return `throws ${textOf(thrown)}`;
   return textOf(given).replace(ID, '<id>').replace(TIME, '<time>');
@@ -39,7 +39,7 @@ export function isRefusedByRowSecurity({ thrown }: Rehearsed): boolean {
   return code === '42501' && /row-level security/.test(message ?? '');
 }
 
-/** What tells that something is an organization's: the words that it put there, and the ids of its rows. */
+/** Identifies an organization's data: the words that it stored, and the ids of its rows. */
 export class Belongings {
   readonly #markers: readonly string[];
   readonly #ids: Set<string>;

@@ -16,7 +16,7 @@ import { until } from '../../support/engine.js';
 import { aConnection, CONNECTIONS, type FetchedProvider } from '../../support/fetchedBills.js';
 import { otherPrices, repriceAll } from './repriceAll.js';
 
-/** An organization as it is to be made: what names all that it owns, whose bills it has, how old those are that it imports. */
+/** An organization to create: the marker of its data, its bills' provider, and the age of imported bills. */
 export interface Owner {
   marker: string;
   provider: FetchedProvider;
@@ -24,7 +24,7 @@ export interface Owner {
   importedDaysAgo: number;
 }
 
-/** Its bills, and what follows from them. */
+/** Its bills, and the data that depend on them. */
 export interface OwnedBills {
   /** A day with a bill of `provider`. */
   day: string;
@@ -35,7 +35,7 @@ export interface OwnedBills {
   /** A sync that has ended, and a page that it has fetched. */
   syncRunId: string;
   pageId: string;
-  /** A re-pricing that has ended, and a call that it priced anew. */
+  /** An ended re-pricing, and a call that it re-priced. */
   repriceId: string;
   repricedId: string;
 }
@@ -65,7 +65,7 @@ export async function makeImports(
     const { import_id: id } = await importBill(api, file, { provider, account: marker }, org.adminKey);
     ids.push(findUuid('imp', id) ?? '');
   }
-  // On a day of its own: of one day only the best bill counts.
+  // On a separate day, because only the best bill of a day counts.
   const alone = new Date(Date.now() - (importedDaysAgo + 30) * 86_400_000).toISOString().slice(0, 10);
   const line = (key: string) => `${alone},${marker},input,1000,1,${key}`;
   const plain = `date,model,token_class,quantity,amount_usd,api_key\n${line(marker)}\n${line(SHARED_KEY)}\n`;
@@ -86,7 +86,7 @@ export async function makeImports(
   return { day: days[0] ?? '', importId: ids[0] ?? '', openImportId };
 }
 
-/** March: a call and a bill, closed; then another bill of it, and its calls priced anew. */
+/** March: a call and a bill, closed; then another bill of it, and its calls re-priced. */
 export async function makeClosedMonth(
   api: TestApi,
   org: TestOrganization,
@@ -137,7 +137,7 @@ export async function makeSync(
   return { connection, syncRunId, pageId };
 }
 
-/** Rows that only time makes, made by hand: those that upkeep removes or reassigns. */
+/** Rows that only time produces, created directly: those that maintenance removes or reassigns. */
 export async function makeOldThings(
   api: TestApi,
   org: TestOrganization,
@@ -145,7 +145,7 @@ export async function makeOldThings(
   connectionId: string,
 ): Promise<void> {
   const { superuser } = api.database;
-  // Bills of nobody in particular, as they were before there was a connection.
+  // Bills without an account, as they were before there was a connection.
   for (const table of ['billing_rows', 'billing_days', 'billing_sources'])
     await superuser.query(
       `update ${table} set provider_account_id = 'default' where org_id = $1 and provider_account_id = $2`,

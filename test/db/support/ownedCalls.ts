@@ -42,7 +42,7 @@ export async function makeCalls(api: TestApi, org: TestOrganization, marker: str
   await foldUsage(api.database.database, org.orgId);
   const blocked = { status: 'blocked', blocked_rule_id: marker, prevented_usd: 1, timestamp: aTime(9) };
   await ingest(api, [anEvent({ ...labels, ...blocked })], org.ingestKey);
-  // Not folded: a read adds it up itself.
+  // Not folded: a read sums it itself.
   await ingest(api, [anEvent(labels)], org.ingestKey);
 }
 

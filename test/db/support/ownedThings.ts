@@ -57,14 +57,14 @@ export interface Owned
     OwnedInvoices,
     OwnedReports {
   org: TestOrganization;
-  /** Stands in every label and name that is the organization's own. */
+  /** Occurs in every label and name of the organization. */
   marker: string;
   provider: FetchedProvider;
   prices: PriceBook;
   /** A gap run that has published, and one that is at work. */
   runId: string;
   openRunId: string;
-  /** A sync that waits, and one that has ended and of which nothing was asked. */
+  /** A sync that waits, and an ended one without requests. */
   openSyncId: string;
   emptySyncId: string;
   ownPrice: NewOwnPrice;
@@ -126,8 +126,8 @@ export async function makeOwned(api: TestApi, options: Owner): Promise<Owned> {
 }
 
 /**
- * Gives another organization the same kinds of rows, under the same days and models: what a statement may mix up. A
- * connection and its sync are made by hand, when nobody works any more: `finish`.
+ * Creates the same kinds of rows for another organization, with the same days and models, which statements may confuse.
+ * A connection and its sync are created directly once no worker runs: `finish`.
  */
 export async function makeNeighbour(
   api: TestApi,
@@ -175,7 +175,7 @@ export async function makeNeighbour(
   return { org, finish };
 }
 
-/** Work of every kind that is under way: nothing of it goes to the engine. */
+/** Open work of every kind; none of it is sent to Temporal. */
 async function makeOpenWork(
   org: TestOrganization,
   { marker, provider, prices }: { marker: string; provider: FetchedProvider; prices: PriceBook },
@@ -235,7 +235,7 @@ async function makeOpenWork(
   return { openRunId, openSyncId, emptySyncId, openRepriceId };
 }
 
-/** What people enter: prices and keys. */
+/** Data that people enter: prices and keys. */
 async function makeEntries(
   org: TestOrganization,
   marker: string,

@@ -12,19 +12,19 @@ import { OrgDb } from '../../../db/orgDb.js';
 import { translatePgError } from '../../../db/pgErrors.js';
 import type { TestDatabase } from '../../support/database.js';
 
-/** Which of the two protections holds in a rehearsal, and for whom. */
+/** Which of the two protections is active in a rehearsal, and for which organization. */
 export interface Footing {
-  /** The organization of the handle: what every statement's predicate names. */
+  /** The organization of the handle, which every statement's predicate names. */
   asks: string;
   /** The organization that row-level security is set to; null: row-level security is off. */
   bound: string | null;
 }
 
-/** What a rehearsed function did. */
+/** Result of a rehearsed function. */
 export interface Rehearsed {
   /** The result; undefined where it threw. */
   given: unknown;
-  /** What it threw. */
+  /** Its error. */
   thrown: unknown;
   /** Tables in which rows of the watched organization are other than before. */
   changed: string[];
@@ -38,7 +38,7 @@ export class Rehearsals {
   readonly #database: Database;
   readonly #superuser: pg.Pool;
   readonly #rehearsed: RehearsedDatabase;
-  /** May what app_rw may, and passes by row-level security. */
+  /** Has the rights of app_rw, and bypasses row-level security. */
   readonly #openRole: string;
   readonly #fingerprints = new Map<string, Map<string, string>>();
 
@@ -54,7 +54,7 @@ export class Rehearsals {
     this.#rehearsed = new RehearsedDatabase(test.url, this.#openRole);
   }
 
-  /** All that happens is rolled back, so what was there before the first rehearsal is there before each. */
+  /** Every rehearsal is rolled back, so that each begins with the same data. */
   async #before(connection: TransactionConnection, watched: string): Promise<Map<string, string>> {
     const known = this.#fingerprints.get(watched) ?? (await fingerprints(connection, watched));
     this.#fingerprints.set(watched, known);
@@ -62,7 +62,7 @@ export class Rehearsals {
   }
 
   async open(): Promise<void> {
-    // Roles belong to the whole server, so it has a name of its own and goes with the test.
+    // Roles belong to the whole server, so it has a unique name and is dropped after the test.
     await this.#superuser.query(`create role ${this.#openRole} nologin bypassrls in role app_rw`);
   }
 
@@ -100,7 +100,7 @@ export class Rehearsals {
 }
 
 /**
- * Tables of which rows were written, also by what was rolled back, and by transactions just before this one: the server
+ * Tables with written rows, including rolled back ones and those of transactions just before this one: the server
  * counts them together.
  */
 async function tablesWritten(connection: TransactionConnection): Promise<string[]> {
@@ -123,7 +123,7 @@ async function settle(work: Promise<unknown>): Promise<Omit<Rehearsed, 'changed'
   );
 }
 
-/** A database whose every transaction is a savepoint of one that is open. One after the other, never two at once. */
+/** A database whose every transaction is a savepoint of an open one. One at a time. */
 class RehearsedDatabase extends Database {
   readonly #openRole: string;
   #connection: TransactionConnection | undefined;
@@ -135,7 +135,9 @@ class RehearsedDatabase extends Database {
     this.#openRole = openRole;
   }
 
-  /** From here on everything happens in the transaction of this connection, with row-level security for this organization. */
+  /**
+   * From here on everything runs in the transaction of this connection, with row-level security for this organization.
+   */
   standOn(connection: TransactionConnection, bound: string | null): void {
     this.#bound = bound;
     this.#depth = 0;
@@ -158,7 +160,7 @@ class RehearsedDatabase extends Database {
       const orgId = tenant === undefined ? '' : (this.#bound ?? tenant.orgId);
       await connection.query(`select set_config('app.org_id', $1, true)`, [orgId]);
       const result = await work(connection);
-      // What a commit would find.
+      // Checks deferred constraints as a commit would.
       await connection.query('set constraints all immediate');
       await connection.query('release savepoint rehearsed');
       return result;
@@ -195,7 +197,7 @@ class RehearsedDatabase extends Database {
 
 let fingerprintsOf: Map<string, string> | undefined;
 
-/** Of each tenant table, or of these, how many rows the organization has and what they hold. */
+/** For each tenant table, or for these: the number of the organization's rows and a hash of them. */
 async function fingerprints(
   connection: TransactionConnection,
   orgId: string,

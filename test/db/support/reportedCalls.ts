@@ -17,7 +17,7 @@ import { DIMENSIONS, FIRST } from './drawSteps.js';
 const SECOND = 1_000_000n;
 export const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0');
 
-/** A span that reports a call under a response id, from a trace of its own. */
+/** A span in a separate trace that reports a call under a response id. */
 export function aReport(responseId: string, second: number, overrides: Partial<CallRecord> = {}): CallRecord {
   const startMicros = FIRST + BigInt(second) * SECOND;
   return aCall({
@@ -31,7 +31,7 @@ export function aReport(responseId: string, second: number, overrides: Partial<C
   });
 }
 
-/** The place of a span in a trace, both given by a number. */
+/** The place of a span in a trace, both identified by numbers. */
 export function aPlace(trace: number, span: number, parent?: number): SpanLink {
   return {
     traceId: hex(trace, 32),
@@ -65,7 +65,7 @@ export class ReportedCalls {
     return new ReportedCalls(test, prices, orgId);
   }
 
-  /** One request, to one of the writers; told to come back, it does. */
+  /** Sends one request to one of the writers; retries when asked to. */
   async send(calls: CallRecord[], writer = 0): Promise<void> {
     const request = {
       orgId: this.orgDb.orgId,
@@ -87,7 +87,7 @@ export class ReportedCalls {
     await sweepTraces(this.#test.database, this.#prices);
   }
 
-  /** Until every span that was sent has been looked at. */
+  /** Sweeps until every sent span was visited. */
   async sweepAll(): Promise<void> {
     await untilNothingHoldsBack(this.#test.superuser);
     while ((await sweepTraces(this.#test.database, this.#prices)).more);
@@ -116,7 +116,7 @@ export class ReportedCalls {
     };
   }
 
-  /** Identities of calls by response id whose row points at an event that does not count. */
+  /** Response ids whose row points at an event that does not count. */
   async misdirected(): Promise<string[]> {
     const { rows } = await this.#test.superuser.query<{ response_id: string }>(
       `select s.response_id from call_spans s where s.org_id = $1 and s.response_id is not null and not exists (

@@ -7,7 +7,7 @@ import { PriceBook } from '../../../domain/pricing/priceBook.js';
 import type { Rates } from '../../../domain/pricing/pricedModel.js';
 import { endRun } from '../../../usecases/runs/endRun.js';
 
-/** The same prices times a whole number, without the models named. */
+/** The same prices times a whole number, without the named models. */
 export function otherPrices(book: PriceBook, factor: bigint, without: readonly string[] = []): PriceBook {
   const scaled = (rates: Rates) =>
     Object.fromEntries(

@@ -14,14 +14,14 @@ import { untilNothingHoldsBack } from '../../support/horizon.js';
 
 type Remove = (step: 'events' | 'payloads', nowMicros: bigint, days: number) => Promise<Removed>;
 
-/** A database with prices, and the retention at hand. */
+/** A database with prices, and the retention. */
 export interface RetentionPlace {
   test: TestDatabase;
   prices: PriceBookHolder;
   addOrganization(): Promise<{ orgDb: OrgDb; send(...calls: CallRecord[]): Promise<void> }>;
-  /** Runs one of the steps as of a time, when no other transaction of the server holds it back; what it removed. */
+  /** Runs a step as of a time, once no other transaction of the server delays it; returns what it removed. */
   remove: Remove;
-  /** The same beside whatever transaction is open. */
+  /** The same, beside any open transaction. */
   removeAtOnce: Remove;
   /** A connection of the owner of the tables, for as long as the work takes. */
   asOwner<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T>;

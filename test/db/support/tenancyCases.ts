@@ -48,7 +48,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...REPORT_CASES,
 };
 
-/** Take a handle and tell nothing of any organization. */
+/** Functions that take a handle and return no organization's data. */
 export const NEUTRAL: Readonly<Record<string, string>> = {
   OrgDb: 'the handle itself',
   SystemDb: 'the handle itself',
@@ -121,7 +121,7 @@ export const NEUTRAL: Readonly<Record<string, string>> = {
   lockDrafting: 'a lock by the organization’s id and an account; reads no row',
 };
 
-/** Work across organizations, or of none: each for the reason given. */
+/** Work across organizations, or without one, each with its reason. */
 export const ACROSS: Readonly<Record<string, string>> = {
   IngestWriter:
     'gathers the requests of each organization apart; its statements are the cases insertEvents and on',

@@ -4,7 +4,7 @@ import type pg from 'pg';
 /** An organization's ids, the same in every table, so that its rows refer to each other. */
 export interface Tenant {
   orgId: string;
-  /** Stands in every free text that the organization owns: a leak is seen wherever it comes out. */
+  /** Occurs in every free text of the organization, so that a leak is visible anywhere. */
   marker: string;
   eventId: string;
   sourceId: string;
@@ -65,7 +65,7 @@ async function listRequiredColumns(superuser: pg.Pool, table: string): Promise<C
   return result.rows;
 }
 
-/** What a column holds by its name, where its type alone does not tell. */
+/** The value of a column by its name, where its type is not sufficient. */
 function namedValue(table: string, column: string, tenant: Tenant): unknown {
   const digits = tenant.orgId.replaceAll('-', '');
   const byName: Record<string, unknown> = {
@@ -105,7 +105,7 @@ function namedValue(table: string, column: string, tenant: Tenant): unknown {
   return byPlace[`${table}.${column}`] ?? byName[column];
 }
 
-/** What a check asks for. */
+/** Values that check constraints require. */
 const ALSO: Record<string, Record<string, unknown>> = {
   alerts: {
     policy_type: 'approved_models',
@@ -175,7 +175,7 @@ export async function insertOf(
   };
 }
 
-/** A row in every tenant table, past row-level security and in whichever order. */
+/** Stores a row in every tenant table, without row-level security and in any order. */
 export async function insertTenantRows(superuser: pg.Pool, tenant = drawTenant()): Promise<Tenant> {
   const client = await superuser.connect();
   try {

@@ -1,6 +1,6 @@
 import type { TestDatabase } from '../../support/database.js';
 
-/** Has the server analyze no table by itself: what is known of a table is then what somebody asked for. */
+/** Disables autovacuum, so that tables have only the statistics that a test requested. */
 export async function withoutAutovacuum({ superuser }: TestDatabase): Promise<void> {
   await superuser.query(`
     do $$ declare name regclass; begin

@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** A call of this model on each edge, known since the given day. */
+/** Calls of this model on each edge of the month, known since the given day. */
 async function send(orgDb: OrgDb, model: string, day: string): Promise<void> {
   const writer = new IngestWriter(test.database, prices, 1, {
     queueRows: () => undefined,
@@ -160,7 +160,8 @@ describe.each(['unfolded', 'folded'])('calls at the very edges of closed months,
         [february, february + 1n, 2, 4],
         [february + 1n, march, 3, 4],
         [march - HALF_HOUR, march, 2, 4],
-        // What is booked on the first of March counts at its beginning: four calls that begin then and three that came late.
+        // Rows that are booked on the first of March count at its beginning: four calls that begin then and three late
+        // ones.
         [march - 1n, march + HALF_HOUR, 9, 8],
         [march, march + 1n, 7, 4],
         [march + 1n, march + HALF_HOUR, 0, 0],

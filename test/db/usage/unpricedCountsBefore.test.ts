@@ -80,7 +80,7 @@ it('stored counts of unpriced calls have calls without usage in them from the mi
   await foldAll(api.database.superuser, org.orgDb);
   expect((await report(aSpan(id))).status).toBe(202);
   await foldAll(api.database.superuser, org.orgDb);
-  // Not folded yet: no stored count has it.
+  // Not folded yet: no stored count includes it.
   await ingest(api, [today(NO_USAGE)], org.ingestKey);
 
   const unpricedOf = async () =>
@@ -101,7 +101,7 @@ it('stored counts of unpriced calls have calls without usage in them from the mi
   try {
     const later = MIGRATIONS.slice(MIGRATIONS.indexOf(unpricedCounts)).toReversed();
     for (const { down } of later) await client.query(`begin; ${down}; commit`);
-    // As they were counted before: a model without a price, and neither a failure nor a call without usage.
+    // As an earlier version counted them: a model without a price, but no failures and no calls without usage.
     expect(await storedOf(org)).toEqual({
       usage_rollups: 2,
       adjustment_rollups: 1,

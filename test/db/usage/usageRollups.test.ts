@@ -50,7 +50,7 @@ async function aNewOrganization(): Promise<{ orgDb: OrgDb; send(...calls: CallRe
     orgDb: new OrgDb(test.database, orgId),
     async send(...calls) {
       const request = { orgId, keyId: `key_${'0'.repeat(10)}`, defaultProjectId: null, batch: aBatch(calls) };
-      // Told to come back, as a client may be whose batch met others on the same few calls, it does.
+      // Retries when asked to, as a client does whose batch conflicts with others over the same few calls.
       for (let attempt = 0; attempt < 10; attempt += 1) {
         const outcome = await writer.submit(request).catch((error: unknown) => {
           if (!(error instanceof DomainError) || error.code !== 'service_unavailable') throw error;
@@ -62,7 +62,7 @@ async function aNewOrganization(): Promise<{ orgDb: OrgDb; send(...calls: CallRe
   };
 }
 
-/** A fold beside others may lose to one of them: then its work was done by it. */
+/** A fold may lose to a simultaneous one, which then did its work. */
 async function foldBesideOthers(orgDb: OrgDb): Promise<void> {
   await foldUsage(test.database, orgDb.orgId).catch((error: unknown) => {
     if (!(error instanceof DomainError)) throw error;
@@ -197,7 +197,7 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
     await send(call({ requestId: 'req_1' }), call({ requestId: 'req_2', responseModel: 'gpt-4o' }));
     await send(call({ requestId: 'req_3', startMicros: FIRST + MICROS_PER_DAY }));
     await foldAll(test.superuser, orgDb);
-    // As that version left it.
+    // Simulates the data of that version.
     await test.superuser.query('delete from source_days where org_id = $1', [orgDb.orgId]);
     await test.superuser.query('update observed_days set sources_revision = 0 where org_id = $1', [
       orgDb.orgId,
@@ -210,7 +210,7 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
     await compareSources(test.superuser, orgDb);
     await foldAll(test.superuser, orgDb);
     await compareSources(test.superuser, orgDb);
-    // Of the day that is folded as a whole the calls need not be there any more.
+    // The calls of a completely folded day are no longer needed.
     await test.superuser.query('delete from events where org_id = $1', [orgDb.orgId]);
     const listOf = (day: bigint) =>
       listObservedSources(orgDb, { provider: 'openai', day: dayOf(FIRST + day * MICROS_PER_DAY) });

@@ -277,7 +277,7 @@ describe('anchors', () => {
       [12, ['c']],
     ]);
     expect(settled.restores).toEqual([{ atMicros: 3n, seq: 12, lostToSeq: 12 }]);
-    // Told twice, as after a rotation, it takes nothing back again.
+    // A repeated loss record, as after a rotation, withdraws nothing further.
     const again = settleAnchors([anchor('restored', 12, 'c', 3), anchor('restored', 12, 'c', 3)]);
     expect(again).toMatchObject({ hashes: new Map([[12, ['c']]]), restores: [] });
   });

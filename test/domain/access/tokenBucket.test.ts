@@ -12,7 +12,7 @@ const takings = fc.array(
   fc.record({ afterMs: fc.nat({ max: 120_000 }), cost: fc.integer({ min: 1, max: 50 }) }),
   { minLength: 1, maxLength: 80 },
 );
-/** What floating point may be off by, in tokens. */
+/** Floating-point tolerance, in tokens. */
 const TOLERANCE = 1e-6;
 
 interface Taken {
@@ -31,7 +31,7 @@ function takeAll(rate: Rate, wanted: readonly { afterMs: number; cost: number }[
   return taken;
 }
 
-/** The most that was taken within any window, less what the rule allows there. */
+/** The largest excess of taken tokens over the rule in any window. */
 function worstExcess(rate: Rate, taken: readonly Taken[]): number {
   let worst = Number.NEGATIVE_INFINITY;
   taken.forEach((first, from) => {

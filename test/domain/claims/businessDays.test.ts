@@ -4,7 +4,7 @@ import { BusinessDays } from '../../../domain/claims/deadlines.js';
 import { dayOf, isoFromMicros, listDays, parseInstant, shiftDay } from '../../../domain/period.js';
 
 const MICROS_PER_HOUR = 3_600_000_000n;
-/** With clocks that are put forward and back, at midnight too, by half an hour, and a day that was left out. */
+/** Time zones with clock changes forward and back, at midnight, by half an hour, and with a skipped day. */
 const ZONES = [
   'UTC',
   'Europe/Berlin',
@@ -99,7 +99,7 @@ describe('business days', () => {
         const end = new BusinessDays({ timeZone, holidays }).after(at, days);
         expect(end >= at).toBe(true);
         const first = shown(at, timeZone);
-        // Where a day was left out, which may have been a business day, the clocks do not show it.
+        // The clocks do not show a skipped day, which may have been a business day.
         if (days === 0 || timeZone === 'Pacific/Apia') return;
         const passed = listDays(shiftDay(first, 1), shiftDay(shown(end, timeZone), 1)).filter((day) =>
           isWorked(day, holidays),

@@ -50,7 +50,7 @@ const readOfEvent = (path: string, query: Record<string, string> = {}): Operatio
   }),
 });
 
-/** Calls in, and what is read of them. */
+/** Operations that ingest calls and read them. */
 export const CALL_OPERATIONS: Record<string, Operation> = {
   ingestTrace: trace('/api/v1/ingest/trace'),
   ingestTraceStandardPath: trace('/v1/traces'),

@@ -16,7 +16,7 @@ const ticketBy = (method: Operation['method']): Operation => ({
   request: async (_place, owner) => ({ params: { id: await makeClaim(owner, { status: 'escalated' }) } }),
 });
 
-/** What is made of a provider's answer to a claim, and of its silence. */
+/** Operations on a provider's answer to a claim, and on a missing answer. */
 export const CLAIM_ANSWER_OPERATIONS: Record<string, Operation> = {
   draftTicket: ticketBy('POST'),
   getTicketDraft: ticketBy('GET'),

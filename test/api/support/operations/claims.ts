@@ -17,7 +17,7 @@ const ofClaim =
   (given?: ClaimToStore): Operation['request'] =>
   async (_place, owner) => ({ params: { id: await makeClaim(owner, given) } });
 
-/** Claims as they are, and what becomes of them. */
+/** Operations that read and move claims. */
 export const CLAIM_OPERATIONS: Record<string, Operation> = {
   listClaims: {
     method: 'GET',

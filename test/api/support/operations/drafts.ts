@@ -37,7 +37,7 @@ const resolveBy = (method: Operation['method']): Operation => ({
   }),
 });
 
-/** What becomes of disputes: resolved, exported, drafted as claims. */
+/** Operations that resolve and export disputes, and draft claims over them. */
 export const DRAFT_OPERATIONS: Record<string, Operation> = {
   resolveDispute: resolveBy('POST'),
   resolveDisputeByPatch: resolveBy('PATCH'),

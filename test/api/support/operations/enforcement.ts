@@ -34,7 +34,7 @@ const listing = (path: string, access: Operation['access']): Operation => ({
   },
 });
 
-/** Rules that wrappers judge calls by before they are made. */
+/** Operations on enforcement rules, by which wrappers judge calls before they are made. */
 export const ENFORCEMENT_OPERATIONS: Record<string, Operation> = {
   createEnforcementRule: {
     method: 'POST',

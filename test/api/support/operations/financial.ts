@@ -7,7 +7,7 @@ const FINANCIAL = '/api/v1/financial';
 const READ = { scope: 'financial:read', workspace: 'refused' } as const;
 const WRITE = { scope: 'financial:write', workspace: 'refused' } as const;
 
-/** A finding over a series of its own; its public id. */
+/** A finding over a new series; returns its public id. */
 async function makeFinding(owner: TestOrganization): Promise<string> {
   const marker = markerOf(owner);
   const [id = ''] = await storeFindings(owner.orgDb, [
@@ -37,7 +37,7 @@ const ofFinding: Operation['request'] = async (_place, owner) => ({
   params: { id: await makeFinding(owner) },
 });
 
-/** What was found, what people decide on it, and what there is to get back. */
+/** Operations on findings, decisions about them, and recoverable dollars. */
 export const FINANCIAL_OPERATIONS: Record<string, Operation> = {
   getFinancialSummary: listOf('/summary', ofFinding),
   getReviewQueue: listOf('/review-queue', ofFinding),

@@ -3,7 +3,7 @@ import type { BillingFake } from '../../../fakes/billing/reportServer.js';
 import type { TestApi, TestOrganization } from '../../../support/api.js';
 import { anEvent, ingest } from '../requests.js';
 
-/** Where requests are made valid: the API, and a provider behind its connections. */
+/** The environment of valid requests: the API, and a provider behind its connections. */
 export interface OperationsPlace {
   api: TestApi;
   openai: BillingFake;
@@ -21,9 +21,9 @@ export interface OperationRequest {
 }
 
 /**
- * Who may: everybody, or a key with the scope, and of a role where others hold the scope for less; and what a key of a workspace is answered: `own` sees its project's
- * rows alone, `shared` what is everybody's, `refused` 403. Written down here a second time, apart from the endpoints,
- * so that a change of theirs is seen.
+ * Who may call an operation: everybody, or a key with the scope, and with a role where other roles hold the scope for
+ * lesser actions; and the answer to a workspace key: `own` shows only its project's rows, `shared` the data of the
+ * whole organization, `refused` is 403. Duplicated from the endpoints on purpose, so that a change there is noticed.
  */
 export type ExpectedAccess =
   | 'public'
@@ -33,15 +33,15 @@ export interface Operation {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
   access: ExpectedAccess;
-  /** A scope that the request needs besides, by its content. */
+  /** A further scope that the request's content requires. */
   alsoNeeds?: string;
   /** Status of its success. */
   status: number;
-  /** Parameters of the path that are ids of an organization's objects, with what makes an id that nothing has. */
+  /** Path parameters that are ids of an organization's objects, with a generator of unused ids. */
   ids?: Record<string, () => string>;
   /**
-   * A valid request of the owner; makes what it needs, again each time, as the owner's admin key. Everything made
-   * carries the owner's marker, and `projectId` where it can have one.
+   * A valid request of the owner; creates the objects that it needs anew each time, with the owner's admin key. Every
+   * created object has the owner's marker, and `projectId` where possible.
    */
   request(place: OperationsPlace, owner: TestOrganization, projectId?: string): Promise<OperationRequest>;
 }

@@ -37,7 +37,7 @@ const plain = (
   request: async (_place, owner) => (json ? { json: json(owner) } : {}),
 });
 
-/** A request about an object that is made for it. */
+/** A request about an object that is created for it. */
 const ofObject = (
   made: { path: string; body: (owner: TestOrganization) => object; unknown: () => string },
   rest: Pick<Operation, 'method' | 'access' | 'status'> & { below?: string; json?: object },

@@ -29,7 +29,7 @@ async function putModels({ api }: OperationsPlace, owner: TestOrganization): Pro
   if (answer.status !== 200) throw new Error(`the policy was not put: ${JSON.stringify(answer.body)}`);
 }
 
-/** What calls are judged by. */
+/** Operations on policies, by which stored calls are judged. */
 export const POLICY_OPERATIONS: Record<string, Operation> = {
   listPolicies: {
     method: 'GET',

@@ -23,7 +23,7 @@ const overrideOf = (owner: TestOrganization) => ({
   effective_from: '2026-01-01',
 });
 
-/** The same window each time: while one run of it is open, that run is the answer. */
+/** Always the same window: while a run over it is open, that run is returned. */
 const window = { from: '2026-01-01', to: '2026-01-31' };
 const makeRepricing = async (place: OperationsPlace, owner: TestOrganization): Promise<string> =>
   (await make(place, owner, REPRICE, { ...window, model: markerOf(owner) })).run_id;

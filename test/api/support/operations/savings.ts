@@ -9,7 +9,7 @@ const WRITE = { scope: 'enforcement:write', workspace: 'refused' } as const;
 /** A past period, the same each time: while a run of it is open, that run is the answer. */
 const PERIOD = { from: '2026-01-01', to: '2026-01-31' };
 
-/** A rule, and what it would have saved. */
+/** Creates a rule, and models its savings. */
 const makeResult: Operation['request'] = async (place, owner) => {
   const rule = { type: 'token_ceiling', name: markerOf(owner), config: { max_tokens: 1_000 } };
   await make(place, owner, '/api/v1/enforcement-rules', rule);
@@ -17,7 +17,7 @@ const makeResult: Operation['request'] = async (place, owner) => {
   return {};
 };
 
-/** What rules have prevented and would have saved. */
+/** Operations on prevented spend and modelled savings. */
 export const SAVINGS_OPERATIONS: Record<string, Operation> = {
   getEnforcementSavings: {
     method: 'GET',

@@ -4,7 +4,7 @@ import { make, markerOf, type Operation, type OperationsPlace, randomName, unkno
 
 const WEBHOOKS = '/api/v1/webhook-endpoints';
 const ADMIN = { scope: 'webhooks:admin', workspace: 'refused' } as const;
-/** Well below what an organization may have. */
+/** Far fewer than an organization may have. */
 const KEPT_MAX = 40;
 const REMOVED_AT_ONCE = 10;
 
@@ -51,7 +51,7 @@ const ofEndpoint = (
   }),
 });
 
-/** Receivers of webhooks, and what was sent to them. */
+/** Operations on webhook endpoints and their deliveries. */
 export const WEBHOOK_OPERATIONS: Record<string, Operation> = {
   createWebhookEndpoint: {
     method: 'POST',

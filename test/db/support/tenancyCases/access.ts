@@ -148,7 +148,7 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
     ),
 };
 
-/** Makes what the cases above ask for. */
+/** Creates the data of the cases above. */
 export async function makeAccess(
   db: OrgDb,
   { marker, keyId }: { marker: string; keyId: string },
@@ -158,7 +158,7 @@ export async function makeAccess(
   await insertKey(db, { ...newKey(), name: marker, createdBy: marker, workspaceId: workspace.id });
   const scope = { apiKeyId: keyId, operation: 'startGapRun', key: marker };
   await idempotency.beginAttempt(db, scope, { id: ATTEMPT, fingerprint: null, leaseSeconds: 3_600 });
-  // Any id does for whoever holds a place.
+  // Any id can hold a slot.
   const holder = workspace.id;
   await requestSlots.takeRequestSlot(db, { kind: 'export', holder, max: 2, seconds: 3_600 });
   return { workspaceId: workspace.id };

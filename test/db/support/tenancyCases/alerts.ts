@@ -10,7 +10,7 @@ import { anAuthor, type TenancyCase } from './tenancyCase.js';
 /** An hour after `makeOwned` has reported calls twice. */
 const nowMicros = () => BigInt(Date.now()) * 1_000n;
 
-/** An open alert of a call, whose id is returned, and a notice. */
+/** Creates an open alert of a call, whose id is returned, and a notice. */
 export async function makeAlert(db: OrgDb, marker: string): Promise<{ alertId: string }> {
   const alertId = randomUUID();
   await db.run(
@@ -26,7 +26,7 @@ export async function makeAlert(db: OrgDb, marker: string): Promise<{ alertId: s
   return { alertId };
 }
 
-/** The alerts feed, and what puts something into it. */
+/** Functions of the alerts feed. */
 export const ALERT_CASES: Record<string, TenancyCase> = {
   listAlerts: (db) => alerts.listAlerts(db, {}, { limit: 10, offset: 0 }),
   findAlert: (db, { alertId }) => alerts.findAlert(db, alertId),

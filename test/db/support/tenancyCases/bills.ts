@@ -67,7 +67,7 @@ const rowOf = ({ day, marker }: Owned): BilledRow => ({
 });
 const FIRST_FREE_ROW = 1_000_000;
 
-/** Bills as they came, and what is read of them. */
+/** Functions that store and read bills. */
 export const BILL_CASES: Record<string, TenancyCase> = {
   listCountedCopies: (db) => billCoverage.listCountedCopies(db, ALL),
   listBilledAccountNames: (db) => billCoverage.listBilledAccountNames(db, ALL),

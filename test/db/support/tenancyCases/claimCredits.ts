@@ -10,7 +10,7 @@ import { anAuthor, type TenancyCase } from './tenancyCase.js';
 const PROVIDER = 'openai';
 const AT_MICROS = 1_772_323_200_000_000n;
 
-/** What on later bills looks like the answer to a claim. */
+/** Functions that find answers to claims on later bills. */
 export const CLAIM_CREDIT_CASES: Record<string, TenancyCase> = {
   listCreditsOf: (db, { creditedClaimId }) => claims.listCreditsOf(db, [creditedClaimId]),
   insertCredit: (db, { creditedClaimId, marker }) =>
@@ -39,7 +39,7 @@ export interface OwnedCredits {
   creditId: string;
   /** A draft over a day that a run has published. */
   billedDraftId: string;
-  /** Of a filed claim over such a day, which is billed otherwise than when it was frozen. */
+  /** Provider of a filed claim over a day whose bill has changed since it was frozen. */
   restatedProvider: string;
 }
 

@@ -32,7 +32,7 @@ const callsOf = ({ live }: Owned): events.EventsOfDay => ({
   ...{ fromMicros: live.endMicros, toMicros: live.endMicros + 1n },
 });
 
-/** A row of an import of the owner's, whoever asks where it stands. */
+/** A row of an import of the owner, independent of the caller. */
 const rowOf = ({ importId, day, marker }: Owned): evidence.CountedRow => ({
   ...{ sourceId: importId, rowNo: 1, accountId: marker, feed: 'cost', report: '', day },
   ...{ periodStartMicros: 0n, periodEndMicros: 1n, lineItem: '', model: null, tokenClass: 'other' },
@@ -40,7 +40,7 @@ const rowOf = ({ importId, day, marker }: Owned): evidence.CountedRow => ({
   ...{ quantity: null, amountPico: 1n, currency: 'USD', originalAmount: 1n },
 });
 
-/** What the evidence of claims is read from, and its files. */
+/** Functions that read the inputs of evidence, and its files. */
 export const CLAIM_EVIDENCE_CASES: Record<string, TenancyCase> = {
   listPublishedSeriesDays: (db, { publishedSeries }) =>
     evidence.listPublishedSeriesDays(db, publishedSeries, { fromDay: '2020-01-01', toDay: '2100-01-01' }),
@@ -107,15 +107,15 @@ const sha256Of = (marker: string) =>
 export interface OwnedEvidence {
   /** A series with a published day. */
   publishedSeries: evidence.ClaimedSeries;
-  /** What names a row of a bill that counts. */
+  /** Identifies a counted row of a bill. */
   countedRow: { provider: string; day: string; model: string };
-  /** What a sync has stored its rows under. */
+  /** The source of a sync's rows. */
   syncSourceId: string;
   /** A claim with a file. */
   evidencedId: string;
 }
 
-/** Makes what the cases above ask for, of what a sync and a run have left. */
+/** Creates the data of the cases above, from the results of a sync and a run. */
 export async function makeEvidence(db: OrgDb, marker: string): Promise<OwnedEvidence> {
   const { id: evidencedId } = await storeClaim(db, { evidence: evidenceOf(marker), by: marker });
   await files.insertClaimFiles(db, evidencedId, [

@@ -114,7 +114,7 @@ export async function makeClaims(db: OrgDb, marker: string): Promise<OwnedClaims
   const of = { disputes: [{ cents: 12_345, accountId: marker }], notes: marker, evidence: { marker } };
   const draft = await storeClaim(db, { ...of, ...longAgo });
   const ended = await storeClaim(db, { ...of, by: marker, status: 'partial' });
-  // A calendar of its own, and a deadline that does not follow from it.
+  // A separate calendar, and a deadline that does not follow from it.
   await updateSettings(db, { ...DEFAULT_SETTINGS, timeZone: 'America/New_York' });
   const [, filed] = await claims.listClaimEvents(db, ended.id);
   return { draftClaimId: draft.id, endedClaimId: ended.id, commandId: filed?.commandId ?? '' };

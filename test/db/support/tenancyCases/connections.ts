@@ -38,7 +38,7 @@ const endOpen = (db: OrgDb, { openSyncId }: Owned) =>
     openSyncId,
   ]);
 
-/** Connections, their syncs, and what these have fetched. */
+/** Functions of connections, their syncs, and fetched pages. */
 export const CONNECTION_CASES: Record<string, TenancyCase> = {
   listCurrentCopies: (db, of) => apiCopies.listCurrentCopies(db, reportOf(of), ALL),
   listFetchedDays: (db, { connection }) =>
@@ -173,7 +173,7 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
     await syncRuns.noteSyncWaitsForGapRun(db, openSyncId);
   },
   insertSyncChunks: async (db, { openSyncId, emptySyncId }) => {
-    // One sync of a connection is open at a time.
+    // A connection has one open sync at a time.
     await endRun(db, 'billing_sync', openSyncId, { status: 'failed' });
     await db.run(
       `update sync_runs set status = 'queued', finished_at = null where org_id = $1 and id = $2::uuid`,

@@ -38,7 +38,7 @@ const newClaim = (draft: DraftClaim): claimRows.NewClaim => ({
   ...{ draft, evidence: FROZEN, next: undefined, atMicros: microsFromDate(new Date()) },
 });
 
-/** What freezes evidence, with nothing behind it but the database. */
+/** Dependencies of freezing evidence, with only the database behind them. */
 const depsOf = ({ prices }: Owned): draftClaims.DraftDeps => ({
   nowMicros: () => microsFromDate(new Date()),
   prices: { freshOf: async () => prices },
@@ -146,7 +146,7 @@ export interface OwnedDrafts {
   draftedBy: string;
 }
 
-/** Makes what the cases above ask for, with a day that was charged too little. */
+/** Creates the data of the cases above, with an undercharged day. */
 export async function makeDrafts(db: OrgDb, marker: string): Promise<OwnedDrafts> {
   const of = { accountId: marker, days: [DAY], cause: marker, status: 'confirmed' } as const;
   const findings = await storeFindings(db, [

@@ -19,7 +19,7 @@ const ruleOf = (id: string, name: string): rules.NewRule => ({
 const NOW = 1_780_000_000_000_000n;
 const ALWAYS = { fromMicros: 0n, toMicros: 4_000_000_000_000_000n };
 
-/** Rules that wrappers judge calls by, and what they have prevented. */
+/** Functions of enforcement rules and the spend that they prevented. */
 export const RULE_CASES: Record<string, TenancyCase> = {
   insertRule: (db) => rules.insertRule(db, ruleOf(randomUUID(), 'new')),
   listRules: (db) => rules.listRules(db),
@@ -41,7 +41,7 @@ export const RULE_CASES: Record<string, TenancyCase> = {
   sumPreventedSpend: (db) => sumPreventedSpend(db, ALWAYS),
 };
 
-/** Makes what the cases above ask for; the call that was blocked is among the organization's calls. */
+/** Creates the data of the cases above; the blocked call is among the organization's calls. */
 export async function makeRules(db: OrgDb, marker: string): Promise<{ ruleId: string }> {
   const ruleId = randomUUID();
   await rules.insertRule(db, ruleOf(ruleId, marker));

@@ -85,7 +85,7 @@ export async function invoiceFinding(db: OrgDb, of: Owned): Promise<void> {
   );
 }
 
-/** A copy of a month's bill beside the one that counts. */
+/** A copy of a month's bill besides the counting one. */
 async function copiedMonth(db: OrgDb, of: Owned): Promise<void> {
   await db.run(
     `insert into billing_days (org_id, source_id, provider, source_rank, source_fetched_at, provider_account_id, day, feed, report,
@@ -112,7 +112,7 @@ async function reportedHour(db: OrgDb, of: Owned): Promise<void> {
   );
 }
 
-/** What runs read before they compare, and what they keep of their explanations. */
+/** Functions that read the inputs of runs, and store their explanations. */
 /** A step of the open run; the process has nothing but the database and prices. */
 const workOf = (db: OrgDb, { openRunId, prices }: Owned): RunWork => ({
   deps: {

@@ -30,7 +30,7 @@ const aDispute = (openedBy: string): disputes.NewDispute => ({
   openedBy,
 });
 
-/** What was found, and what people decided on it. */
+/** Functions of findings and the decisions on them. */
 export const FINANCIAL_CASES: Record<string, TenancyCase> = {
   listFindings: (db) => findings.listFindings(db, {}, PAGE),
   findFinding: (db, { findingId }) => findings.findFinding(db, findingId),
@@ -73,11 +73,11 @@ export interface OwnedFindings {
   findingId: string;
   disputedId: string;
   disputeId: string;
-  /** One over the days of a dispute whose finding is gone. */
+  /** A finding over the days of a dispute whose finding is gone. */
   rivalId: string;
 }
 
-/** Makes what the cases above ask for, in a run of the organization. */
+/** Creates the data of the cases above, in a run of the organization. */
 export async function makeFindings(db: OrgDb, marker: string): Promise<OwnedFindings> {
   const of = { accountId: marker, days: [DAY], reason: marker };
   const [findingId = '', disputedId = '', goneId = '', rivalId = ''] = await storeFindings(db, [

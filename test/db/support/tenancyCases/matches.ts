@@ -31,7 +31,7 @@ const foundDays = ({ marker }: Owned): matches.MatchDay[] =>
 /** A day and a week on either side of it. */
 const nearDays = (day: string): string[] => listDays(shiftDay(day, -7), shiftDay(day, 8));
 
-/** What is read of published comparisons. */
+/** Functions that read published comparisons. */
 export const MATCH_CASES: Record<string, TenancyCase> = {
   listMatches: (db) => matches.listMatches(db, ALL, { limit: 100, offset: 0, after: undefined }),
   readMatches: (db) => readMatches(db, ALL, { limit: 100, offset: 0, after: undefined }),

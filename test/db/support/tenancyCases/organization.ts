@@ -11,7 +11,7 @@ import type { TenancyCase } from './tenancyCase.js';
 const NEW_SOURCE = { document: 'new', clause: null, url: null };
 const PAGE = { limit: 100, offset: 0 };
 
-/** What an organization has besides calls and bills: closed months and prices of its own. */
+/** Functions of an organization's further data: closed months and own prices. */
 export const ORGANIZATION_CASES: Record<string, TenancyCase> = {
   closePeriod: {
     asSystem: 'a closing excludes the fold, which is maintenance, through the row that both lock',

@@ -13,7 +13,7 @@ const modelsOf = (marker: string): policies.PolicyToPut => ({
 
 const TAKEN_OVER = { type: 'approved_models', config: { models: ['taken over'] } } as const;
 
-/** What an organization's calls are judged by. */
+/** Functions of an organization's policies. */
 export const POLICY_CASES: Record<string, TenancyCase> = {
   listPolicies: (db) => policies.listPolicies(db),
   putPolicy: (db) => policies.putPolicy(db, modelsOf('taken over'), 'key_b'),
@@ -34,7 +34,7 @@ export const POLICY_CASES: Record<string, TenancyCase> = {
   bumpRulesRevision: (db) => bumpRulesRevision(db),
 };
 
-/** Makes what the cases above ask for. */
+/** Creates the data of the cases above. */
 export async function makePolicies(db: OrgDb, marker: string): Promise<void> {
   await policies.putPolicy(db, modelsOf(marker), marker);
 }

@@ -24,7 +24,7 @@ const alertOf = (event: StorableEvent, policyType: 'approved_models' | 'banned_p
 const bannedOf = ({ live, other, prices }: Calls) =>
   [live, other].map((event) => alertOf(storable(event, prices), 'banned_patterns'));
 
-/** What calls are judged by when they are stored, and the alerts of those that break it. */
+/** Functions that judge calls at ingest, and store alerts. */
 export const POLICY_ALERT_CASES: Record<string, TenancyCase> = {
   readMarkedRules: (db) => readMarkedRules(db),
   insertPolicyAlerts: (db, { live, prices }) =>
@@ -41,7 +41,7 @@ export const POLICY_ALERT_CASES: Record<string, TenancyCase> = {
   },
 };
 
-/** Makes what the cases above ask for: both calls have broken a policy. */
+/** Creates the data of the cases above: both calls have broken a policy. */
 export async function makePolicyAlerts(db: OrgDb, calls: Calls): Promise<void> {
   await insertPolicyAlerts(db, bannedOf(calls));
 }

@@ -38,7 +38,7 @@ const aGapRun = (): NewGapRun => ({
   ...WINDOW,
 });
 
-/** Gap runs and what they found, re-pricings, and what starts them. */
+/** Functions of gap runs and their findings, re-pricings, and the outbox. */
 export const RUN_CASES: Record<string, TenancyCase> = {
   'insertRun of gap_run': (db) => insertRun(db, GAP_RUNS, aGapRun()),
   queueRun: (db) => queueRun(db, GAP_RUNS, aGapRun()),

@@ -50,7 +50,7 @@ async function emptySavings(db: OrgDb, runId: string): Promise<void> {
   await modeled.emptySavingsRun(db, runId);
 }
 
-/** What rules would have saved: the runs, and what they found. */
+/** Functions of savings runs and their results. */
 export const SAVINGS_CASES: Record<string, TenancyCase> = {
   readSavings: (db) => readSavings(db, standardPeriod(NOW)),
   listSavingsCalls: (db, { savingsRunId }) =>

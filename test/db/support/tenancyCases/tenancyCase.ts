@@ -2,16 +2,16 @@ import type { OrgDb } from '../../../../db/orgDb.js';
 import type { Owned } from '../ownedThings.js';
 
 /**
- * One call of a function of db/ with the ids of an owner, on a handle that may be the owner's or another's. What it
- * gives is all that it tells.
+ * Calls a function of db/ with the ids of an owner, on a handle that may be the owner's or another's. Its result is
+ * everything that it reveals.
  */
 export type Call = (db: OrgDb, of: Owned) => Promise<unknown>;
 
 /**
- * A call, or one of a function that works as app_system, which row-level security lets through: there the predicate
- * alone holds, and this says why it must be so.
+ * A call, or a call of a function that works as app_system, which bypasses row-level security: there only the predicate
+ * protects, and `asSystem` has the reason.
  */
 export type TenancyCase = Call | { asSystem: string; run: Call };
 
-/** Who asks, where a use case writes the audit log. */
+/** The author, where a use case writes to the audit log. */
 export const anAuthor = (requestId: string) => ({ caller: { keyId: 'test' }, requestId });

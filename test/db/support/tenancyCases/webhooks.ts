@@ -55,7 +55,7 @@ const claimedOf = ({ dueDeliveryId }: Owned): delivery.ClaimedDelivery => ({
   number: 1,
 });
 
-/** Receivers, and what is sent to them. */
+/** Functions of webhook endpoints and deliveries. */
 export const WEBHOOK_CASES: Record<string, TenancyCase> = {
   insertWebhookEndpoint: (db) =>
     endpoints.insertWebhookEndpoint(db, endpointOf(randomUUID(), 'new'), ENDPOINTS_MAX, seal),
@@ -114,19 +114,19 @@ export const WEBHOOK_CASES: Record<string, TenancyCase> = {
   findNextAttemptMs: (db, { webhookId }) => delivery.findNextAttemptMs(db, webhookId),
 };
 
-/** What the cases above ask for. */
+/** Data of the cases above. */
 export interface OwnedWebhooks {
   /** A receiver, with a delivery that has ended and one that is due. */
   webhookId: string;
   endedDeliveryId: string;
   dueDeliveryId: string;
-  /** One that is switched off while something is due. */
+  /** An endpoint that is disabled while a message is due. */
   offWebhookId: string;
 }
 
 /**
- * Made by hand and with nothing in the outbox, so that no worker sends anything; what is due is so from the moment of
- * its row.
+ * Created directly and without outbox rows, so that no worker sends anything; messages are due from the creation of
+ * their rows.
  */
 export async function makeWebhooks(db: OrgDb, marker: string): Promise<OwnedWebhooks> {
   const [webhookId, offWebhookId] = [randomUUID(), randomUUID()];

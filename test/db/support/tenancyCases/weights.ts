@@ -12,7 +12,7 @@ const aSet = (version: number): weightSets.StoredWeightSet => ({
   ...{ version, learned: LEARNED, rescored: [], madeAtMicros: 1_790_000_000_000_000n },
 });
 
-/** What was learned from the outcomes of claims. */
+/** Functions of weights and outcomes. */
 export const WEIGHT_CASES: Record<string, TenancyCase> = {
   findWeightSet: (db) => weightSets.findWeightSet(db),
   readWeights: (db) => readWeights(db, { limit: 10, offset: 0 }),
@@ -38,7 +38,7 @@ export interface OwnedWeights {
   weighedDraftId: string;
 }
 
-/** Makes what the cases above ask for: a claim that ended, a draft, and a version that was learned. */
+/** Creates the data of the cases above: an ended claim, a draft, and a computed weight set. */
 export async function makeWeights(db: OrgDb, marker: string): Promise<OwnedWeights> {
   await storeClaim(db, { status: 'denied', by: marker });
   const draft = await storeClaim(db, { by: marker });

@@ -255,7 +255,10 @@ function asBillName(id: string): string {
   return id.startsWith('deepseek.') ? `DeepSeek${name}` : name;
 }
 
-/** Ids whose name in a bill is that of another entry of the list, which is read then; their own id is kept apart. */
+/**
+ * Ids whose billed name is that of another entry of the list, which is recognised instead; their ids are listed
+ * separately.
+ */
 const AMBIGUOUS: Readonly<Record<string, string>> = {
   'anthropic.claude-haiku-4-5': 'anthropic.claude-haiku-4-5-20251001-v1:0',
   'moonshot.kimi-k2-thinking': 'moonshotai.kimi-k2-thinking',
