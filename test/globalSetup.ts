@@ -7,15 +7,15 @@ import { makeTestFolder } from './support/testFolder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Connection string of the suite's Postgres, as the superuser; each test file makes databases of its own. */
+    /** Connection string of the suite's Postgres, as the superuser; each test file creates separate databases. */
     postgresUrl: string;
-    /** The same through PgBouncer, for the run of the suite that is made through one; else null. */
+    /** Connection string through PgBouncer, in the run of the suite that uses one; else null. */
     poolerUrl: string | null;
-    /** `127.0.0.1:<port>` of the suite's Temporal server; each test file has task queues of its own. */
+    /** `127.0.0.1:<port>` of the suite's Temporal server; each test file has separate task queues. */
     temporalAddress: string;
     /** The `temporal` program that the suite's server was started from. */
     temporalProgram: string;
-    /** Where the processes of the run share what one of them has made (test/support/makeOnce.ts). */
+    /** Folder in which the processes of the run share results (test/support/makeOnce.ts). */
     runFolder: string;
   }
 }
@@ -24,8 +24,8 @@ declare module 'vitest' {
 const POOLER_SESSIONS = 6;
 
 /**
- * One Postgres and one Temporal server for the whole run, and one PgBouncer where TEST_POOLER asks for it
- * (`npm run test:pooler`). Without any of them the run fails, and says how to get one.
+ * One Postgres and one Temporal server for the whole run, and one PgBouncer with TEST_POOLER (`npm run test:pooler`).
+ * When one is missing the run fails, with instructions to get it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Vite puts its own BASE_URL into the environment, and the service would take it for its setting.

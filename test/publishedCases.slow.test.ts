@@ -23,7 +23,7 @@ function impactByDay(findings: readonly Finding[]): Map<string, bigint> {
   return new Map([...days].filter(([, pico]) => pico !== 0n).sort());
 }
 
-/** The mistake is found by its name, on its days, with its dollars, and nothing beside it is. */
+/** Checks that the mistake is found with its kind, days and dollars, and that nothing else is found. */
 function expectFound(one: PublishedCase, { findings }: Reconciled): void {
   const { fault, model } = one;
   const words = findings.map((finding) => ({
@@ -48,7 +48,7 @@ function expectFound(one: PublishedCase, { findings }: Reconciled): void {
 
 const HALF_A_CENT = 5_000_000_000n;
 
-/** The same by name and days, and to half a cent a row by dollars. */
+/** The same check of kind and days, with dollars to half a cent a row. */
 function expectFoundToTheCent(one: PublishedCase, { findings }: Reconciled): void {
   expect(new Set(findings.map(({ kind }) => kind))).toEqual(new Set([one.fault.kind]));
   const found = impactByDay(findings);

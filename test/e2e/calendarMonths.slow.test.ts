@@ -14,11 +14,11 @@ import {
 import { startWorkingApi } from '../support/workingApi.js';
 
 /**
- * Months whose edges, days or money are not the usual ones, from the upload of the bill to what people read. What is right
- * is reckoned here: in whole millionths of a cent, with the runtime's own table of time zones.
+ * Months with unusual edges, days or currencies, from the upload of the bill to the displayed results. The expected
+ * amounts are computed here: in whole millionths of a cent, with the runtime's table of time zones.
  */
 
-/** The runs wait for their turn among everything else that a machine does. */
+/** Generous, because the runs compete with everything else on the machine. */
 const LIMIT_MS = 240_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -286,7 +286,7 @@ describe('a leap day', () => {
         cents(seenOn('2024-02-28') + seenOn('2024-02-29') + EXTRA),
         cents(seenOn('2024-03-01')),
       ]);
-      // February’s own last day has a bill; what is missing are the days before the account had any.
+      // February's last day has a bill; the missing days precede the account's first bill.
       expect(february.coverage.missing).toMatchObject([{ first_day: '2024-02-01', last_day: '2024-02-27' }]);
       const { body } = await api.get(
         '/api/v1/reconciliation/audit?provider=aws_bedrock&from=2024-02-29&to=2024-02-29',

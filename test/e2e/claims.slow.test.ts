@@ -1,4 +1,4 @@
-/** From a bill that charges too much to the credit for it, through the API alone: the whole way of a claim. */
+/** A claim from an overcharging bill to its credit, through the API alone. */
 
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
@@ -30,10 +30,10 @@ type Json = any;
 
 const ACCOUNT = 'org-overcharged';
 const MODEL = 'gpt-4o-mini-2024-07-18';
-/** OpenAI's list prices of the model, dollars per million tokens, and what it charges for cached input on the wrong days. */
+/** OpenAI's list prices of the model, dollars per million tokens, and its charge for cached input on the wrong days. */
 const RATES = { input: 0.15, cached: 0.075, output: 0.6 };
 const WRONG_CACHED = 0.15;
-/** Twelve days of the month before this one, the last six of them charged wrongly: no longer restated by anybody. */
+/** Twelve days of the last month, the last six of them charged wrongly; the provider no longer restates them. */
 const MONTH = shiftDay(`${dayText(todaySeconds()).slice(0, 7)}-01`, -1).slice(0, 7);
 const DAYS = Array.from({ length: 12 }, (_, at) => `${MONTH}-${String(at + 5).padStart(2, '0')}`);
 const isWrong = (day: string) => day >= `${MONTH}-11`;
@@ -161,7 +161,7 @@ async function patch(path: string, body: object): Promise<Json> {
   return answer.body;
 }
 
-/** Waits until a run, and what it does after it has published, is over. */
+/** Waits until a run, including its steps after the publication, has ended. */
 async function runEnded(id: string): Promise<Json> {
   const runId = findUuid('run', id) ?? '';
   const statusUrl = `/api/v1/reconciliation/gap-explorer/runs/${id}`;
@@ -178,7 +178,7 @@ async function compare(): Promise<Json> {
   return runEnded(run_id);
 }
 
-/** Waits for the end of a sync, and of the run that it asks for. */
+/** Waits for the end of a sync, and of the gap run that it starts. */
 async function syncEnded({ status_url }: Json): Promise<void> {
   const done = await pollToEnd(api, status_url);
   expect(done.status, JSON.stringify(done)).toBe('succeeded');

@@ -32,7 +32,10 @@ import { startWorkingApi } from '../support/workingApi.js';
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
 
-/** All that the demo planted lies within the ninety days that a connection begins with, but for its first weeks. */
+/**
+ * Days for which the demo ended before today: all planted faults are within the ninety days of a new connection, except
+ * for its first weeks.
+ */
 const ENDED_DAYS_AGO = 25;
 /** Days from here on Amazon still calls estimated. */
 const FINAL_BEFORE = daysAgo(30);
@@ -99,7 +102,7 @@ function marketplace({ tokenClass }: BilledLine): string {
   return `USE1-MP:USE1_${meters[tokenClass]}_Global-Units`;
 }
 
-/** Bedrock caches nothing in batches: what was read from the cache or written to it is input there. */
+/** Bedrock does not cache in batches: cached tokens are input there. */
 function retold(call: DemoCall): DemoCall {
   if (call.batchId === null) return call;
   const { input, cache_read, cache_write_5m, cache_write_1h, output } = call.tokens;
@@ -122,7 +125,9 @@ const calls = makeCalls(DEMO_SEED, calendar)
   .map(retold);
 const answerKey: AnswerKey = answerKeyOf(calls, calendar);
 
-/** What Bedrock would bill for the demo's calls: a linked account for each half of the company, a day billed twice as two lines. */
+/**
+ * Bedrock's bill for the demo's calls: a linked account for each half of the company, a day billed twice as two lines.
+ */
 function chargesOf(): AwsCharge[] {
   return billedLines(calls).flatMap((line) => {
     const model = MODELS[line.model];
@@ -141,7 +146,7 @@ function chargesOf(): AwsCharge[] {
   });
 }
 
-/** What the organization knows better than the list, which has no days on which prices began. */
+/** Enters prices that the list lacks, because it has no days on which Bedrock's prices began. */
 async function agree(entry: 'contract-rates' | 'overrides', model: string, terms: object): Promise<void> {
   const { status, body } = await api.post(`/api/v1/pricing/${entry}`, {
     provider: PROVIDER,
@@ -223,7 +228,7 @@ afterAll(async () => {
   await aws?.close();
 });
 
-/** As buckets and findings name a model of the demo: by the price list's first name of it. */
+/** The name of a demo's model in buckets and findings: the price list's first name of it. */
 function idOf(alias: string): string | undefined {
   const [, model] = Object.entries(MODELS).find(([name]) => priceOf(name).alias === alias) ?? [];
   return model?.shownAs ?? model?.id;
@@ -276,8 +281,9 @@ describe('the demo as Amazon bills it', () => {
   });
 
   /**
-   * Cost Explorer has one amount and one quantity for each usage type and day. So wrong rates are told as at the providers
-   * themselves. What it lacks is a second count of use: a day that stands in the bill twice is use that nobody saw.
+   * Cost Explorer has one amount and one quantity for each usage type and day, so wrong rates are found as for the
+   * providers themselves. It has no second count of usage, so a day that is billed twice looks like usage without
+   * calls.
    */
   it('explains wrong rates by the names, days and dollars that they have at the providers, and accuses of nothing else', async () => {
     const wrongRates = answerKey.findings.filter(({ fault }) => fault !== 'doubled_day');
@@ -287,8 +293,8 @@ describe('the demo as Amazon bills it', () => {
       period_start: calendar.dayText(finding.days.first),
       period_end: calendar.dayText(finding.days.last),
       impact_usd_exact: decimalFromPico(finding.impactPico),
-      // The list has the days of OpenAI’s own price, and of Bedrock’s none: the organization alone says that the old one was
-      // over, so nobody is accused.
+      // The list has the dates of OpenAI's price, and none of Bedrock's: only the organization entered that the old
+      // price had ended, so the provider is not at fault.
       ...(finding.fault === 'stale_price'
         ? { confidence: 'LOW', claimable: false }
         : { confidence: finding.grade, claimable: finding.claimable }),

@@ -30,9 +30,12 @@ type Json = any;
 const SUBSCRIPTION = 'aaaaaaaa-0000-4000-8000-000000000001';
 const SCOPE = `/subscriptions/${SUBSCRIPTION}`;
 const CREDENTIALS = { tenant_id: 'tenant', client_id: 'trueup', client_secret: 'S3cret~OfTheApplication' };
-/** The demo ended so long ago that all but the last of its faults lie on days that Azure has closed, and none too far back. */
+/**
+ * Days for which the demo ended before today: all but the last of its faults are on days that Azure has closed, and
+ * none too far back.
+ */
 const ENDED_DAYS_AGO = 25;
-/** A day of Azure's bill may change for so long. */
+/** Days for which a day of Azure's bill may change. */
 const OPEN_DAYS = 36;
 const screen = createScreen(false, createLogger({ name: 'demo', level: 'silent' }));
 
@@ -63,7 +66,7 @@ function meterOf({ model, tokenClass, isBatch, isLong }: BilledLine): string {
   return words.filter((word) => word !== '').join(' ');
 }
 
-/** What the demo's OpenAI billed, as Azure would: a resource for each project, a day billed twice as two lines. */
+/** The demo's OpenAI bill as Azure would state it: a resource for each project, a day billed twice as two lines. */
 function chargesOf(demo: Demo): AzureCharge[] {
   const calls = makeCalls(demo.seed, demo.calendar).filter(({ provider }) => provider === 'openai');
   return billedLines(calls).flatMap((line) => {
@@ -82,7 +85,7 @@ function chargesOf(demo: Demo): AzureCharge[] {
   });
 }
 
-/** Azure's prices come from one source, without the days on which they began: what the organization knows better. */
+/** Enters prices that the list lacks, because its prices for Azure come from one source and have no dates. */
 async function agree(
   entry: 'contract-rates' | 'overrides',
   model: string,
@@ -183,8 +186,8 @@ describe('the demo’s OpenAI as Azure bills it', () => {
   });
 
   /**
-   * A wrong rate shows in the bill itself. That a day stands in it twice takes the provider's own count of use, and that a
-   * key is unknown takes keys: Azure tells neither, so those days are gaps and nobody is accused.
+   * A wrong rate shows in the bill itself. Finding a day that is billed twice requires the provider's usage report, and
+   * finding an unknown key requires keys. Azure reports neither, so those days are gaps without a finding.
    */
   it('explains wrong rates by the names, days and dollars that they have at OpenAI, and accuses of nothing else', async () => {
     const grades: Record<string, string> = { stale_price: 'LOW', cache_at_full_rate: 'HIGH' };

@@ -23,7 +23,7 @@ let run: Json;
 let gaps: Json[];
 let billed: BillTotals;
 
-/** The pages of the cost reports as they came, oldest first: what an independent reader is given. */
+/** The pages of the cost reports as received, oldest first: the input of an independent reader. */
 async function fetchedCostPages(): Promise<{ account: string; provider: string; text: string }[]> {
   const { rows } = await place.api.database.superuser.query(
     `select c.provider, c.provider_account_id as account, convert_from(p.body, 'UTF8') as text

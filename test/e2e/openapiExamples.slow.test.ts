@@ -33,7 +33,7 @@ import { testOutbound } from '../support/outbound.js';
 import { yesterday } from '../support/plantedFaults.js';
 import { shortened } from '../support/shortenedAnswer.js';
 
-/** The operations whose order matters. All others come before them, in the order of the document. */
+/** The operations whose order matters. All others precede them, in the order of the document. */
 const LAST = [
   ...['startGapRun', 'cancelGapRun', 'getGapRun', 'startRepricing', 'cancelRepricing', 'getRepricing'],
   ...['testWebhookEndpoint', 'redeliverWebhook', 'listWebhookDeliveries'],
@@ -95,7 +95,7 @@ async function sendExample(operationId: string, query: Record<string, string> = 
   return send(api, request);
 }
 
-/** A value of another operation's answer: a GET is sent each time, anything else once. */
+/** A value of another operation's answer: a GET is sent each time, any other operation once. */
 async function readSource({ operationId, pointer, query }: ExampleSource): Promise<unknown> {
   const isRead = operations.get(operationId)?.method === 'get';
   const known = isRead ? undefined : answers.get(operationId);

@@ -137,7 +137,7 @@ async function runGapsOfWorld(): Promise<void> {
   if (run.status !== 'succeeded') throw new Error(`the run: ${JSON.stringify(run)}`);
 }
 
-/** All that is kept of a finding, as the tables hold it. */
+/** All stored columns of a finding. */
 function asStored(finding: Finding): object {
   return {
     provider: finding.provider,

@@ -11,7 +11,10 @@ import { CONNECTIONS, FAST } from '../support/fetchedBills.js';
 import { imported, read } from '../support/months.js';
 import { startWorkingApi } from '../support/workingApi.js';
 
-/** One month's bill that comes twice, by connection and by file or by two files: it counts once, and what differs is shown. */
+/**
+ * One month's bill from two sources, by connection and by file or by two files: it counts once, and differences are
+ * shown.
+ */
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
@@ -28,7 +31,7 @@ afterEach(async () => {
 });
 
 const today = new Date();
-/** The first day so many months ago: `YYYY-MM-01`. */
+/** The first day of the month some months ago: `YYYY-MM-01`. */
 const firstDay = (monthsAgo: number) =>
   new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - monthsAgo, 1)).toISOString().slice(0, 10);
 const shift = (day: string, days: number) =>
@@ -58,7 +61,7 @@ const sum = (values: readonly string[]): Pico =>
   values.reduce((total, value) => total + (picoFromDecimal(value) ?? 0n), 0n);
 const dollars = (pico: Pico) => Number(decimalFromPico(pico));
 
-/** What is shown of a difference, without the ids. */
+/** A shown difference, without its ids. */
 const told = ({
   day,
   span,
@@ -215,7 +218,7 @@ describe('Azure’s query and cost details of one month, in euros', () => {
       ...DAYS.map((day, at) =>
         [
           ...[SUBSCRIPTION, day, 'Foundry Models', 'Azure OpenAI GPT5', METER, '1M', '16'],
-          // A billionth of a euro is what floating-point numbers lose.
+          // Floating-point numbers lose a billionth of a euro.
           day === WRONG_USAGE ? '51' : day === ROUNDED ? `${costOf(at)}000001` : costOf(at),
           ...['Usage', 'EUR', RESOURCE, 'G1'],
         ].join(','),
@@ -298,7 +301,7 @@ describe('two files of one month', () => {
     const { total } = await read(api, api, `statement?period=${MONTH}`);
     expect([total.billed_usage_usd, total.tax_usd]).toEqual([37.5, 8]);
     expect(await differencesOf(MONTH)).toEqual([[`month ${MONTH}-01 usage`, 'file 37.5', 'file 40', 2.5]]);
-    // Days that come to what was invoiced are no difference.
+    // Days that sum to the invoiced amount are no difference.
     await imported(api, api, [...csv, `${DAYS[21]},grok-4,output,200000,2.5`].join('\n'), {
       provider: 'xai',
     });

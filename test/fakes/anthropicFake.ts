@@ -30,7 +30,7 @@ const PROTOCOL: ProviderProtocol = {
   },
 };
 
-/** Usage as the Messages API reports it: `input_tokens` is only what came neither from nor went to the cache. */
+/** Usage as the Messages API reports it: `input_tokens` excludes tokens read from and written to the cache. */
 export function messageUsage(usage: TrueUsage): Record<string, unknown> {
   return {
     input_tokens: usage.uncachedInput,

@@ -1,6 +1,6 @@
 /**
- * The common part of the loopback fakes of provider APIs: finds the planned call of a request, lets its fate
- * befall it, and keeps a journal of what was answered. The journal is the truth that tests compare with.
+ * The common part of the loopback fakes of provider APIs: finds the planned call of a request, applies its fate, and
+ * records the answers in a journal, which tests compare with.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -37,11 +37,11 @@ export interface ProviderAnswer {
   json(): unknown;
   /** Events as [event name or null, data]; data is written as given. */
   events(): [string | null, string][];
-  /** How many events an aborted stream sends before it waits for the client to leave. */
+  /** Number of events that an aborted stream sends before it waits for the client to disconnect. */
   eventsBeforeAbort: number;
 }
 
-/** What is particular to one provider. */
+/** The specific parts of one provider. */
 export interface ProviderProtocol {
   answer(call: PlannedCall, path: string, body: Record<string, unknown>): ProviderAnswer | undefined;
   error(httpStatus: number, message: string): { headers: Record<string, string>; body: unknown };
@@ -49,10 +49,12 @@ export interface ProviderProtocol {
 
 const CALL_WORD = /\bcall-\d+\b/;
 const REQUEST_BYTES_MAX = 4_194_304;
-/** A stream whose client was to leave ends by itself after this time, so that a test fails and does not hang. */
+/**
+ * A stream whose client should disconnect ends after this time, so that a test fails and does not hang, milliseconds.
+ */
 const ABORT_WAIT_MS = 5_000;
 
-/** Starts a fake on a free loopback port. It answers only the calls of the plan; all else is 404. */
+/** Starts a fake on a free loopback port. It answers only the calls of the plan, and 404 to all others. */
 export async function startFakeProvider(
   plan: readonly PlannedCall[],
   protocol: ProviderProtocol,

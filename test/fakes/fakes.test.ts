@@ -1,6 +1,6 @@
 /**
- * The fakes pass the contract that the real providers would: the official clients read their answers, and what the
- * clients understand is what was planned.
+ * The fakes obey the contract of the real providers: the official clients read their answers, and get the planned
+ * content.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';

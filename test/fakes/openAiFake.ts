@@ -35,7 +35,7 @@ const PROTOCOL: ProviderProtocol = {
   },
 };
 
-/** Usage as chat completions report it: `prompt_tokens` contains what was read from and written to the cache. */
+/** Usage as chat completions report it: `prompt_tokens` includes tokens read from and written to the cache. */
 export function chatUsage(usage: TrueUsage): Record<string, unknown> {
   const prompt = wholeInput(usage);
   return {

@@ -1,6 +1,6 @@
 /**
- * What a test wants to happen in one call to a provider: the fake answers by it, the client program makes it,
- * and the test takes the truth from it. A call is recognised by its id, which is a word in its prompt.
+ * The plan of one call to a provider: the fake answers by it, the client program makes it, and the test compares with
+ * it. A call is recognised by its id, a word in its prompt.
  */
 
 /** Tokens as the provider counts and bills them: disjoint, except that `reasoning` is part of `output`. */
@@ -19,8 +19,8 @@ export interface TrueUsage {
 export type CallApi = 'chat' | 'responses' | 'embeddings' | 'messages';
 
 /**
- * What befalls a call. `retry429` and `retry500`: the first attempt fails so, the second succeeds. `fail400`
- * and `fail429`: every attempt fails. `abort`: the client leaves a stream after its first words.
+ * The fate of a call. `retry429` and `retry500`: the first attempt fails so, the second succeeds. `fail400` and
+ * `fail429`: every attempt fails. `abort`: the client leaves a stream after its first words.
  */
 export type CallFate = 'ok' | 'retry429' | 'retry500' | 'fail400' | 'fail429' | 'abort';
 
@@ -28,7 +28,7 @@ export interface PlannedCall {
   /** Unique in a plan, `call-` and digits; the fakes find the call by this word in the request. */
   id: string;
   api: CallApi;
-  /** The model as the client asks for it, often an alias. */
+  /** The model as the client requests it, often an alias. */
   model: string;
   /** The model in the provider's answer, often a dated snapshot. */
   responseModel: string;

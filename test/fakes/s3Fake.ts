@@ -1,8 +1,8 @@
 /**
  * A loopback fake of Amazon S3: objects of one bucket, with path-style addresses, as the API reference describes
- * PutObject, GetObject, HeadObject, DeleteObject and ListObjectsV2. Every request is refused whose signature does not
- * verify (IAM User Guide, "Create a signed AWS API request"), and every object whose bytes do not have the signed or
- * the declared SHA-256.
+ * PutObject, GetObject, HeadObject, DeleteObject and ListObjectsV2. It refuses every request with an invalid signature
+ * (IAM User Guide, "Create a signed AWS API request"), and every object whose bytes lack the signed or declared
+ * SHA-256.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -169,7 +169,7 @@ function hmac(key: Buffer | string, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest();
 }
 
-/** As the signature wants it: everything but the unreserved characters of RFC 3986. */
+/** Encodes as the signature requires: everything but the unreserved characters of RFC 3986. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

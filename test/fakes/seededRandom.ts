@@ -26,7 +26,7 @@ export class SeededRandom {
   }
 }
 
-/** The seed of this run: TEST_SEED where set, so that a failure can be had again, else drawn from the clock. */
+/** The seed of this run: TEST_SEED where set, so that a failure can be reproduced, else from the clock. */
 export function testSeed(): number {
   const given = process.env.TEST_SEED;
   const seed = given === undefined ? Date.now() % 2_147_483_647 : Number(given);

@@ -84,7 +84,7 @@ describe('a move that was answered with 503 is not made later', () => {
     const release = await hold(id);
     const asked = await clock();
     const moving = system.ask(id, SUBMIT, once);
-    // The effect, and the API that wants to know what became of it: it asks once the engine has been silent.
+    // The activity, and the API that checks its result after Temporal was silent.
     await untilWaiting(2);
     await until('the end of its time', clock, (now) => now > asked + 7_000_000, 180_000);
     await release();
@@ -106,7 +106,7 @@ describe('a move that was answered with 503 is not made later', () => {
     system.line.stall();
     expect((await system.ask(id, SUBMIT, once)).status).toBe(503);
     system.mendLine();
-    // Whatever arrives now has arrived when a later request on the same connection is answered.
+    // All earlier messages have arrived when a later request on the same connection is answered.
     expect((await repeatUntilAnswered(await system.aClaim(), randomUUID())).status).toBe(200);
     expect(await system.place.historyOf(id)).toEqual(['draft']);
     await expectRepeatMoves(id, once);
@@ -199,7 +199,7 @@ describe('several instances of the API', () => {
         body: JSON.stringify(bodies[(at >> 2) % 3]),
       });
     const first = await Promise.all(Array.from({ length: 50 }, (_, at) => patch(at)));
-    // On a machine that is too busy some are asked to retry, as clients do.
+    // On an overloaded machine some are asked to retry, as clients do.
     const answers = await Promise.all(
       first.map((answer, at) =>
         answer.status === 503

@@ -9,10 +9,10 @@ import { ClaimSystem } from './support/claimSystem.js';
 import { claimCommands } from './support/drawClaimCommands.js';
 import { compare, type Known } from './support/knownClaims.js';
 
-/** The same in every run of the suite; another one, or more runs, where they are asked for. */
+/** Fixed in the suite; TEST_SEED and TEST_RUNS request other or more runs. */
 const SEED = Number(process.env.TEST_SEED ?? 20_261_122);
 const RUNS = Number(process.env.TEST_RUNS ?? 4);
-/** The suite's share: after so long no further run begins. None where runs are asked for. */
+/** Time after which the suite begins no further run; unlimited where runs are requested. */
 const BUDGET_MS = process.env.TEST_RUNS === undefined ? 25_000 : Number.POSITIVE_INFINITY;
 const CLAIMS = 4;
 /** Those that are with the provider when a run begins. */

@@ -11,7 +11,7 @@ import { auditBook, LoadClient, pause } from './support/loadClient.js';
 
 const SEED = testSeed();
 const CLIENTS = 4;
-/** The database, its log and the engine's file take 75 MB; what is left before it is filled is more than `low`. */
+/** The database, its log and Temporal's file take 75 MB; the rest before it is filled exceeds `low`. */
 const DISK_MEGABYTES = 220;
 const FULL_MS = 20_000;
 

@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What a run stored, without the ids that differ between runs. */
+/** The stored result of a run, without the ids that differ between runs. */
 async function foundBy(organization: TestOrganization, runId: string): Promise<string[]> {
   const { rows } = await api.database.superuser.query(
     `select to_jsonb(b) - 'run_id' - 'org_id' - 'match_id' as found from gap_buckets b

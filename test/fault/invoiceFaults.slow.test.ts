@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Where a worker stands still, by the statement that it is about to make. */
+/** Points at which a worker is paused, by the statement that it is about to send. */
 const STEPS = {
   'takes the run up': {
     write: 'update',

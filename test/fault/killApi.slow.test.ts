@@ -24,7 +24,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** How a connection ends that the server closed while a request was on its way on it. */
+/** Errors of a connection that the server closed while a request was in transit. */
 const CROSSED = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 /** Request ids of the calls that are stored now. */
@@ -101,8 +101,8 @@ describe(`the API under load (TEST_SEED=${SEED})`, () => {
     while (client.acknowledged < before + 20) await pause(5);
     await client.stop();
     expect(await auditBook(client, database.superuser, org.orgId)).toEqual([]);
-    // Who came after it had stopped listening was turned away; nobody who had been let in was. No server can keep a request
-    // from crossing with the closing of its connection: then nothing of it was taken.
+    // Connections after the stop of listening were refused; no admitted request failed. No server can prevent a request
+    // from crossing with the closing of its connection: then nothing of it was stored.
     const crossed = client.answers.filter(({ broke }) => broke !== null && CROSSED.has(broke));
     const taken = crossed.filter(
       (one) => !one.wasAcknowledged && one.batch.ids.some((id) => storedByThen.has(id)),

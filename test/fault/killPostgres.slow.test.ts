@@ -95,7 +95,7 @@ describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
         body: JSON.stringify([event]),
         headers: { 'content-type': 'application/json' },
       });
-    // A request has commits besides that of its events, and so does what runs beside it.
+    // A request has further commits besides that of its events, and so do background tasks.
     const event = anEvent();
     postgres.proxy.loseNextCommit({ writing: 'insert into events' });
     const lost = await ingest(event);

@@ -45,7 +45,7 @@ const submit = (id: string, once: string): Promise<RawAnswer> =>
     headers: { 'idempotency-key': once },
   });
 
-/** As a client asks: until the answer is the request's own. */
+/** Retries as a client does, until the answer is the request's. */
 const submitUntilAnswered = (id: string, once: string) =>
   until(
     'the answer',
@@ -113,7 +113,7 @@ describe('Postgres in the middle of a move', () => {
       const first = await submit(id, once);
       postgres.proxy.spare();
       expect([200, 503], JSON.stringify(first.body)).toContain(first.status);
-      // Of the engine nothing is unknown that Postgres can tell.
+      // After Postgres answers, the result of the move is known.
       if (first.body.code === 'workflow_engine_unavailable') expect(await movesOf(id)).toEqual(NOT_MADE);
       const answer = await submitUntilAnswered(id, once);
       expect([answer.status, answer.body.version]).toEqual([200, 2]);

@@ -39,7 +39,7 @@ const ofWrapper = () => ({
   },
 });
 
-/** The same reported by two spans each, of which either contains it. */
+/** The same calls reported by two spans each, of which either may contain the other. */
 function ofExporter() {
   const start = BigInt(Date.now() - 3_600_000) * 1_000_000n;
   const spans = Array.from({ length: CALLS }, (_, index) => {

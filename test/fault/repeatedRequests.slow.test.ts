@@ -10,7 +10,7 @@ import { startTcpProxy, type TcpProxy } from './support/tcpProxy.js';
 
 const SEED = testSeed();
 const KILLS = 4;
-/** Holds up every commit that keeps an answer, until it is released. */
+/** Lock that delays every commit which stores an answer, until it is released. */
 const HELD = 20_261_122;
 /** More than a request has. */
 const COMMITS = 6;
@@ -190,7 +190,7 @@ describe('a request whose answer is lost', () => {
       await api.program.ended();
       const seen = await Promise.all(firsts);
       api = await processes.start();
-      // An attempt that died under its lease would be waited for; nobody has half a minute here.
+      // Shortens the lease of a dead attempt, for which the test would wait half a minute.
       await database.superuser.query('update idempotency_keys set lease_until = now() where status is null');
       for (const [index, key] of keys.entries()) {
         const answer = await askUntilAnswered(askedOf(key));

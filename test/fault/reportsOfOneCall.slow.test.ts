@@ -26,7 +26,7 @@ const USAGE = { 'gen_ai.usage.input_tokens': 2_000, 'gen_ai.usage.output_tokens'
 const FIRST_MS = Date.now() - 3_600_000;
 const timeOf = (second: number) => new Date(FIRST_MS + second * 1_000).toISOString();
 
-/** A report by a span of its own, which starts so many seconds after the first one. */
+/** A report by a separate span, which starts some seconds after the first one. */
 function bySpan(responseId: string, second: number) {
   const start = BigInt(Date.parse(timeOf(second))) * 1_000_000n;
   const times = { startTimeUnixNano: String(start), endTimeUnixNano: String(start + 800_000_000n) };

@@ -20,7 +20,7 @@ const temporary = mkdtempSync(join(tmpdir(), 'trueup-focus-'));
 const out = process.env.FOCUS_OUT ?? temporary;
 const venv = process.env.FOCUS_VENV ?? join(temporary, 'venv');
 
-/** What is true of the providers of language models, in FOCUS's words; the rules that depend on it are judged. */
+/** FOCUS's conditions that hold for providers of language models; the rules that depend on them are checked. */
 const APPLIES = [
   'ACCOUNT_NAMING_SUPPORTED',
   'MULTIPLE_PRICING_CATEGORIES_SUPPORTED',
@@ -35,7 +35,7 @@ const APPLIES = [
 ];
 
 let api: TestApi;
-/** Exports that are judged: a month, and the key of whose it is. */
+/** Exports to check: a month, and the owner's key. */
 let judged: { name: string; month: string; key: string }[];
 
 async function fetchExport(version: string, { name, month, key }: (typeof judged)[number]): Promise<string> {
@@ -76,7 +76,7 @@ afterAll(async () => {
   rmSync(temporary, { recursive: true, force: true });
 });
 
-/** Where the validator looks for its list of currencies: relative to where it is run. */
+/** The validator's list of currencies, relative to its working folder. */
 const packages = () =>
   runProgram(join(venv, 'bin', 'python'), [
     '-c',

@@ -1,7 +1,7 @@
 /**
  * Generated requests to every operation of openapi.json, by schemathesis, against a running API with data and a worker:
- * no server error, nothing that the documents do not tell. `npm run test:fuzz`; needs python3. FUZZ_SEED and
- * FUZZ_EXAMPLES choose another run; FUZZ_ONLY an operation.
+ * no server error, and no answer that the document lacks. `npm run test:fuzz`; needs python3. FUZZ_SEED and
+ * FUZZ_EXAMPLES select another run; FUZZ_ONLY an operation.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -48,7 +48,7 @@ afterAll(async () => {
   await api?.close();
 });
 
-/** The pinned schemathesis in an environment of its own, made once a machine. */
+/** The pinned schemathesis in a separate environment, created once a machine. */
 function installSchemathesis(): string {
   const requirements = join(FOLDER, 'requirements.txt');
   const version = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
@@ -69,14 +69,14 @@ interface Run {
   examples: string;
 }
 
-/** One run over the whole document; what it found is printed. Returns its exit code. */
+/** One run over the whole document; prints its findings. Returns its exit code. */
 function fuzz({ key, phases, examples }: Run): Promise<number | null> {
   const args = [
     ...['--config-file', join(FOLDER, 'schemathesis.toml'), 'run', `${api.baseUrl}/openapi.json`],
     ...['--seed', SEED, '--max-examples', examples, '--phases', phases],
     ...['--continue-on-failure', '--warnings', 'off', '--no-color'],
     ...['--generation-database', 'none', '--request-timeout', '30'],
-    // How long a loaded machine takes to think of a request proves nothing.
+    // The time that a loaded machine takes to generate a request proves nothing.
     ...['--suppress-health-check', 'all'],
     ...(key === null ? [] : ['--header', `Authorization: Bearer ${key}`]),
     ...(process.env.FUZZ_ONLY ? ['--include-operation-id', process.env.FUZZ_ONLY] : []),

@@ -66,7 +66,7 @@ describe('documents that are served again', () => {
       ]);
       expect(inputOf(used.get(`openai ${dayAt(n)}`)), dayAt(n)).toBe(BigInt(2 * (100 + n)));
     }
-    // The connector asks by the hour where it is recent, by the day before.
+    // The connector requests recent days by hour, earlier ones by day.
     const hourly = (n: number) =>
       (used.get(`openai ${dayAt(n)}`) ?? []).map(({ hourMicros }) => hourMicros !== null);
     expect(new Set(hourly(DAYS - 1))).toEqual(new Set([true]));

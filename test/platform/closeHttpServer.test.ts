@@ -27,7 +27,7 @@ async function listening(): Promise<void> {
   await once(server, 'listening');
 }
 
-/** A connection whose making is begun, and what it has been answered or why it broke, once it has ended. */
+/** A connection in progress, and its answer or error once it has ended. */
 function connection(): { socket: Socket; end: Promise<string> } {
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   sockets.push(socket);
@@ -42,7 +42,7 @@ function connection(): { socket: Socket; end: Promise<string> } {
   return { socket, end };
 }
 
-/** Does nothing, and lets nothing else be done. */
+/** Blocks the event loop. */
 function holdUp(millis: number): void {
   const until = performance.now() + millis;
   while (performance.now() < until);
@@ -53,7 +53,7 @@ describe('a server that closes', () => {
     await listening();
     const clients = Array.from({ length: 12 }, connection);
     for (const { socket } of clients) socket.write(REQUEST);
-    // Now the system connects them; nothing of it has come to this process.
+    // Now the system connects them; the process has not accepted any of them yet.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     holdUp(50);
     await closeHttpServer(server, NEVER_MS, { idleGraceMs: 500, acceptLimitMs: NEVER_MS });
@@ -71,7 +71,7 @@ describe('a server that closes', () => {
     await once(socket, 'data');
     const idleGraceMs = 3_000;
     const closed = closeHttpServer(server, NEVER_MS, { idleGraceMs, acceptLimitMs: NEVER_MS });
-    // Port and idle connections are looked after by then; what follows comes after reading, and before timers.
+    // By then the port and idle connections are checked; the following runs after reading, and before timers.
     await new Promise((resolve) => setTimeout(resolve, 60));
     await new Promise((resolve) => setImmediate(resolve));
     socket.write(REQUEST);

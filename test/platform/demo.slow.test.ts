@@ -9,7 +9,7 @@ import { type ChildProgram, startTrueup } from '../support/childProgram.js';
 import { removeCluster } from '../support/postgres.js';
 import { makeTestFolder } from '../support/testFolder.js';
 
-/** The promise is 60 s on two cores that do nothing else; here other tests run beside. */
+/** The promise is 60 s on two idle cores; here other tests run at the same time. */
 const FINDINGS_LIMIT_MS = 600_000;
 
 let dataDir: string;
@@ -35,7 +35,7 @@ async function run(...args: string[]): Promise<{ exit: number | string; stdout: 
   return { exit: await program.ended(), stdout: program.stdout() };
 }
 
-/** The lines of the findings, without what is logged around them. */
+/** The lines of the findings, without log lines. */
 const findingsOf = (stdout: string) => stdout.split('\n').filter((line) => line.startsWith('    '));
 
 async function organizations(): Promise<{ name: string; demo: boolean }[]> {

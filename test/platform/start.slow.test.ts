@@ -40,7 +40,7 @@ async function start(place: Place): Promise<ChildProgram> {
   return program;
 }
 
-/** A start of one test's own: ended with the test, however that goes. */
+/** A start for one test, which ends with the test in any case. */
 async function startAlone(place: Place): Promise<ChildProgram> {
   const program = startTrueup(['start'], place.environment);
   cleanUp.push(async () => {
@@ -51,7 +51,7 @@ async function startAlone(place: Place): Promise<ChildProgram> {
   return program;
 }
 
-/** Asks for an orderly end and sees that nothing of it is left. */
+/** Requests an orderly end and checks that nothing of it remains. */
 async function stop(program: ChildProgram, place: Place): Promise<{ exit: number | string; ms: number }> {
   const pids = pidsOf(place);
   const began = performance.now();

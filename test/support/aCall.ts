@@ -1,7 +1,7 @@
 import type { CallRecord, MappedBatch, TokenUsage } from '../../domain/events/event.js';
 import { isoFromMicros, microsOfDay } from '../../domain/period.js';
 
-/** Usage with nothing in it but what is given. */
+/** Usage with only the given counts. */
 export function aUsage(counts: Partial<TokenUsage> = {}): TokenUsage {
   return {
     input: 0,

@@ -35,10 +35,10 @@ export interface TestAnswer {
 export interface TestApi extends TestOrganization {
   baseUrl: string;
   database: TestDatabase;
-  /** Another organization with keys of its own. */
+  /** Adds another organization with separate keys. */
   addOrganization(name?: string): Promise<TestOrganization>;
   addKey(orgId: string, role: Role, options?: TestKeyOptions): Promise<string>;
-  /** A workspace whose calls carry this project; its uuid. */
+  /** Adds a workspace with this project; returns its uuid. */
   addWorkspace(orgId: string, projectId: string): Promise<string>;
   /** GET with a key; the parsed JSON. */
   get(path: string, key?: string): Promise<TestAnswer>;
@@ -47,12 +47,12 @@ export interface TestApi extends TestOrganization {
   close(): Promise<void>;
 }
 
-/** How a key is less than its role. */
+/** Restrictions of a key compared with its role. */
 export interface TestKeyOptions {
   scopes?: readonly Scope[];
   /** The uuid of a workspace, as `addWorkspace` returns it. */
   workspaceId?: string;
-  /** Expires so many milliseconds from now; negative: it has expired. */
+  /** Milliseconds until it expires; negative: it has expired. */
   expiresInMs?: number;
 }
 
@@ -100,7 +100,7 @@ export async function createTestOrganization(database: Database, name = 'Test'):
   };
 }
 
-/** The API over HTTP on a free port, on a database of its own, with one organization. Responses are checked. */
+/** The API over HTTP on a free port, on a separate database, with one organization. Responses are checked. */
 export async function startTestApi(
   options: { database?: TestDatabase; ingestMaxBodyBytes?: number; tellsChanges?: boolean } & Partial<
     Pick<

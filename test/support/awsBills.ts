@@ -10,7 +10,7 @@ export const AWS_KEYS = {
 
 const EDITION = 'Claude Sonnet 4.6 (Amazon Bedrock Edition)';
 
-/** What a day bills: usage of several kinds, a free hour, a correction, tax, a credit, a refund and a discount. */
+/** A day's charges: usage of several kinds, a free hour, a correction, tax, a credit, a refund and a discount. */
 export function chargesOf(day: string, at: number): AwsCharge[] {
   const bedrock = { day, service: 'Amazon Bedrock', account: AWS_PAYER, recordType: 'Usage' };
   return [
@@ -64,7 +64,7 @@ export function awsTruth(days: readonly string[], finalBefore: string): AwsTruth
   };
 }
 
-/** By category, what of the charges is Bedrock's, in pico-dollars: a plain sum of its own. */
+/** Bedrock's part of the charges by category, in pico-dollars: an independent sum. */
 export function sumsOf(charges: readonly AwsCharge[]): Record<string, bigint> {
   const categories: Record<string, string> = {
     Tax: 'tax',

@@ -1,6 +1,6 @@
 /**
- * Two providers' saved pages and the calls behind them, from a seed: what a company with two projects would have
- * after `days` days. Written for the tests alone; it shares no code with the product and has rates of its own.
+ * Two providers' saved pages and the calls behind them, from a seed: the data of a company with two projects after
+ * `days` days. Only for tests; it shares no code with the product and has separate rates.
  */
 import { rfc3339 } from '../../lab/bills/pages.js';
 import { mulberry32 } from '../../lab/demo/random.js';
@@ -21,12 +21,12 @@ export interface PlantedErrors {
   /** OpenAI's calls from the 9th to the 14th hour of this day were not reported by us: 5 hours. */
   missingDay: string;
   missingHours: number;
-  /** What they cost, by billed model. */
+  /** Their cost, by billed model. */
   missingPico: Map<string, bigint>;
   /** Output of claude-opus-5 billed at 30 instead of 25 dollars per million on these consecutive days. */
   wrongRateDays: string[];
   wrongRatePico: Map<string, bigint>;
-  /** Where it was asked for: cached reads of claude-haiku-4-5 billed at the rate of fresh input on these days. */
+  /** If requested: cached reads of claude-haiku-4-5 are billed at the rate of fresh input on these days. */
   wrongReadDays: string[];
   wrongReadPico: Map<string, bigint>;
   /** A day that the second OpenAI file states again. */
@@ -50,7 +50,10 @@ export interface GeneratedBills {
   };
   planted: PlantedErrors;
 }
-/** Bills and calls of `days` days, the last of them `lastDay` (`YYYY-MM-DD`), in hours that hold `callsPerHour` calls a model. */
+/**
+ * Bills and calls of `days` days, the last of them `lastDay` (`YYYY-MM-DD`), with `callsPerHour` calls a model in
+ * active hours.
+ */
 export function generateBills(options: {
   seed: number;
   lastDay: string;

@@ -127,7 +127,9 @@ export function openaiUsage(calls: readonly GeneratedCall[], first: number, last
   );
 }
 
-/** What cached reads of claude-haiku-4-5 cost too much at the rate of fresh input: 1 instead of 0.1 dollars a million. */
+/**
+ * The overcharge for cached reads of claude-haiku-4-5 at the rate of fresh input: 1 instead of 0.1 dollars a million.
+ */
 export const wrongReadsOf = (calls: readonly GeneratedCall[]): bigint =>
   BigInt(
     result.countTokens(calls.filter((call) => call.billedModel === 'claude-haiku-4-5-20251001')).cache_read,

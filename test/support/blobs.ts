@@ -22,7 +22,7 @@ export function testExtractor(): InvoiceExtractor {
   return extractor;
 }
 
-/** What the evidence of claims asks for invoices. */
+/** The page reader that evidence of claims uses for invoices. */
 export function testInvoicePages() {
   return { blobs: testBlobs(), renderInvoicePage: testExtractor().renderPage };
 }

@@ -26,7 +26,7 @@ const COMMON_NAME = oid('550403');
 const SUBJECT_ALT_NAME = oid('551d11');
 const DAY_MS = 86_400_000;
 
-/** A certificate for one host name that nobody has signed but its own key: valid from yesterday until tomorrow. */
+/** A self-signed certificate for one host name: valid from yesterday until tomorrow. */
 export function selfSignedCertificate(host: string): TestCertificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const name = sequence(der(0x31, sequence(COMMON_NAME, text(host))));

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 
-/** A program of ours that runs as a process of its own, with what it has written so far. */
+/** A program that runs as a separate process, with its output so far. */
 export interface ChildProgram {
   child: ChildProcess;
   pid: number;
   output(): string;
-  /** The same without what went to stderr. */
+  /** Its output without stderr. */
   stdout(): string;
   /** Resolves when its output matches; rejects when it ends before or the time is over. */
   sees(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
@@ -16,7 +16,7 @@ export interface ChildProgram {
   ended(): Promise<number | string>;
 }
 
-/** Starts `node <args>` in a process group of its own, with exactly this environment over PATH and HOME. */
+/** Starts `node <args>` in a separate process group, with exactly this environment over PATH and HOME. */
 export function startProgram(
   args: readonly string[],
   environment: Record<string, string> = {},
@@ -59,8 +59,8 @@ export function startProgram(
 }
 
 /**
- * Starts a TypeScript program of ours or of the tests. One of ours comes from dist/ where bin/bootstrap.mjs runs the
- * tests, which has just built it: to load the sources takes four times as long.
+ * Starts a TypeScript program of the product or of the tests. The product's come from dist/ where bin/bootstrap.mjs
+ * runs the tests, which has just built it: loading the sources takes four times as long.
  */
 export function startTypeScript(
   path: string,

@@ -32,7 +32,7 @@ export interface ClaimedDemo {
   close(): Promise<void>;
 }
 
-/** What leads to the demo in a database that holds it. */
+/** Keys and ids of the demo in a database that contains it. */
 interface StoredDemo {
   database: string;
   orgId: string;
@@ -41,7 +41,7 @@ interface StoredDemo {
   nowMicros: string;
 }
 
-/** The API on a database of its own with the demo in it, which is brought in once a run. */
+/** The API on a separate database with the demo, which is loaded once a run. */
 export async function startClaimedDemo(): Promise<ClaimedDemo> {
   const stored = JSON.parse(
     await makeOnce('claimed-demo.json', async () => JSON.stringify(await storeDemo())),

@@ -23,7 +23,7 @@ export interface ClaimToStore {
   status?: ClaimStatus;
   /** The days of its disputes, one each; one of 12,345 cents by default. */
   disputes?: readonly (FindingToStore & { cents: number })[];
-  /** What is asked for, where it is less than the disputes' sum. */
+  /** The claimed cents, where less than the disputes' sum. */
   recoverableCents?: number;
   notes?: string;
   /** The actor who made it, also in its history. */
@@ -68,7 +68,7 @@ function wayTo(status: ClaimStatus): ClaimStatus[] {
     : ['submitted_to_provider'];
 }
 
-/** Stores a claim over disputes of its own, and moves it to a status. */
+/** Stores a claim over new disputes, and moves it to a status. */
 export async function storeClaim(orgDb: OrgDb, given: ClaimToStore = {}): Promise<StoredClaim> {
   return orgDb.transaction(async (inside) => {
     let claim = await storeDraft(inside, given);
@@ -129,7 +129,7 @@ async function storeDraft(inside: OrgDb, given: ClaimToStore): Promise<StoredCla
   return claim;
 }
 
-/** An open dispute over a finding of its own; its id. */
+/** An open dispute over a new finding; returns its id. */
 async function storeDispute(
   inside: OrgDb,
   finding: FindingToStore,

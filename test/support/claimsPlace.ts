@@ -12,7 +12,7 @@ import { TEST_NAMESPACE } from './temporal.js';
 
 export const CLAIMS = '/api/v1/claims';
 
-/** How a request is more than its body. */
+/** Parts of a request besides its body. */
 export interface MoveOptions {
   key?: string | null;
   /** Idempotency-Key. */
@@ -37,7 +37,7 @@ export interface ClaimsPlace {
 
 export const uuidOf = (id: string): string => findUuid('clm', id) ?? '';
 
-/** As clients do: who is told that the engine does not answer asks again, and the claim is as it was until then. */
+/** Retries as clients do when Temporal does not answer; until then the claim is unchanged. */
 export const untilMoved = <T extends { status: number; body: { code?: string } }>(
   ask: () => Promise<T>,
 ): Promise<T> =>
@@ -48,8 +48,8 @@ export const untilMoved = <T extends { status: number; body: { code?: string } }
   );
 
 /**
- * The API and an engine for the life of claims. No worker is started. `asksAgain`: where what is proved is another thing
- * than how soon a machine can move a claim, which the API gives up after some seconds.
+ * The API and Temporal for claims. No worker is started. `asksAgain`: retries moves, for tests that do not prove how
+ * fast a machine moves a claim, which the API gives up after some seconds.
  */
 export async function startClaimsPlace(
   options: { engine?: TestEngineOptions; asksAgain?: boolean } & NonNullable<

@@ -16,7 +16,7 @@ export function testSecretKeys(): SecretKeys {
   return SecretKeys.of(TEST_SECRET_KEY);
 }
 
-/** The connectors of the product, pointed at loopback providers and without the pauses that a real one asks for. */
+/** The product's connectors, connected to loopback providers and without the pauses that a real one requires. */
 export function testConnectors(
   baseUrls: Partial<ProviderAddresses> = {},
   nowMicros = () => microsFromDate(new Date()),

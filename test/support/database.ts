@@ -6,31 +6,28 @@ import { makeLogin, withLoginOf } from '../../db/login.js';
 import { migrate } from '../../db/migrate.js';
 import { seedPrices } from '../../usecases/pricing/priceSeed.js';
 
-/**
- * How long a machine takes that does much else at once is no rule of any test: nothing that the tests ask for is given up
- * for that.
- */
+/** Generous limits, because no test is about the speed of a loaded machine. */
 export const PATIENT = { statementTimeoutMs: 60_000, waitLimitMs: 30_000 } as const;
 
-/** As the API and the worker log in: a statement that needs more fails in the tests too. */
+/** The login of the API and the worker, so that a statement that needs more rights fails in the tests too. */
 export const TEST_LOGIN = { name: 'app_login', password: 'test-login' };
 
 const TEMPLATE = 'trueup_template';
 const TEMPLATE_LOCK = 7_241_188_399;
 
 export interface TestDatabase {
-  /** Connection string of a database of its own, migrated and with prices: straight to Postgres, as its owner. */
+  /** Connection string of a separate database, migrated and with prices: directly to Postgres, as its owner. */
   url: string;
   /** The settings of a program that serves it; through the pooler where the suite runs through one. */
   environment: { DATABASE_URL: string; DATABASE_DIRECT_URL: string };
-  /** With the login of the API and the worker; through the pooler where the suite runs through one. */
+  /** With the login of the API and the worker; through the pooler in a run of the suite that uses one. */
   database: Database;
-  /** As the superuser, past row-level security: for tests that look at what is really stored. */
+  /** As the superuser, without row-level security: for tests that read the stored data. */
   superuser: pg.Pool;
   close(): Promise<void>;
 }
 
-/** Straight to Postgres: what a connection string through the suite's pooler, where there is one, stands for. */
+/** The direct connection string for one through the suite's pooler. */
 export function directly(url: string): string {
   const pooler = inject('poolerUrl');
   const direct = new URL(url);
@@ -39,7 +36,7 @@ export function directly(url: string): string {
   return direct.toString();
 }
 
-/** As the owner of the tables, straight to Postgres, where the suite's server has the database. */
+/** As the owner of the tables, directly to Postgres, for databases of the suite's server. */
 export function asOwner(url: string): string {
   const direct = directly(url);
   const server = inject('postgresUrl');
@@ -60,7 +57,7 @@ export function asTestLogin(url: string): string {
   return withLoginOf(url, `postgres://${TEST_LOGIN.name}:${TEST_LOGIN.password}@login`);
 }
 
-/** Makes the template once a run: the first process migrates it, the others wait for the lock. */
+/** Creates the template once a run: the first process migrates it, the others wait for the lock. */
 async function ensureTemplate(client: pg.Client, server: string): Promise<void> {
   await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK]);
   const found = await client.query('select from pg_database where datname = $1 and datistemplate', [
@@ -84,7 +81,9 @@ async function ensureTemplate(client: pg.Client, server: string): Promise<void> 
   await client.query('select pg_advisory_unlock($1)', [TEMPLATE_LOCK]);
 }
 
-/** A database of its own for a test file, cloned from the migrated template, or from another that nobody is connected to. */
+/**
+ * A separate database for a test file, cloned from the migrated template, or from another database without connections.
+ */
 export async function createTestDatabase(
   options: { poolMax?: number; template?: string } = {},
 ): Promise<TestDatabase> {
@@ -106,7 +105,7 @@ export async function createTestDatabase(
     ...PATIENT,
   });
   const superuser = new pg.Pool({ connectionString: url, max: 2 });
-  // The suite's server goes down at the end of the run; an idle connection that it cuts is no failure.
+  // The suite's server stops at the end of the run; an idle connection that it cuts is no failure.
   superuser.on('error', () => undefined);
   return {
     url,

@@ -1,4 +1,4 @@
-/** How the tests of the demo connect its bills, and how they read what the product answers about them. */
+/** Connects the demo's bills, and reads the product's answers about them. */
 import { picoFromDecimal } from '../../domain/money.js';
 import type { TestApi } from './api.js';
 import { pollToEnd } from './bills.js';
@@ -19,7 +19,7 @@ export async function connectAndCompare(
   const { status, body } = await api.post(CONNECTIONS, connection);
   if (status !== 201) throw new Error(`connecting answered ${status}: ${JSON.stringify(body)}`);
   await pollToEnd(api, body.sync.status_url, LIMIT_MS);
-  // The run that follows is noted on a sync after its end, once no older run may have missed what it changed.
+  // The following run is stored on a sync after its end, once no older run may have missed its changes.
   const sync = await until(
     'a gap run after the sync',
     async () => (await api.get(body.sync.status_url)).body as Json,
@@ -46,7 +46,7 @@ export function oddOf(gaps: readonly Json[]): unknown[] {
     .map((gap) => [dayOf(gap), gap.model, gap.match_status, gap.confidence]);
 }
 
-/** Of an answer, the fields that an expected one has. */
+/** The fields of an answer that the expected one has. */
 export const fieldsAsIn = (expected: object | undefined, answer: Json): Json =>
   Object.fromEntries(Object.keys(expected ?? {}).map((name) => [name, answer[name]]));
 

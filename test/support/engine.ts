@@ -55,7 +55,7 @@ async function bundleWorkflows(): Promise<string> {
   return code;
 }
 
-/** The bundle as a file in this folder, for workers that are processes of their own. */
+/** Writes the bundle to a file in this folder, for workers in separate processes. */
 export async function writeWorkflowBundle(folder: string): Promise<string> {
   const { code } = await workflowBundle();
   mkdirSync(folder, { recursive: true });
@@ -66,7 +66,7 @@ export async function writeWorkflowBundle(folder: string): Promise<string> {
 
 export interface RunningWorker {
   worker: Worker;
-  /** Lets what is under way finish. */
+  /** Waits for work in progress. */
   stop(): Promise<void>;
 }
 
@@ -82,10 +82,10 @@ export interface TestEngine {
   close(): Promise<void>;
 }
 
-/** A century: the clock of the wall asks for no sync while a test counts them, whatever the hour is. */
+/** A century, seconds: no schedule starts a sync while a test counts them. */
 const SELDOM_SECONDS = 3_153_600_000;
 
-/** As the product keeps things where nothing is set. */
+/** The product's retention without settings. */
 export const TEST_RETENTION = { eventDays: undefined, payloadDays: 90, auditDays: 730 };
 
 export interface TestEngineOptions
@@ -107,15 +107,15 @@ export interface TestEngineOptions
   address?: string;
   nowMicros?: () => bigint;
   sweep?: { queuedSeconds: number; silentSeconds: number };
-  /** How long no outcome has come before they are learned from. */
+  /** Milliseconds without a new outcome before weights are computed. */
   weightsQuietMs?: number;
   /** Reads invoices too. */
   readsInvoices?: boolean;
-  /** How webhooks are sent; where it is absent, none are. */
+  /** Sends webhooks; absent: none are sent. */
   deliverWebhook?: ActivityDeps['deliverWebhook'];
 }
 
-/** Dispatcher, workers and client on a task queue of their own, against a real Temporal server. */
+/** Dispatcher, workers and client on a separate task queue, against a real Temporal server. */
 export async function startTestEngine(
   database: Database,
   options: TestEngineOptions = {},

@@ -1,6 +1,6 @@
 /**
- * CSV and decimals read without a line of the product: what an export or an import says is held against what this reads.
- * Decimals are fractions of two integers' powers of ten, so that nothing is ever rounded.
+ * A reader of CSV and decimals that is independent of the product, for checking exports and imports. Decimals are
+ * fractions over powers of ten, so that nothing is rounded.
  */
 
 /** RFC 4180: quotes, doubled quotes, newlines inside of quotes, CRLF or LF, a byte order mark. */

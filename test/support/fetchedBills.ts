@@ -1,6 +1,4 @@
-/**
- * Bills of 92 days that loopback providers tell, with amounts that the tests can compute for themselves.
- */
+/** Bills of 92 days of loopback providers, with amounts that the tests can compute. */
 
 import type { BucketResults } from '../../lab/bills/pages.js';
 import type { SyncPace } from '../../usecases/billing/fetchChunk.js';
@@ -10,9 +8,9 @@ export const DAY_SECONDS = 86_400;
 const HOUR_SECONDS = 3_600;
 /** Days before today that have a bill; today has one too. */
 const DAYS = 92;
-/** Days before today that a connection of a test asks for: three parts of each report are enough for most rules. */
+/** Days before today that a test's connection fetches: three parts of each report suffice for most rules. */
 export const BACKFILL_DAYS = 20;
-/** Hours of a day that have usage, UTC. Today's has begun at whatever hour a test runs. */
+/** Hours of a day with usage, UTC. Today's have begun at whatever hour a test runs. */
 const USED_HOURS = [2, 14];
 const USED_HOURS_TODAY = [0];
 export const ADMIN_KEYS = {
@@ -23,10 +21,10 @@ export type FetchedProvider = keyof typeof ADMIN_KEYS;
 
 export const todaySeconds = () => Math.floor(Date.now() / 1_000 / DAY_SECONDS) * DAY_SECONDS;
 export const dayText = (seconds: number) => new Date(seconds * 1_000).toISOString().slice(0, 10);
-/** UTC day so many days before today. */
+/** UTC day, `days` before today. */
 export const daysAgo = (days: number) => dayText(todaySeconds() - days * DAY_SECONDS);
 
-/** What a project or workspace costs on a day, in millionths of a dollar. */
+/** Cost of a project or workspace on a day, in millionths of a dollar. */
 export function microUsd(startSeconds: number, part: string): number {
   const day = startSeconds / DAY_SECONDS;
   return 1_000_000 + (day % 97) * 3_701 + (part.endsWith('a') ? 0 : 500_003);
@@ -128,7 +126,7 @@ export function anthropicTruth(account: string): ProviderTruth {
   };
 }
 
-/** By day, what all parts, or one, cost: pico-dollars. */
+/** Cost of all parts, or of one, by day: pico-dollars. */
 export function expectedDays(
   provider: FetchedProvider,
   fromDay: string,

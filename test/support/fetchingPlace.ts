@@ -42,19 +42,19 @@ export interface FetchingPlace {
   openai: BillingFake;
   anthropic: BillingFake;
   connectors: BillingConnectors;
-  /** What the worker's side has logged. */
+  /** Log lines of the worker's side. */
   workerLines: string[];
   /** Lets days go by, for the providers and the worker. */
   skipDays(days: number): void;
-  /** OpenAI tells a day so many days ago as five dollars more from now on: `restatedDays`. */
+  /** OpenAI reports a past day with five dollars more from now on: `restatedDays`. */
   restate(daysBefore: number): void;
   /** Connects a provider of an organization; throws where that is refused. */
   connect(provider: FetchedProvider, more?: object, org?: TestOrganization): Promise<Json>;
   /** Waits for the end of a sync or an import. */
   ended(run: { status_url: string }, org?: TestOrganization): Promise<Json>;
-  /** Waits until the engine has done with a sync, whatever became of its connection. */
+  /** Waits until Temporal has finished a sync, whatever happened to its connection. */
   workflowEnded(run: { id: string }): Promise<unknown>;
-  /** Asks for a sync and waits for its end. */
+  /** Requests a sync and waits for its end. */
   syncAgain(connection: { id: string }): Promise<Json>;
   changeConnection(id: string, body: object): Promise<Response>;
   endConnection(id: string): Promise<Response>;
@@ -63,7 +63,7 @@ export interface FetchingPlace {
   close(): Promise<void>;
 }
 
-/** What counts by day, of one provider: pico-dollars. */
+/** Counted dollars of one provider by day: pico-dollars. */
 export async function countedDays(orgDb: OrgDb, provider: FetchedProvider): Promise<Record<string, bigint>> {
   const window = { provider, fromDay: '2000-01-01', toDay: '2100-01-01' };
   const days: Record<string, bigint> = {};
@@ -72,7 +72,7 @@ export async function countedDays(orgDb: OrgDb, provider: FetchedProvider): Prom
   return days;
 }
 
-/** What a connection's days of OpenAI cost once one of them was restated. */
+/** Dollars of an OpenAI connection's days after one of them was restated. */
 export function restatedDays(daysBefore: number): Record<string, bigint> {
   const expected = expectedDays('openai', daysAgo(BACKFILL_DAYS));
   const day = daysAgo(daysBefore);
@@ -80,7 +80,7 @@ export function restatedDays(daysBefore: number): Record<string, bigint> {
   return expected;
 }
 
-/** Both loopback providers, the API and the engine pointed at them, on a database of their own. */
+/** Both loopback providers, the API and Temporal connected to them, on a separate database. */
 export async function startFetchingPlace(
   options: {
     syncPace?: SyncPace;
@@ -91,7 +91,7 @@ export async function startFetchingPlace(
   } = {},
 ): Promise<FetchingPlace> {
   const more = options.keys ?? [];
-  // The providers' clock stands: what is under way today is told to the same second on every page.
+  // The providers' clock stands still, so that today's data are equal on every page.
   const started = Math.floor(Date.now() / 1_000);
   let skippedSeconds = 0;
   const nowSeconds = () => started + skippedSeconds;
@@ -144,7 +144,7 @@ export async function startFetchingPlace(
   };
 }
 
-/** Connections of this database begin on this day: a backfill takes as long as it has parts, whatever a test proves. */
+/** Makes connections of this database begin on this day, because a backfill takes as long as it has parts. */
 async function shortenBackfills(api: TestApi, fromDay: string): Promise<void> {
   await api.database.superuser.query(`
     create function shorten_backfill() returns trigger language plpgsql as $$
@@ -173,7 +173,7 @@ function workflowEnded(engine: TestEngine, orgId: string, run: { id: string }): 
   );
 }
 
-/** What the tests ask of an API that has connections. */
+/** Requests of tests to an API with connections. */
 function connecting(api: TestApi) {
   const request = (method: string, id: string, body?: object) =>
     fetch(`${api.baseUrl}${CONNECTIONS}/${id}`, {

@@ -6,7 +6,7 @@ import type { Finding, FindingDay } from '../../domain/reconciliation/inference/
 import { linesToText } from '../../domain/reconciliation/inference/findingLineText.js';
 import { reasonOf } from '../../domain/reconciliation/inference/words.js';
 
-/** A day on which so much was charged too much, all of it by the rate. */
+/** A day with this overcharge, wholly by the rate. */
 export function aFindingDay(day: string, impactPico: Pico, parts: Partial<FindingDay> = {}): FindingDay {
   const billedPico = 1_000n * PICO_PER_USD;
   return {

@@ -1,6 +1,4 @@
-/**
- * The models, rates and calls that the generated bills are made of. No code of the product is in here.
- */
+/** The models, rates and calls behind the generated bills. It shares no code with the product. */
 import type { TokenClass } from '../../lab/bills/results.js';
 
 export type { TokenClass };
@@ -101,7 +99,7 @@ export interface GeneratedCall {
   tier: 'standard' | 'priority';
   isLong: boolean;
   tokens: Record<TokenClass, number>;
-  /** What it costs at list. */
+  /** Its cost at list prices. */
   pico: bigint;
   /** False for a call of the window in which the SDK was missing. */
   seen: boolean;

@@ -1,7 +1,7 @@
 import { openDataDir } from '../../platform/embedded/dataDir.js';
 import { startPostgres } from '../../platform/embedded/postgres.js';
 
-/** A process that starts an embedded Postgres on a data directory and holds it: what the kill tests kill. */
+/** A process that starts an embedded Postgres on a data directory and holds it, for tests that kill it. */
 const [dataDir = '', cacheDir = ''] = process.argv.slice(2);
 openDataDir(dataDir);
 const server = await startPostgres({ dataDir, cacheDir });

@@ -1,7 +1,7 @@
 import { startTemporal } from '../../platform/embedded/temporal.js';
 import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
 
-/** A process that starts an embedded Temporal on a data directory and holds it: what the kill tests kill. */
+/** A process that starts an embedded Temporal on a data directory and holds it, for tests that kill it. */
 const [dataDir = '', program = ''] = process.argv.slice(2);
 const server = await startTemporal({
   program: JSON.parse(program) as TemporalProgram,

@@ -1,23 +1,23 @@
 import pg from 'pg';
 import { expect, vi } from 'vitest';
 
-/** A test ends after five minutes: who held it up is told before that. */
+/** Milliseconds before the blocking transactions are reported; a test ends after five minutes. */
 const WAIT_MS = 240_000;
 
 const NEWEST = `
 select greatest((select max(ingest_xid) from events), (select max(ingest_xid) from event_adjustments),
   (select max(ingest_xid) from call_spans), 0)::text as xid`;
 
-/** Is every transaction of the server up to $1 past, of whichever database; and those that are still open. */
+/** Whether every transaction of the server up to $1 has ended, in all databases; and the open ones. */
 const HORIZON = `
 select pg_snapshot_xmin(pg_current_snapshot())::text::bigint > $1::bigint as is_past,
   array(select concat_ws(' ', datname, application_name, state, left(query, 200)) from pg_stat_activity
     where backend_xid is not null order by xact_start) as open`;
 
 /**
- * Waits until a fold, a sweep and a removal by age reach everything that is stored by now. They go up to the oldest
- * transaction that is still running on the whole server, and the databases of other tests, of which one may just be made,
- * are on the same one. Without it they rightly leave to a later round what was told a moment ago.
+ * Waits until a fold, a sweep and a removal by age reach everything stored by now. They reach up to the oldest running
+ * transaction of the whole server, which also has the databases of other tests, some of which may be in creation.
+ * Without it they rightly leave recent rows to a later round.
  */
 export async function untilNothingHoldsBack(superuser: pg.Pool): Promise<void> {
   const { rows: newest } = await superuser.query<{ xid: string }>(NEWEST);
@@ -30,7 +30,10 @@ export async function untilNothingHoldsBack(superuser: pg.Pool): Promise<void> {
   );
 }
 
-/** Opens a transaction in another database of the server, which holds back every database of it; returns what ends it. */
+/**
+ * Opens a transaction in another database of the server, which delays every database of it; returns the function that
+ * ends it.
+ */
 export async function holdBack(url: string): Promise<() => Promise<void>> {
   const elsewhere = new URL(url);
   elsewhere.pathname = '/postgres';

@@ -22,7 +22,7 @@ const NOW_MICROS = BigInt(Date.parse('2026-10-20T12:00:00Z')) * 1000n;
 export const FIRST_DAY = '2026-10-01';
 export const dayAt = (at: number) => shiftDay(FIRST_DAY, at);
 
-/** List prices of the model, USD per million tokens: what the bills charge unless they are made wrong. */
+/** List prices of the model, USD per million tokens: the bills charge them unless a test makes them wrong. */
 const RATES = { input: 0.15, cache_read: 0.075, output: 0.6 } as const;
 
 /** A call a day and account, large enough to matter. */
@@ -113,7 +113,7 @@ export async function aBilledOrganization(
 }
 
 export interface Runs {
-  /** Begins a run: what `finish` ends. */
+  /** Starts a run, which `finish` ends. */
   begin(organization: TestOrganization, period?: '7d' | '30d'): Promise<RunWork>;
   match(work: RunWork): Promise<number>;
   /** False while another run explains. */

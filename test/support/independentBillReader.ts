@@ -1,12 +1,12 @@
 /**
- * Sums saved pages by account, day and category, the plain way: JSON.parse, decimal arithmetic of its own, and the
- * rules as a person would state them. It imports nothing of the product, so that the two can be held against each other.
+ * Sums saved pages by account, day and category in plain code: JSON.parse, separate decimal arithmetic, and plainly
+ * written rules. It imports nothing of the product, so that the two can be compared.
  */
 
 /** Pico-dollars by `account|day|category`. */
 export type BillTotals = Map<string, bigint>;
 
-/** A decimal of any form JavaScript or an API writes → 1e-12 units; what lies beyond is rounded half to even. */
+/** A decimal of any form that JavaScript or an API writes → 1e-12 units; further digits are rounded half to even. */
 function scaled(text: string, digits: number): bigint {
   const [mantissa = '0', exponentText = '0'] = text.toLowerCase().split('e');
   const negative = mantissa.startsWith('-');
@@ -46,15 +46,15 @@ function pagesIn(text: string): Page[] {
   return trimmed.split('\n').map((line) => JSON.parse(line) as Page);
 }
 
-/** Money in, of which kind: what is negative is never usage, and says itself what it is. */
+/** The category of an amount: negative amounts are never usage, and their label names their kind. */
 function categoryOf(label: string, pico: bigint): string {
   if (/credit/i.test(label)) return 'credit';
   return pico < 0n ? 'adjustment' : 'usage';
 }
 
 /**
- * Totals of the cost pages in `files`, given in the order of their saving: a day told again by a later file of the same
- * provider counts as the later file tells it.
+ * Totals of the cost pages in `files`, in the order of their saving: a day in a later file of the same provider
+ * replaces the earlier one.
  */
 export function sumCostPages(
   files: readonly { account: string; provider: string; text: string }[],

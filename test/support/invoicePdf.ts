@@ -24,7 +24,7 @@ const LINE: PrintedLine = {
   amount: '$10.00',
 };
 
-/** An invoice of two pages at most, as Stripe sets them, with a layer of text. Another footer makes other bytes. */
+/** An invoice of at most two pages, in Stripe's layout, with a layer of text. Another footer makes other bytes. */
 export function invoicePdf(printed: Partial<PrintedInvoice> = {}): Promise<Buffer> {
   const { number, title, lines, total, footer } = {
     number: 'TEST-0001',

@@ -2,7 +2,7 @@ import { threadCpuMs } from './threadCpu.js';
 
 const TICK_MS = 2;
 
-/** How long the event loop of this process stood still at most while something went on, in time on a processor. */
+/** The longest time for which `work` blocked this process's event loop, in processor time. */
 export async function longestPause<T>(work: () => Promise<T>): Promise<{ result: T; pauseMs: number }> {
   let pauseMs = 0;
   let before = threadCpuMs();

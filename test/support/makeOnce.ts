@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 
-/** A text that the first process of a run that needs it makes, and the others read. */
+/** A text that the first process of a run creates, and the others read. */
 export async function makeOnce(name: string, make: () => Promise<string>): Promise<string> {
   const file = join(inject('runFolder'), name);
   const lock = `${file}.lock`;

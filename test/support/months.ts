@@ -1,4 +1,7 @@
-/** Months that may lie far back: calls and bills by the API, a run over their days, what people read, and plain cents. */
+/**
+ * Months that may be far back: calls and bills by the API, a run over their days, the displayed results, and plain
+ * cents.
+ */
 
 import { expect } from 'vitest';
 import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
@@ -53,7 +56,7 @@ export async function imported(
   return done;
 }
 
-/** A run over days that lie too far back for one that is asked for by its length. */
+/** A run over days that are too far back for a run by period. */
 export async function runOver(
   api: TestApi,
   org: TestOrganization,

@@ -5,7 +5,7 @@ import type { ClaimCommand } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 import { recordClaimMove } from '../../usecases/claims/moveClaim.js';
 
-/** In place of the workflow engine, for tests that are about something else: its effect, at once. */
+/** Replaces Temporal in tests about other subjects: carries out moves immediately. */
 export function movesAtOnce(database: Database) {
   return async ({ orgId }: { orgId: string }, command: ClaimCommand): Promise<MoveAnswer> => {
     try {

@@ -2,9 +2,9 @@ import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/d
 import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
 import { microsFromDate } from '../../domain/period.js';
 
-/** An allowed address without a listener: what is sent there is refused at once. */
+/** A permitted address without a listener: requests to it are refused immediately. */
 export const NOWHERE = 'http://127.0.0.1:1';
-/** Every name of a test leads there, and nobody asks a name server. Nothing may be sent to it: it is not ours. */
+/** Every name in a test resolves to this address, without a name server. Nothing may be sent to it: it is not ours. */
 const PUBLIC = { address: '93.184.215.14', family: 4 };
 
 /** The product's way out, with receivers on loopback where a test allows them as `127.0.0.1:port`. */

@@ -5,8 +5,7 @@ import { type EmbeddedTemporal, startTemporal } from '../../platform/embedded/te
 import { TEST_NAMESPACE } from './temporal.js';
 
 /**
- * A Temporal server of a test's own, for tests that kill it. Started again on the same folder it has the same address, and
- * knows what it knew.
+ * A separate Temporal server, for tests that kill it. Restarted on the same folder it has the same address and data.
  */
 export async function startOwnTemporal(dataDir: string): Promise<EmbeddedTemporal> {
   const program = { program: inject('temporalProgram'), serverVersion: 'test', origin: 'cache' as const };

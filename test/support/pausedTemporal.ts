@@ -3,16 +3,16 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
-/** A `temporal` program whose first server waits, so that another program can take its port before it does. */
+/** A `temporal` program whose first server waits, so that another program can take its port first. */
 export interface PausedTemporal {
   program: string;
-  /** Takes the port that the first server was told, lets that server go on, and says which port it was. */
+  /** Takes the port of the first server, lets that server continue, and returns the port. */
   takePort(): Promise<{ port: number; holder: Server }>;
 }
 
 const ASKED_LIMIT_MS = 240_000;
 
-/** Makes it in a folder, over the real program. */
+/** Creates it in a folder, over the real program. */
 export function makePausedTemporal(folder: string, temporal: string): PausedTemporal {
   const [program, asked, go] = ['paused-temporal', 'asked', 'go'].map((name) => join(folder, name)) as [
     string,

@@ -1,15 +1,15 @@
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 
-/** A line of a page: what stands at one height, in the order of the text layer. */
+/** A line of a page: the text at one height, in the order of the text layer. */
 export interface PdfLine {
   text: string;
-  /** Of its largest letters, in points. */
+  /** Size of its largest letters, points. */
   size: number;
 }
 
 export interface PdfText {
   pages: { lines: PdfLine[] }[];
-  /** Every character of the text layer in its order, as copying gives it, without white space. */
+  /** Every character of the text layer in order, as copying returns it, without white space. */
   joined: string;
   /** With one line of text for each line of a page. */
   text: string;
@@ -41,7 +41,7 @@ export async function pdfTextOf(bytes: Uint8Array): Promise<PdfText> {
   };
 }
 
-/** From the top of the page to its foot. */
+/** From the top of the page to its bottom. */
 function linesOf(items: readonly TextItem[]): PdfLine[] {
   const lines = new Map<number, { items: TextItem[] }>();
   for (const item of items) {

@@ -1,12 +1,12 @@
 /**
- * What rules would have saved, told a second time and as plainly as it can be said: for each call all calls before it
- * are looked at again. It shares nothing with the product but the words of its answer.
+ * An independent, plain model of the savings of rules: for each call it examines all earlier calls again. It shares
+ * only the form of its answer with the product.
  */
 
 export interface PlainRule {
   id: string;
   type: string;
-  /** As on the wire; dollars in pico-dollars. */
+  /** As in the API; dollars in pico-dollars. */
   limit: number | bigint | string;
   team?: string;
   feature?: string;
@@ -30,7 +30,7 @@ export interface PlainCall {
   prompt: string | null;
   /** Pico-dollars; null: unpriced. */
   cost: bigint | null;
-  /** What it would cost as a call of another model; null: unknown. */
+  /** Its cost as a call of another model; null: unknown. */
   costAs(model: string): bigint | null;
 }
 
@@ -40,9 +40,9 @@ export interface PlainOutcome {
   action: 'block' | 'downgrade' | null;
   /** Null: not known. */
   saved: bigint | null;
-  /** By rule: why it could not judge the call. */
+  /** By rule: the reason why it could not judge the call. */
   unjudged: Record<string, string>;
-  /** Rules that were asked. */
+  /** Rules that were evaluated. */
   asked: string[];
 }
 
@@ -54,7 +54,7 @@ function concerns(rule: PlainRule, call: PlainCall): boolean {
   return rule.model === undefined || rule.model === call.model;
 }
 
-/** What a call costs after the rules, where that is known. */
+/** Cost of a call after the rules, if known. */
 const costAfter = ({ call, saved, action }: PlainOutcome) =>
   call.cost === null ? null : call.cost - (action === 'downgrade' ? (saved ?? 0n) : 0n);
 
@@ -123,7 +123,7 @@ function outcomeOf(
   return { ...outcome, rule: downgrade.id, action: 'downgrade', saved };
 }
 
-/** What becomes of each call, in the order of their times and ids. */
+/** The outcome of each call, in the order of their times and ids. */
 export function plainReplay(rules: readonly PlainRule[], calls: readonly PlainCall[]): PlainOutcome[] {
   const inOrder = [...calls].sort((a, b) => (a.at === b.at ? (a.id < b.id ? -1 : 1) : a.at < b.at ? -1 : 1));
   const outcomes: PlainOutcome[] = [];
@@ -143,7 +143,7 @@ export interface PlainFindings {
   unjudged: Record<string, number>;
 }
 
-/** What a rule came to. */
+/** The sums of a rule. */
 export function plainFindings(rule: string, outcomes: readonly PlainOutcome[]): PlainFindings {
   const own = outcomes.filter((one) => one.rule === rule);
   const unjudged: Record<string, number> = {};

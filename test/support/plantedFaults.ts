@@ -1,4 +1,4 @@
-/** What the product has to find in the demo, by whatever way it came in. */
+/** The results that the product must find in the demo, however the data arrived. */
 import { expect, it } from 'vitest';
 import { listBilledTotals } from '../../db/billing/billingRows.js';
 import { decimalFromPico } from '../../domain/money.js';
@@ -20,13 +20,13 @@ export interface FoundDemo {
   run: Json;
   /** Buckets of the gap explorer's 90 days. */
   gaps: Json[];
-  /** What an independent reader finds in the bills. */
+  /** Totals of an independent reader of the bills. */
   billed: BillTotals;
 }
 
 export const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
 
-/** The rules that hold for the demo; `place` is asked when they run. */
+/** The checks of the demo; `place` is called when they run. */
 export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
   it('sums by day and category to what an independent reader finds in its pages, to the pico-dollar', async () => {
     const { api, demo, billed } = place();
@@ -188,7 +188,7 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
   itExplainsWhatWasPlanted(place);
 }
 
-/** How the audit names each planted wrong rate. */
+/** The audit's name of each planted wrong rate. */
 const CAUSES: Record<Demo['answerKey']['rates'][number]['kind'], string> = {
   stale_price: 'price_effective_date_mismatch',
   cache_at_full_rate: 'cache_read_rate_mismatch',

@@ -1,4 +1,4 @@
-/** What the engine has to make of the demo's planted faults, by whatever way it came in. */
+/** The findings that the reconciliation engine must derive from the demo's planted faults, however the data arrived. */
 import { expect, it } from 'vitest';
 import { decimalFromPico } from '../../domain/money.js';
 import type { PlantedFinding } from '../../lab/demo/findings.js';
@@ -10,11 +10,11 @@ type Json = any;
 
 const FINDINGS = '/api/v1/financial/findings';
 const PICO_PER_CENT = 10_000_000_000n;
-/** A grade that says: somebody may act on it. */
+/** Whether the grade is high enough to act on. */
 const isSure = ({ confidence }: Json) => confidence === 'HIGH' || confidence === 'MEDIUM';
 const sum = (values: readonly bigint[]) => values.reduce((total, value) => total + value, 0n);
 
-/** The rules that hold for the demo's findings; `place` is asked when they run. */
+/** The checks of the demo's findings; `place` is called when they run. */
 export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
   const listed = async (query = ''): Promise<Json[]> => {
     const { body } = await place().api.get(`${FINDINGS}?limit=1000${query}`);
@@ -95,7 +95,7 @@ export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
         false,
         0,
       ]);
-      // A line that holds batch calls too is divided as the bill divides it, whichever of them were missing.
+      // A line that includes batch calls is divided as the bill divides it, whichever of them were missing.
       const apart = exact(finding.impact_usd_exact) - (planted?.gapPico ?? 0n);
       expect((apart < 0n ? -apart : apart) * 50n <= (planted?.gapPico ?? 0n)).toBe(true);
     }

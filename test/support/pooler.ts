@@ -16,7 +16,7 @@ export const HOW_TO_INSTALL =
 
 /** A PgBouncer in transaction mode in front of a Postgres. */
 export interface TestPooler {
-  /** As the connection string of the Postgres, through the pooler; for each of its databases. */
+  /** Postgres's connection string through the pooler; for each of its databases. */
   urlOf(url: string): string;
   version: string;
   stop(): Promise<void>;
@@ -76,7 +76,7 @@ export async function startPooler(postgresUrl: string, sessions = 4): Promise<Te
   };
 }
 
-/** What docs/operations.md asks for, and nothing that makes up for what the service does. */
+/** The settings that docs/operations.md requires, and none that compensate for the service. */
 function settingsOf(postgres: URL, port: number, sessions: number): string {
   const target = [
     `host=${postgres.hostname}`,

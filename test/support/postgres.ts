@@ -5,9 +5,9 @@ import { startPostgres } from '../../platform/embedded/postgres.js';
 import { makeTestFolder } from './testFolder.js';
 
 /**
- * A footprint for many small databases. Nothing waits for the disk: tests kill processes, and what a killed process
- * has written stays; only a machine that loses its power would miss it, and that no test can arrange. Programs that
- * tests start with servers of their own keep the settings of the product.
+ * A small footprint for many databases. Nothing waits for the disk: tests kill processes, whose written data stay; only
+ * a power failure would lose them, which no test simulates. Programs that tests start with separate servers keep the
+ * product's settings.
  */
 const TEST_SETTINGS = {
   shared_buffers: '128MB',
@@ -17,7 +17,7 @@ const TEST_SETTINGS = {
   full_page_writes: 'off',
 };
 
-/** A Postgres in a folder of its own, which goes with it. */
+/** A Postgres in a temporary folder that is deleted with it. */
 export interface TestPostgres {
   url: string;
   stop(): Promise<void>;
@@ -35,7 +35,7 @@ export async function startTestPostgres(): Promise<TestPostgres> {
   };
 }
 
-/** Removes a data directory, and its cluster where that had to lie elsewhere (root, in a folder closed to others). */
+/** Deletes a data directory, and its cluster where that had to be elsewhere (root, in a folder closed to others). */
 export function removeCluster(dataDir: string, clusterDirectory: string): void {
   rmSync(dataDir, { recursive: true, force: true });
   if (clusterDirectory !== join(dataDir, 'pg'))

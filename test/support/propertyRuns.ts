@@ -1,6 +1,6 @@
 /**
- * Whether this is the second time that a file runs, in the slow suite: what takes long there is short in the gate, and
- * asserts the same. test/support/suite.ts finds the files by their import of this one.
+ * Whether this is a file's second run, in the slow suite: long checks are short in the gate, with the same assertions.
+ * test/support/suite.ts finds the files by their import of this one.
  */
 export const isLongRun = (): boolean => process.env.LONG_RUNS === '1';
 

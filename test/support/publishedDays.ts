@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { TestDatabase } from './database.js';
 
-/** A day of one account and model as a run would have published it; what is not given is that of a matched dollar. */
+/** A day of one account and model as a run would have published it; the defaults are those of a matched dollar. */
 export interface PublishedDay {
   day: string;
   provider?: string;
   account?: string;
   model?: string;
-  /** Hours of the day stand beside it. */
+  /** Adds an hour of the day. */
   hour?: number;
   status?: 'matched' | 'partial' | 'unmatched';
   grade?: 'HIGH' | 'MEDIUM' | 'LOW' | 'UNVERIFIED';
@@ -91,7 +91,7 @@ function rowOf(given: PublishedDay): object {
   };
 }
 
-/** `YYYY-MM-DD` so many days before today, UTC. */
+/** `YYYY-MM-DD`, `days` before today, UTC. */
 export function daysAgo(days: number): string {
   return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 }

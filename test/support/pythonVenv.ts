@@ -23,8 +23,8 @@ export function runProgram(
 }
 
 /**
- * A folder with Python of at least this minor version and the packages of a requirements file; one that is there already
- * is taken as it is. `PYTHON` names the Python. Error where none is found, or the packages cannot be had.
+ * A folder with Python of at least this minor version and the packages of a requirements file; an existing one is used
+ * unchanged. `PYTHON` names the Python. Throws where none is found, or the packages are unavailable.
  */
 export function makeVenv(folder: string, requirements: string, minor: number): void {
   if (existsSync(join(folder, '.complete'))) return;

@@ -6,7 +6,7 @@ import {
 import type { BilledRow } from '../../domain/billing/billedRow.js';
 import { parseFxRate } from '../../domain/billing/pageRow.js';
 
-/** A bill's rows and what is told of the whole of it. */
+/** A bill's rows and its summary. */
 export interface ReadBill {
   rows: BilledRow[];
   summary: BillingFileSummary;
@@ -33,7 +33,7 @@ export async function readBill(
   }
 }
 
-/** The beginning at once, since the kind of file is told from it; then a thousand bytes at a time. */
+/** The beginning at once, because it determines the format; then a thousand bytes at a time. */
 async function* pieces(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes.subarray(0, 65_536);
   for (let at = 65_536; at < bytes.length; at += 997) yield bytes.subarray(at, at + 997);

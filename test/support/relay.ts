@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** Stands between clients and a server on a free port of loopback. */
+/** A proxy between clients and a server, on a free port of loopback. */
 export interface Relay {
   port: number;
   /** Both ends of every connection that there is. */
@@ -11,8 +11,8 @@ export interface Relay {
 }
 
 /**
- * Starts one. What it does with what comes is told for each connection by `join`, which passes chunks on; when one end closes,
- * so does the other. A connection that comes while `takes` says no is broken.
+ * Starts a relay. `join` handles each connection and passes chunks on; when one end closes, so does the other. A
+ * connection for which `takes` returns false is closed.
  */
 export async function startRelay(
   target: { host: string; port: number },

@@ -21,7 +21,7 @@ export interface FinalAnswer {
   expectUnchanged(settle: () => Promise<unknown>): Promise<void>;
 }
 
-/** Polls a run until its status is final, as a client does, and checks what every final answer has in common. */
+/** Polls a run until its status is final, as a client does, and checks the common fields of final answers. */
 export async function pollToFinal(
   api: TestApi,
   statusUrl: string,

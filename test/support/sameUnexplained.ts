@@ -22,8 +22,9 @@ function sumByPlace(
 }
 
 /**
- * The unexplained dollars of a month's statement are those of the financial summary with `from` and `to` of that month, in
- * total, by provider and by account; with what findings explain they are what no call matches. Returns the statement.
+ * Checks that the unexplained dollars of a month's statement equal those of the financial summary with `from` and `to`
+ * of that month, in total, by provider and by account; with explained dollars they are the dollars that no call
+ * matches. Returns the statement.
  */
 export async function expectSameUnexplained(api: TestApi, period: string, key?: string): Promise<Json> {
   const firstDay = `${period}-01`;
@@ -39,7 +40,7 @@ export async function expectSameUnexplained(api: TestApi, period: string, key?: 
   expect(ofStatement(statement.providers, provider)).toEqual(
     sumByPlace(summary.breakdown, provider, unexplainedOf),
   );
-  // Of calls without an account only the provider's figures tell.
+  // Calls without an account are only in the provider's figures.
   const ofAccounts = summary.breakdown.filter((one: Json) => one.provider_account_id !== '');
   expect(ofStatement(statement.accounts, account)).toEqual(sumByPlace(ofAccounts, account, unexplainedOf));
   for (const figures of [...statement.accounts, ...statement.providers, statement.total])

@@ -5,7 +5,7 @@ import type { PlainCall, PlainRule } from './plainReplay.js';
 const USD = 1_000_000_000_000n;
 const DAY_MS = 86_400_000;
 
-/** Dollars per million tokens: input, output, cached input. As the providers list them; nobody lists the last model. */
+/** Dollars per million tokens: input, output, cached input. As the providers list them; the last model is unlisted. */
 const RATES: Record<string, readonly [provider: string, input: bigint, output: bigint, cached: bigint]> = {
   'gpt-4o': ['openai', 2_500_000n, 10_000_000n, 1_250_000n],
   'gpt-4o-mini': ['openai', 150_000n, 600_000n, 75_000n],
@@ -28,7 +28,7 @@ function drawing(seed: number): (end: number) => number {
   };
 }
 
-/** What a call of these tokens costs, in pico-dollars; null: unknown. */
+/** The cost of a call of these tokens, in pico-dollars; null: unknown. */
 function costOf(model: string, tokens: { input: number; output: number; cached: number }): bigint | null {
   const isLong = tokens.input + tokens.cached > LONG_INPUT;
   const rates = (isLong ? LONG_RATES[model] : undefined) ?? RATES[model];
@@ -38,16 +38,15 @@ function costOf(model: string, tokens: { input: number; output: number; cached: 
   return BigInt(tokens.input) * input + BigInt(tokens.output) * output + BigInt(tokens.cached) * cached;
 }
 
-/** What is sent, and the calls that it is: superseded tellings and blocked calls are none. */
+/** The sent reports, and their calls, without superseded reports and blocked calls. */
 export interface SeededMonth {
   events: Record<string, unknown>[];
   calls: PlainCall[];
 }
 
 /**
- * A month of calls that give every rule something to do: sessions that go on for long, prompts that come again, loops of
- * tools, large calls, models that nobody prices, costs as reported, calls told twice, and calls that wrappers have
- * blocked. No two begin at the same time.
+ * A month of calls that affect every rule: long sessions, repeated prompts, loops of tools, large calls, unpriced
+ * models, reported costs, calls reported twice, and calls that wrappers have blocked. No two begin at the same time.
  */
 export function seedMonth(options: { seed: number; calls: number; nowMs: number }): SeededMonth {
   const draw = drawing(options.seed);
@@ -127,7 +126,7 @@ export function seedMonth(options: { seed: number; calls: number; nowMs: number 
   return month;
 }
 
-/** Rules as they are entered, each with what the plain replay knows of it; in the order in which they are asked. */
+/** Rules as they are entered, each with the plain replay's form of it; in the order of evaluation. */
 export const MONTH_RULES: { body: Record<string, unknown>; plain: Omit<PlainRule, 'id'> }[] = [
   {
     body: { type: 'duplicate_window_seconds', config: { window_seconds: 86_400 }, mode: 'observe' },

@@ -8,8 +8,8 @@ const TOKENS = '(1000 + ((h * h * 31 + h * 4421) % 983) * 3) * 100000';
 const RATE = 0.15;
 
 /**
- * An organization whose provider's clock is so many hours ahead of UTC: a call of every hour, and the bill and the hourly
- * usage report of the eight days from the first on, each from midnight to midnight of that clock.
+ * An organization whose provider's clock is this many hours ahead of UTC: a call in every hour, and the bill and the
+ * hourly usage report of the eight days from the first on, each from midnight to midnight of that clock.
  */
 export async function aShiftedOrganization(api: TestApi, offsetHours: number): Promise<TestOrganization> {
   const { superuser } = api.database;

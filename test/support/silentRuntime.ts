@@ -2,7 +2,7 @@ import { makeTelemetryFilterString, type RuntimeOptions } from '@temporalio/work
 
 const silent = () => undefined;
 
-/** Takes whatever Temporal's SDK says, and says nothing. */
+/** Discards all messages of Temporal's SDK. */
 export const SILENT = {
   log: silent,
   trace: silent,
@@ -12,7 +12,7 @@ export const SILENT = {
   error: silent,
 };
 
-/** Nothing of the native core is printed between the tests' own lines: it goes to the logger, which is silent. */
+/** Keeps the native core's messages out of the tests' output: they go to the silent logger. */
 export const SILENT_RUNTIME: RuntimeOptions = {
   logger: SILENT,
   telemetryOptions: {

@@ -6,12 +6,12 @@ import { makeTestFolder } from './testFolder.js';
 export const HOW_TO_MOUNT =
   'A file system of a few megabytes cannot be mounted here: run this as root on Linux';
 
-/** A file system of its own, small enough to be filled. */
+/** A file system that is small enough to be filled. */
 export interface SmallDisk {
   path: string;
   /** Takes all the space that is left. */
   fill(): void;
-  /** Gives it back. */
+  /** Frees the space. */
   empty(): void;
   remove(): void;
 }
@@ -41,7 +41,7 @@ export function mountSmallDisk(name: string, megabytes: number): SmallDisk {
   };
 }
 
-/** Whether this system lets us mount one. */
+/** Whether this system permits mounting one. */
 export function canMountDisks(): boolean {
   if (process.getuid?.() !== 0) return false;
   const path = makeTestFolder('mount');

@@ -48,6 +48,6 @@ export async function eventually(work: () => Promise<boolean>, limitMs = 180_000
   }
 }
 
-/** A service says that it is ready before its slowest part is. */
+/** Waits for the slowest part; a service reports its readiness before that. */
 export const untilWhole = (place: Place) =>
   eventually(async () => Object.values(parts(place)).every(({ status }) => status === 'up'));

@@ -10,19 +10,19 @@ import { canMountDisks, HOW_TO_MOUNT } from './smallDisk.js';
 import { HOW_TO_GET_VERSITY, isVersityGatewayThere } from './versityGateway.js';
 
 /**
- * Part of the suite. `gate` is what `npm test` runs. `slow` is every file named `*.slow.test.ts`: faults, backups,
+ * Part of the suite. `gate` is run by `npm test`. `slow` is every file named `*.slow.test.ts`: faults, backups,
  * recorded clients, acceptance by large data. `all` is both.
  */
 export type Tier = 'gate' | 'slow' | 'all';
 
 const SLOW = 'test/**/*.slow.test.ts';
 
-/** Runs with the product's functions instrumented, in a process of its own. */
+/** Runs with the product's functions instrumented, in a separate process. */
 const WALKS = 'test/lab/walks/walks.slow.test.ts';
 
 /**
- * Suites that touch no server, no native module and no process: they share threads, which is several times faster. A
- * suite that measures the work of its own process is not among them: the threads beside it would count.
+ * Suites without servers, native modules and processes: they share threads, which is several times faster. Suites that
+ * measure their process's work are excluded, since the other threads would count.
  */
 const PURE = [
   'test/domain/**/!(inspectPatterns.slow).test.ts',
@@ -63,7 +63,8 @@ const WITH_SERVERS = {
   // Sources are loaded and workflows bundled once in each process, not once in each file. No file may leave anything
   // behind: a listening server, a timer, a changed environment.
   isolate: false,
-  // A test and a poll end when what they wait for is there; the time of a loaded machine proves nothing.
+  // Generous, because the time of a loaded machine proves nothing; tests and polls end as soon as their condition
+  // holds.
   testTimeout: 300_000,
   expect: { poll: { timeout: 120_000 } },
   hookTimeout: 300_000,
@@ -90,7 +91,10 @@ function longRuns(): TestProjectInlineConfiguration[] {
   ];
 }
 
-/** The Vitest configuration of one part: pure suites in threads, the others in processes beside one Postgres and one Temporal. */
+/**
+ * The Vitest configuration of one part: pure suites in threads, the others in processes with one Postgres and one
+ * Temporal.
+ */
 export function suiteConfig(tier: Tier): ViteUserConfig {
   const missing = tier === 'gate' ? [] : NEEDING.filter(({ isThere }) => !isThere);
   for (const { file, remedy } of missing) console.warn(`Not run: ${file}. ${remedy}.`);

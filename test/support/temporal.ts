@@ -9,12 +9,12 @@ export const TEST_NAMESPACE = 'trueup';
 
 export interface TestTemporal {
   address: string;
-  /** The `temporal` program, for tests that run a server of their own. */
+  /** The `temporal` program, for tests that run a separate server. */
   program: string;
   stop(): Promise<void>;
 }
 
-/** A Temporal server in a folder of its own; builds the program first where the machine has none (once). */
+/** A Temporal server in a separate folder; builds the program first where the machine has none (once). */
 export async function startTestTemporal(): Promise<TestTemporal> {
   const config = loadConfig();
   const found = await findTemporalProgram(config);

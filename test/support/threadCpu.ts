@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-/** Nanoseconds on a processor, of the thread that asks; only Linux counts them. */
+/** Processor time of the calling thread, nanoseconds; only Linux counts it. */
 const SCHEDULED = '/proc/thread-self/schedstat';
 
 /**
- * Milliseconds that this thread has worked. On a machine that is shared, the clock says more of the others; where the
- * system does not count, it must do.
+ * Milliseconds that this thread has worked. On a shared machine the clock mostly measures others; it is used where the
+ * system does not count.
  */
 export function threadCpuMs(): number {
   try {

@@ -23,9 +23,9 @@ export const SHORT_PACE: WebhookPace = {
   leaseSeconds: 20,
   unsignedWaitSeconds: 0.3,
 };
-/** The same without an end that a test could meet. */
+/** The same pace with retries that no test reaches the end of. */
 export const ENDLESS_PACE: WebhookPace = { ...SHORT_PACE, delaysSeconds: Array(3_000).fill(0.2) };
-/** Where a receiver is known not to answer; any other has all the time that it has of the product. */
+/** Short limits for receivers that never answer; any other has the product's limits. */
 const IMPATIENT = { totalMs: 700, connectMs: 700 };
 
 export interface WebhookPlace {
@@ -35,7 +35,7 @@ export interface WebhookPlace {
   /** Hosts that the operator allows. */
   allowed: Set<string>;
   aReceiver(answer?: Answer, isSlow?: boolean): Promise<Receiver>;
-  /** An organization with one endpoint, whose receiver is on loopback; a slow one is given 0.7 seconds. */
+  /** An organization with one endpoint, whose receiver is on loopback; a slow one has 0.7 seconds. */
   anOrganization(
     answer?: Answer,
     isSlow?: boolean,

@@ -14,7 +14,7 @@ export interface WebhookReceiver {
   host: string;
   /** An address of it. */
   url(path?: string): string;
-  /** What has come, in its order. */
+  /** The received messages in order. */
   received: ReceivedMessage[];
   /** The answers from now on, once the body is read; 204 by default. */
   answerWith(answer: RequestListener): void;

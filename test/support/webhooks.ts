@@ -70,7 +70,7 @@ export async function startReceiver(answer: Answer = answering(204)): Promise<Re
   };
 }
 
-/** The product's way out, with hosts that a test allows as it goes. */
+/** The product's outbound client, with hosts that a test permits while it runs. */
 export function openOutbound(options: SafeFetchOptions = {}): { outbound: SafeFetch; allowed: Set<string> } {
   const allowed = new Set<string>();
   return { outbound: new SafeFetch({ allowedHosts: allowed, ...options }), allowed };
@@ -108,7 +108,7 @@ export async function anEndpoint(
   return { id, secret };
 }
 
-/** Tells of so many things, in one transaction; returns the messages' uuids. */
+/** Publishes messages in one transaction; returns their uuids. */
 export async function sendMessages({ orgDb }: TestOrganization, count = 1): Promise<string[]> {
   const messages = Array.from({ length: count }, () => {
     const id = randomUUID();
@@ -127,7 +127,7 @@ export interface StoredDelivery {
   tries: { number: number; http_status: number | null; error: string | null; answer: string | null }[];
 }
 
-/** What is stored of an endpoint's deliveries, oldest first. */
+/** The stored deliveries of an endpoint, oldest first. */
 export async function deliveriesOf(
   { superuser }: TestDatabase,
   { id }: TestEndpoint,
@@ -142,7 +142,7 @@ export async function deliveriesOf(
   return rows as StoredDelivery[];
 }
 
-/** How many of an endpoint's deliveries have each status. */
+/** Number of an endpoint's deliveries by status. */
 export async function statusesOf(
   database: TestDatabase,
   endpoint: TestEndpoint,

@@ -1,6 +1,6 @@
 /**
- * A worker as a process of its own, so that a test can kill it. Settings by environment: TEST_WORKER as JSON.
- * Prints `ready` when it polls.
+ * A worker as a separate process, so that a test can kill it. Settings by environment: TEST_WORKER as JSON. Prints
+ * `ready` when it polls.
  */
 import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
@@ -28,7 +28,7 @@ export interface WorkerProcessSettings {
   namespace: string;
   taskQueue: string;
   bundlePath: string;
-  /** Where the providers are; nowhere when absent. */
+  /** Addresses of the providers; absent: nowhere. */
   providers?: { openai?: string; anthropic?: string };
   syncPace?: SyncPace;
   /** Reads invoices too, of the files in this folder. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { WorkerProcessSettings } from './workerProcess.js';
 
-/** Starts a worker as a process of its own and waits until it polls. The caller kills it, by its handle. */
+/** Starts a worker as a separate process and waits until it polls. The caller kills it by its handle. */
 export async function spawnWorker(settings: WorkerProcessSettings): Promise<ChildProcess> {
   const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'workerProcess.ts')], {
     env: { ...process.env, TEST_WORKER: JSON.stringify(settings) },

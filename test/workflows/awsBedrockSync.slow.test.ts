@@ -44,7 +44,7 @@ async function connect(more: object = {}) {
   return { status, body };
 }
 
-/** What counts, by category. */
+/** Counted dollars by category. */
 async function counted(): Promise<Record<string, bigint>> {
   const sums: Record<string, bigint> = {};
   for (const { chargeCategory, amountPico } of await listBilledTotals(api.orgDb, {
@@ -83,7 +83,7 @@ describe('a connection to AWS', () => {
     expect(closed?.provisionalDays).toBe(0);
     expect(open?.provisionalDays).toBeGreaterThan(30);
 
-    // The report of a month that is not closed is a copy among others: what AWS says when it is asked goes before it.
+    // The report of an open month is one copy among others: Cost Explorer's answer precedes it.
     const early = await importBill(api, curOf(changesOf(DAYS[4] as string).slice(0, 2), ''), {
       provider: 'aws_bedrock',
     });

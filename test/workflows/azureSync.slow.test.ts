@@ -26,7 +26,7 @@ afterEach(async () => {
   await azure?.close();
 });
 
-/** A day so many days ago: its cost in cents is the day's own. */
+/** Charges of a past day; its cost in cents is the number of days. */
 const charges = (days: number): AzureCharge[] =>
   Array.from({ length: days }, (_, ago) => ({
     day: daysAgo(ago + 1),
@@ -184,7 +184,7 @@ describe('a connection to Azure', () => {
     expect(await told()).toEqual(expected(3n, 2n));
     await changedTo({ fx_rate: '4.0', fx_rates: { [month]: '3' } });
     expect(await told()).toEqual(expected(3n, 4n));
-    // The same rate in other digits is the same: only the days that may still change are asked for.
+    // The same rate in other digits is equal: only the days that may still change are fetched.
     const queries = azure.requests.length;
     const again = await api.post(`${CONNECTIONS}/${body.id}/sync`, {});
     expect(await pollToEnd(api, again.body.status_url, LIMIT_MS)).toMatchObject({

@@ -94,7 +94,7 @@ describe('connecting', () => {
     expect(place.openai.requests.length).toBeGreaterThan(requests);
     const asked = place.openai.requests.slice(requests).map(({ query }) => Number(query.start_time?.[0]));
     expect(Math.min(...asked)).toBeGreaterThanOrEqual(todaySeconds() - 30 * DAY_SECONDS);
-    // The daily look at 30 days asks for other spans than the backfill did: those pages are new, rows are not.
+    // The daily fetch of 30 days has other spans than the backfill: its pages are new, its rows are not.
     expect((await place.count('billing_sources')) - (before[1] as number)).toBe(0);
     expect(await place.count('billing_rows')).toBe(before[2]);
     const pages = await place.count('billing_fetched_pages');
@@ -186,7 +186,7 @@ describe('a connection that has ended', () => {
         return activities.takeSyncChunk(input);
       },
     }));
-    // The costs are there, and no request is under way.
+    // The costs are stored, and no request is in progress.
     await until(
       'the third part',
       async () => isBetweenParts,

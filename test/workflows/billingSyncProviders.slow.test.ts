@@ -168,7 +168,7 @@ describe('a sync of a provider that', () => {
     expect(place.workerLines.length).toBeGreaterThan(0);
     expect(place.workerLines.join('')).not.toContain(ADMIN_KEYS.openai);
     const asked = place.openai.requests.filter(({ status }) => status === 403).length;
-    // A report that is refused is not asked for again part by part.
+    // A refused report is not requested again for each part.
     expect(asked).toBeLessThanOrEqual(11);
     expect(await countedDays(place.api.orgDb, 'openai')).toEqual({});
   });

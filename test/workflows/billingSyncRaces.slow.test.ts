@@ -25,7 +25,7 @@ import {
   startFetchingPlace,
 } from '../support/fetchingPlace.js';
 
-/** What happens to a chunk while it is being fetched: others at the same work, other settings, an end. */
+/** Events while a chunk is fetched: other attempts, changed settings, an end. */
 
 let place: FetchingPlace;
 afterEach(() => place?.close());
@@ -203,7 +203,7 @@ describe('a day that the provider', () => {
     await place.engine.startWorker();
     const connection = await place.connect('openai');
     await place.ended(connection.sync);
-    // The rest of that day came after the last sync; then nobody asked for longer than days are asked for again.
+    // The rest of that day came after the last sync; then no sync ran for longer than days are fetched again.
     place.restate(0);
     place.skipDays(45);
     expect(await place.syncAgain(connection)).toMatchObject({ status: 'succeeded' });

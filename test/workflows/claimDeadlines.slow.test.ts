@@ -12,7 +12,7 @@ const SWEEP = { sweep: { queuedSeconds: 0, silentSeconds: 0 } };
 const folder = makeTestFolder('claim-deadlines');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Has so many days pass for a claim: its status began, and its next notice was due, so much earlier. */
+/** Moves the beginning of a claim's status and its next notice back by some days. */
 const age = (place: ClaimsPlace, id: string, days: number) =>
   place.api.database.superuser.query(
     `update claims set entered_at = entered_at - make_interval(days => $2), next_action_at = next_action_at - make_interval(days => $2)
@@ -85,7 +85,7 @@ describe('deadlines that pass while Temporal is away', () => {
       180_000,
     );
     clearInterval(sweeping);
-    // Whatever is still under way of it is done before the answer of a move.
+    // Remaining work of the claim is done before the answer of a move.
     for (const id of [filed, escalated])
       await until(
         'a move',

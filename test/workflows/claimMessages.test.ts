@@ -51,7 +51,7 @@ async function aSubscriber(types: readonly WebhookEventType[]): Promise<Subscrib
   return { receiver, endpoint: await anEndpoint(place.api, receiver.url, types) };
 }
 
-/** The verified bodies of a type that a receiver got, once there are so many. */
+/** The verified bodies of a type that a receiver got, once the expected number has arrived. */
 async function bodiesOf({ receiver, endpoint }: Subscriber, type: WebhookEventType, count: number) {
   const read = () =>
     receiver.received

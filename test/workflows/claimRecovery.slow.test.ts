@@ -99,7 +99,7 @@ describe('a worker', () => {
     });
     const id = await place.aClaim();
     const once = randomUUID();
-    // The row is held, so the move is under way when the worker dies.
+    // The row is locked, so the move is in progress when the worker dies.
     const holder = await place.api.database.superuser.connect();
     await holder.query('begin');
     await holder.query('select from claims where id = $1 for update', [uuidOf(id)]);

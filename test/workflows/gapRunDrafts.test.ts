@@ -54,7 +54,7 @@ const tooLittle = (usd: bigint, on: string, given: FindingToStore = {}): Finding
   ...given,
 });
 
-/** Starts a run and waits until its workflow is over; the run with what it has drafted. */
+/** Starts a run and waits until its workflow has ended; returns the run with its drafts. */
 async function runAndDraft(org: TestOrganization, query = '') {
   const { run_id, status_url } = await runGaps(api, query, 180_000, org.adminKey);
   const runId = findUuid('run', run_id) ?? '';

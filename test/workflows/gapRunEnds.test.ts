@@ -61,7 +61,7 @@ const handleOf = (org: TestOrganization, run: { run_id: string }) =>
   client.workflow.getHandle(
     runWorkflowId('gap_run', { orgId: org.orgId, id: findUuid('run', run.run_id) ?? '' }),
   );
-/** Waits until the workflow of a run is over, whichever way it ended. */
+/** Waits until the workflow of a run has ended, in any way. */
 const workflowOver = (org: TestOrganization, run: { run_id: string }) =>
   handleOf(org, run)
     .result()

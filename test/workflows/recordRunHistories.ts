@@ -10,14 +10,13 @@ import { startRecording } from './recording.js';
 import { saveHistory } from './saveHistory.js';
 
 /**
- * The histories of imports and runs that test/workflows/replay.test.ts replays: `npm run workflows:record`. Run it
- * when a workflow is added or changed behind a patch, and commit what it writes; a history that is there already is never
- * replaced.
+ * Records the histories of imports and runs that test/workflows/replay.test.ts replays: `npm run workflows:record`. Run
+ * it when a workflow is added or changed behind a patch, and commit its files; an existing history is never replaced.
  */
 
 const RUN = '/api/v1/reconciliation/gap-explorer/run';
 
-/** As a change of all prices would: the next run compares every day. */
+/** Simulates a change of all prices: the next run compares every day. */
 async function everythingChanges({ database, orgId }: TestApi): Promise<void> {
   await database.superuser.query(`update gap_run_units set input_mark = '' where org_id = $1`, [orgId]);
 }

@@ -19,9 +19,8 @@ import { connectClient, startRecording } from './recording.js';
 import { saveHistory } from './saveHistory.js';
 
 /**
- * The histories of what goes on by itself that test/workflows/replay.test.ts replays: `npm run workflows:record`. Run it
- * when a workflow is added or changed behind a patch, and commit what it writes; a history that is there already is never
- * replaced.
+ * Records the histories of automatic work that test/workflows/replay.test.ts replays: `npm run workflows:record`. Run
+ * it when a workflow is added or changed behind a patch, and commit its files; an existing history is never replaced.
  */
 it('records one history of each way that a sync can go', { timeout: 300_000 }, async () => {
   const place = await startFetchingPlace({
@@ -95,7 +94,7 @@ it('records one history of each way that the delivery of webhooks can go', { tim
     async () => retried.receiver.received.length,
     (count) => count > 0,
   );
-  // Told of something else while it sleeps.
+  // Gets another signal while it sleeps.
   await sendMessages(retried.org);
   await place.settled(retried.endpoint);
   await saveHistory(client, idOf(retried), 'webhook-delivery-retried');

@@ -12,7 +12,7 @@ type RecordedHistory = {
   events: {
     eventType: string;
     activityTaskScheduledEventAttributes?: { activityType: { name: string } };
-    /** Of an effect within a workflow task. */
+    /** Of a local activity within a workflow task. */
     markerRecordedEventAttributes?: { details: { data?: { payloads: { data: string }[] } } };
   }[];
 };
@@ -23,7 +23,7 @@ interface RecordedEffect {
   rename(name: string): void;
 }
 
-/** In their order. */
+/** The activities in order. */
 function effectsOf(history: RecordedHistory): RecordedEffect[] {
   return history.events.flatMap((event) => {
     const type = event.activityTaskScheduledEventAttributes?.activityType;
@@ -51,7 +51,7 @@ afterAll(async () => {
   expect(await results?.next()).toMatchObject({ done: true });
 });
 
-/** The name of what a replay fails with; undefined where the workflow continues as it began. */
+/** The name of a replay's error; undefined: the workflow continues as it began. */
 async function replay(history: RecordedHistory): Promise<string | undefined> {
   asked.write({ workflowId: 'replayed', history });
   const { value } = await results.next();

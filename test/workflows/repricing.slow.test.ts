@@ -64,7 +64,7 @@ async function aBusyOrganization(): Promise<TestOrganization> {
   return organization;
 }
 
-/** What the organization's own prices make of them from now on. */
+/** Enters the organization's own prices, which apply from now on. */
 async function enterPrices(organization: TestOrganization, input = 5): Promise<void> {
   for (const model of ['gpt-4o', 'in-house-7b']) {
     const body = { provider: 'openai', model, rates: { input, output: 20 }, effective_from: '2020-01-01' };
@@ -95,7 +95,7 @@ const changedEvents = async (organization: TestOrganization) => {
   return rows[0].count as number;
 };
 
-/** Every event's prices as stored, and what is kept of former ones. */
+/** The stored prices of every event, with former ones. */
 async function storedPrices(organization: TestOrganization): Promise<unknown[]> {
   const { rows } = await api.database.superuser.query(
     `select e.timestamp, e.model, e.cost_usd, e.computed_cost_usd, e.cost_source, e.price_gaps, c.old_cost_usd, c.new_cost_usd, c.old_cost_source
@@ -106,7 +106,7 @@ async function storedPrices(organization: TestOrganization): Promise<unknown[]> 
   return rows;
 }
 
-/** A call tells what it cost before the run, in its own answer and to no other organization. */
+/** Checks that a call's answer has its former cost, for its organization only. */
 async function expectFormerPrice(organization: TestOrganization, runId: string): Promise<void> {
   const query = `/api/v1/events?model=in-house-7b&since=${WINDOW.from}&limit=1`;
   const { body } = await api.get(query, organization.adminKey);

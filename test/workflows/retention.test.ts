@@ -17,7 +17,7 @@ import { TEST_NAMESPACE } from '../support/temporal.js';
 let api: TestApi;
 let connection: Connection;
 let client: Client;
-/** What the retention takes for now. */
+/** The retention's present time. */
 let nowMicros = microsFromDate(new Date());
 const lines: { level: number; msg: string; step?: string }[] = [];
 let engine: TestEngine;

@@ -34,12 +34,12 @@ afterAll(async () => {
 async function startWorker(replace?: (activities: Activities) => Partial<Activities>): Promise<void> {
   worker = await engine.startWorker(replace);
 }
-/** Lets what is under way finish. */
+/** Waits for work in progress. */
 async function stopWorker(): Promise<void> {
   await worker?.stop();
   worker = undefined;
 }
-/** All that is under way ends, and all that was left is looked after. */
+/** Waits until all work in progress has ended, and all remaining work was checked. */
 async function settle(): Promise<void> {
   await stopWorker();
   await startWorker();
@@ -102,7 +102,7 @@ describe('a gap run that is cancelled', () => {
       const run = await post(`${EXPLORER}/run`, {}, org);
       await gate.reached;
       expect((await cancel(run, org)).stage).toBe('cancelling');
-      // Where the engine waits for the work itself, the run ends with it.
+      // Where Temporal waits for the work itself, the run ends with it.
       const opened = new Promise((resolve) => setTimeout(resolve, 1_000)).then(gate.open);
       const final = await pollToFinal(api, run.status_url, org);
       expect(final.body).toMatchObject({ status: 'cancelled', result: null, error: null });
@@ -117,7 +117,7 @@ describe('a gap run that is cancelled', () => {
   it('and whose workflow Temporal has lost ends cancelled all the same', { timeout: 300_000 }, async () => {
     const org = await aBilledOrganization();
     const run = await post(`${EXPLORER}/run`, {}, org);
-    // As after a run had begun, and with it the engine's memory had gone.
+    // Simulates a run that had begun before Temporal lost its data.
     await org.orgDb.run(
       `update gap_runs set status = 'running', stage = 'matching', total_units = 5, done_units = 2 where org_id = $1`,
       [org.orgId],

@@ -7,7 +7,7 @@ import { until } from '../support/engine.js';
 
 const FOLDER = join(import.meta.dirname, 'histories');
 
-/** The machine that recorded is nobody's business and no part of a replay. */
+/** Removes the name of the recording machine, which is no part of a replay. */
 const anonymous = (key: string, value: unknown) => {
   if (key === 'identity') return 'recorder';
   if (key === 'stackTrace') return '';

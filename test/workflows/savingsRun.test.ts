@@ -22,7 +22,7 @@ import { killHard, spawnWorker } from '../support/workerSpawn.js';
 const SAVINGS = '/api/v1/enforcement/savings';
 const RULES = '/api/v1/enforcement-rules';
 const CALLS = 700;
-/** So many that a run is at work for a while, by the small pages that it has here. */
+/** Enough calls that a run takes a while, with the small pages that it has here. */
 const MANY_CALLS = 2_500;
 const CENT = 10_000_000_000n;
 
@@ -50,7 +50,7 @@ interface Place {
   rules: PlainRule[];
 }
 
-/** An organization with a month of calls, sent in the order that is asked for, and rules; nothing was modeled yet. */
+/** An organization with a month of calls, sent in the given order, and rules; no savings run has ended yet. */
 async function aMonth(
   seed: number,
   { calls = CALLS, order = 'forwards' }: { calls?: number; order?: 'forwards' | 'backwards' } = {},
@@ -69,7 +69,7 @@ async function aMonth(
   return { organization, month, rules };
 }
 
-/** As an operator of the workflow engine may. */
+/** Cancels a workflow as an operator of Temporal may. */
 async function cancel({ orgId }: TestOrganization, runId: string): Promise<void> {
   const connection = await Connection.connect({ address: inject('temporalAddress') });
   const client = new Client({ connection, namespace: TEST_NAMESPACE });
@@ -126,7 +126,7 @@ async function expectPlain({ organization, month, rules }: Place): Promise<Plain
     ),
   }));
   expect(found).toEqual(expected);
-  // To the cent, and the rows that are shown add up to what is shown.
+  // To the cent, and the shown rows sum to the shown total.
   const total = sum(expected.map(({ saved }) => saved));
   const rows = savings.modeled.by_rule.map((rule: { preventable_modeled_usd: number }) =>
     shown(rule.preventable_modeled_usd),
@@ -153,7 +153,7 @@ async function expectPlainCalls(organization: TestOrganization, outcomes: PlainO
   expect(told.map(([timestamp, ...rest]) => [microsFromDate(new Date(timestamp)), ...rest])).toEqual(plain);
 }
 
-/** A worker for as long as the work takes, whatever becomes of it. */
+/** Runs a worker for the duration of the work, whatever happens to it. */
 async function withWorker<T>(
   work: () => Promise<T>,
   replace?: Parameters<TestEngine['startWorker']>[0],
@@ -300,7 +300,7 @@ describe('a savings run', () => {
         (count) => count === 1,
       );
       await changeRule(organization, added.id, 70);
-      // It is noted with the run that is at work; another one comes when that has shown what it found.
+      // The change is recorded on the running run; another run follows its publication.
       expect(await countRuns(organization)).toBe(1);
       await until(
         'the end of both',

@@ -7,7 +7,7 @@ import { outcomeOf } from '../../usecases/billing/planSync.js';
 const FIRST = microsOfDay('2026-01-01');
 const REFUSED = { errorCode: 'credentials_refused', errorMessage: 'grant it' } as const;
 
-/** A part of so many days from a day on; days count from 2026-01-01. */
+/** A part of some days from a day on; days count from 2026-01-01. */
 function aChunk(report: string, from: number, days: number, more: Partial<SyncChunk> = {}): SyncChunk {
   const startMicros = FIRST + BigInt(from) * MICROS_PER_DAY;
   return {

@@ -35,7 +35,7 @@ afterAll(() => place?.close());
 const shown = (uuid: string | undefined) => `msg_${uuid?.replaceAll('-', '')}`;
 const NEXT_SECRET = formatSecret(new Uint8Array(32).fill(3));
 
-/** Whether the Standard Webhooks library takes a message with this secret. */
+/** Whether the Standard Webhooks library accepts a message with this secret. */
 function isVerified({ headers, body }: Received, secret: string): boolean {
   try {
     new Webhook(secret).verify(body, headers as Record<string, string>);
@@ -181,7 +181,7 @@ describe('a secret', () => {
 });
 
 describe('an endpoint', () => {
-  /** Whose attempts do not come to an end before the test does what ends them. */
+  /** A place whose attempts do not end before the test ends them. */
   let patient: WebhookPlace;
   beforeAll(async () => {
     patient = await startWebhookPlace({ engine: { webhookPace: ENDLESS_PACE } });
@@ -210,7 +210,7 @@ describe('an endpoint', () => {
     );
     await end(org, endpoint.id);
     await patient.settled(endpoint);
-    // What was under way at the end has come by then.
+    // Messages in progress at the end have arrived by then.
     const workflowId = webhookDeliveryWorkflowId({ orgId: org.orgId, endpointId: endpoint.id });
     await until(
       'the end of the workflow',

@@ -35,7 +35,7 @@ afterAll(() => place?.close());
 
 const errorsOf = ({ tries }: StoredDelivery) => tries.map(({ error }) => error);
 
-/** One message to a receiver that answers so, until it is given up. */
+/** Sends one message to a receiver with this answer, until it is given up. */
 async function giveUp(answer: Answer, isSlow = false) {
   const made = await place.anOrganization(answer, isSlow);
   await sendMessages(made.org);
@@ -128,7 +128,7 @@ describe.concurrent('delivery to a receiver that', () => {
     expect(delivery).toMatchObject({ status: 'delivered', attempts: 1, last_status: 200 });
     expect(delivery.tries[0]?.answer).toBe('x'.repeat(1_024));
     await until('the cut', async () => isCut, Boolean);
-    // What the two ends hold between them, not what it would have gone on to say.
+    // The buffers of both ends, not the further output of the receiver.
     expect(written).toBeLessThan(64 * 1_048_576);
   });
 
@@ -193,7 +193,7 @@ describe.concurrent('a receiver that answers 410', () => {
     await place.settled(endpoint);
     const { superuser } = place.database;
     const statuses = await statusesOf(place.database, endpoint);
-    // Those that were under way when the first of them said so have ended each with its own answer.
+    // Attempts in progress at the first 410 have each ended with their answer.
     expect(statuses.failed).toBeGreaterThanOrEqual(1);
     expect(statuses.failed).toBeLessThanOrEqual(4);
     expect((statuses.failed ?? 0) + (statuses.cancelled ?? 0)).toBe(21);

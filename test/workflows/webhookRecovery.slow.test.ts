@@ -14,7 +14,7 @@ import { answering, deliveriesOf, sendMessages, statusesOf } from '../support/we
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
 
 const SWEEP = { queuedSeconds: 0, silentSeconds: 0 };
-/** An attempt that nobody cuts off is nobody else's, however long the machine takes for it; what is due is soon overdue. */
+/** A lease long enough that a slow attempt is never taken over; due messages are soon overdue. */
 const LONG = { ...SHORT_PACE, leaseSeconds: 300 };
 const OPTIONS = { engine: { webhookPace: LONG, sweep: SWEEP } };
 /** An attempt without a word is soon repeated. */
@@ -194,7 +194,7 @@ describe('the workflow engine', () => {
     );
     await killTemporal(first);
     isWell = true;
-    // Nobody who tells of something notices.
+    // Publishers of messages do not notice.
     const meanwhile = await sendMessages(org, 2);
     const [state] = forgetAll(dataDir);
     const second = await startOwnTemporal(dataDir);

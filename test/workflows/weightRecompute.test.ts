@@ -19,7 +19,7 @@ let client: Client;
 beforeAll(async () => {
   api = await startTestApi();
   engine = await startTestEngine(api.database.database, { weightsQuietMs: QUIET_MS });
-  // Each test says itself when word of an outcome arrives.
+  // Each test sends the signal of an outcome itself.
   await engine.dispatcher.stop();
   connection = await Connection.connect({ address: inject('temporalAddress') });
   client = new Client({ connection, namespace: TEST_NAMESPACE });
@@ -167,7 +167,7 @@ describe('the outcomes of claims', () => {
     const org = await api.addOrganization();
     const { superuser } = api.database;
     await denied(org);
-    // As if the signal had been sent, and Temporal had lost it.
+    // Simulates a signal that was sent and that Temporal lost.
     await superuser.query(
       `update outbox set dispatched_at = now() where org_id = $1 and kind = 'weights.recompute'`,
       [org.orgId],

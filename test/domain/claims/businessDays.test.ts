@@ -104,7 +104,7 @@ describe('business days', () => {
         const passed = listDays(shiftDay(first, 1), shiftDay(shown(end, timeZone), 1)).filter((day) =>
           isWorked(day, holidays),
         ).length;
-        // From a day that is none, the count begins with the next one and is over as it ends.
+        // From a non-business day the count begins with the next day and ends at its end.
         expect([days, days + 1]).toContain(passed);
         if (isWorked(first, holidays) && passed === days)
           expect(isWorked(shown(end, timeZone), holidays)).toBe(true);

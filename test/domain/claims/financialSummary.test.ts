@@ -55,7 +55,7 @@ const enforcement = fc.record({
   preventableModeledPico: fc.bigInt({ min: 0n, max: 9n * PICO_PER_USD }),
 });
 
-/** A generous number of examples: nothing is asked of a database. */
+/** Many examples, because they need no database. */
 const PARAMETERS = { seed: testSeed(), numRuns: 2_000 };
 
 describe('the summary', () => {
@@ -79,7 +79,7 @@ describe('the summary', () => {
           review += month.recoverableReviewPico;
           const gross = month.confirmedPico + month.reviewPico - month.underchargedPico;
           const net = month.recoverableConfirmedPico + month.recoverableReviewPico;
-          // Never more than what was found, and less by under a cent for each of the two.
+          // Never more than the found amount, and less by under a cent for each of the two.
           expect(net).toBeLessThanOrEqual(gross > 0n ? gross : 0n);
           expect(gross - net).toBeLessThan(2n * CENT);
         }

@@ -113,7 +113,7 @@ describe('an amount of a claim', () => {
           ...[totals.billed_usd_exact, totals.expected_usd_exact, totals.disputed_usd_exact].map(picoOf),
           ...disputes.flatMap((one) => [one.billedPico, one.expectedPico]),
         ];
-        // The summary of the document foots: what is right is the charge less the difference, as they are shown.
+        // The document's summary sums: the right amount is the charge less the difference, as displayed.
         const charged = claimCents(picoOf(totals.billed_usd_exact));
         const summed = [charged, charged - claimCents(picoOf(totals.disputed_usd_exact))];
         const right = new Set([

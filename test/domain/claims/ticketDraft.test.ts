@@ -35,7 +35,7 @@ const totals = (netted: string) => ({
   netted_usd_exact: netted,
 });
 
-/** What of evidence a ticket reads. */
+/** The parts of evidence that a ticket reads. */
 const evidenceOf = (parts: object = {}): ClaimEvidence =>
   ({
     cells: [

@@ -5,7 +5,7 @@ import type { EvidenceCell } from '../../../domain/claims/evidence/claimEvidence
 
 const ROWS = [{ page: 'pages/002-usage.json', document: 0, at: '/data/0/results/0', quantity: [] }];
 
-/** A line whose rows of the usage report count `total`. */
+/** A line whose usage report counts `total`. */
 const line = (parts: object): EvidenceCell =>
   ({
     ...{ dispute_id: 'dsp_1', day: '2026-10-06', token_class: 'output', observed_quantity: null },

@@ -10,9 +10,9 @@ interface Row {
   names: string[];
   value(index: number): unknown;
   read(call: CallRecord): unknown;
-  /** What must arrive for that value, when it is not the value itself. */
+  /** The expected value, where it differs from the sent one. */
   expected?(index: number): unknown;
-  /** What else the span must carry. */
+  /** Further attributes that the span needs. */
   beside: AttributeMap;
 }
 

@@ -11,7 +11,7 @@ import { propertyRuns } from '../../support/propertyRuns.js';
 const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0');
 const START = 1_790_000_000_000_000n;
 
-/** How one report of a call differs from the truth: what it leaves out and how it names things. */
+/** How one report of a call differs from the truth: missing fields and other names. */
 interface View {
   hasId: boolean;
   cacheRead: boolean;
@@ -138,7 +138,7 @@ function tell(call: TrueCall, one: View, id: string, trace: SpanLink, order: num
   });
 }
 
-/** Every call in a trace of its own, its chain one inside the other with spans between, the others in other traces. */
+/** Every call in a separate trace, its chain nested with spans between, the others in other traces. */
 function worldOf(calls: TrueCall[]): World {
   const world: World = { calls: [], links: [] };
   let next = 1;

@@ -1,7 +1,7 @@
 /**
  * One OpenAI call (prompt 1200 of which 1000 cached, completion 300 of which 100 reasoning) and one Anthropic call
- * (input 50, cache write 200 for 5 minutes, cache read 1000, output 300) as real clients tell them: the attributes
- * that the released packages send, written down from runs against loopback providers.
+ * (input 50, cache write 200 for 5 minutes, cache read 1000, output 300) as real clients report them: the attributes
+ * that the released packages send, recorded from runs against loopback providers.
  */
 import type { SpanParts } from './support.js';
 

@@ -8,7 +8,7 @@ import { aRequest, context, NOW } from './support.js';
 
 const START = isoFromMicros(NOW - 3_600_000_000n);
 
-/** What no count of tokens is. */
+/** Values that are not a count of tokens. */
 const NO_COUNT: readonly [string, unknown][] = [
   ['a word', 'x'],
   ['a word with digits', '12x'],
@@ -29,7 +29,7 @@ const NO_COUNT: readonly [string, unknown][] = [
   ['an object', { value: 1 }],
   ['an empty object', {}],
 ];
-/** What neither an amount nor a duration is. */
+/** Values that are neither an amount nor a duration. */
 const NO_MEASURE: readonly [string, unknown][] = [
   ['a word', 'x'],
   ['a word with digits', '12x'],
@@ -116,7 +116,7 @@ function withValue(value: object, [name = '', ...rest]: readonly string[], other
   return { ...value, [name]: rest.length === 0 ? other : withValue(inner as object, rest, other) };
 }
 
-/** By way in: each field that holds a count. */
+/** Fields with a count, by path of ingest. */
 const COUNT_FIELDS: [string, Map][] = [
   ...[
     'input_tokens',

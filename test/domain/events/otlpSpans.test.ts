@@ -276,7 +276,7 @@ describe('numbers and texts', () => {
     expect(rejectionOf({ attributes: { ...LEAST, [name]: 'x'.repeat(charsMax + 1) } }).reason).toBe(
       'string_too_long',
     );
-    // What is stripped does not count.
+    // Stripped characters do not count.
     expect(mapSpan({ attributes: { ...LEAST, [name]: `\u00e9${'x'.repeat(charsMax)}` } }).calls).toHaveLength(
       1,
     );

@@ -16,7 +16,7 @@ import type { ResolvedCall } from '../../../domain/events/resolveCalls.js';
 
 const WALK_STEPS_MAX = 256;
 
-/** What lies inside what, by walking. */
+/** Nesting of spans, by walking the parents. */
 export class PlainTree {
   readonly #parents = new Map<string, string>();
 
@@ -44,7 +44,7 @@ export class PlainTree {
   }
 }
 
-/** As the comparisons of the product take it. */
+/** The type that the product's comparisons take. */
 const asTree = (tree: PlainTree) => tree as unknown as SpanTree;
 const NO_TREE = asTree(new PlainTree([]));
 

@@ -115,7 +115,7 @@ const LANGFUSE: UsageReport = {
 };
 
 describe('of reports with one response id in different traces', () => {
-  /** Equally rich reports, each in a trace of its own. */
+  /** Equally rich reports, each in a separate trace. */
   const reports = (...times: [scope: string, startMs: number, endMs: number][]) =>
     resolve(
       ...times.map(([scope, startMs, endMs], index) => ({
@@ -165,7 +165,7 @@ describe('the pairs that were measured are one call each', () => {
     const [call] = live(resolved);
     expect(scopes(resolved)).toEqual(['com.anthropic.sdk.python']);
     expect(call?.teamId).toBe('team-1');
-    // Its streams count one token too many: the provider's own words hold.
+    // Its streams count one token too many; the provider's count is used.
     expect(call?.usage?.output).toBe(300);
   });
 

@@ -164,7 +164,7 @@ describe('resolving the calls of a batch', () => {
 });
 
 const COUNT = 10_000;
-/** What a step may take, and all of them, of a processor. */
+/** Longest time of a step, and of all steps, on the processor. */
 const STEP_MS_MAX = 50;
 const ALL_MS_MAX = 2_000;
 const plain: Saying = {

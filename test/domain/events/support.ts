@@ -34,7 +34,7 @@ export function attributeList(attributes: AttributeMap): object[] {
 }
 
 export interface SpanParts {
-  /** By name, or the key-values as they come. */
+  /** By name, or the key-values as sent. */
   attributes?: AttributeMap | object[];
   resource?: AttributeMap;
   scopeAttributes?: AttributeMap;
@@ -87,7 +87,7 @@ export function requestOf(spans: unknown[], parts: SpanParts = {}): { resourceSp
   };
 }
 
-/** The least that makes a span a call. */
+/** The fewest attributes that make a span a call. */
 export const LEAST = {
   'gen_ai.system': 'openai',
   'gen_ai.request.model': 'gpt-4o',

@@ -101,7 +101,7 @@ describe('every dialect of one call yields the same disjoint classes', () => {
     fc.assert(
       fc.property(trueUsage, (usage) => {
         const told = tell(usage);
-        // Without a cached part the total proves nothing, and nothing has to be proved.
+        // Without a cached part the total proves nothing, and no proof is needed.
         const { usage: read, flags } = normaliseUsage(told, semantics);
         expect([
           read.input,

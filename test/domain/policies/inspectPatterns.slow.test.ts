@@ -10,7 +10,7 @@ import { PatternSet } from '../../../domain/policies/patternSet.js';
 import { REGEX_CHARS_MAX, REGEXES_MAX } from '../../../domain/policies/policy.js';
 import { anyPattern, writePattern } from './support/plainPattern.js';
 
-/** As the API has it: work of the process. */
+/** As the API uses it: the process's working time. */
 const WORK: Pace = {
   workedMs: () => {
     const { user, system } = process.cpuUsage();
@@ -18,7 +18,7 @@ const WORK: Pace = {
   },
   pause: () => new Promise((resolve) => setImmediate(resolve)),
 };
-/** By this clock everything takes no time at all. */
+/** A clock that stands still. */
 const STILL: Pace = { workedMs: () => 0, pause: async () => undefined };
 
 const placesOf = async (regexes: string[], pace = STILL) =>

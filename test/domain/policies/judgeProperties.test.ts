@@ -20,7 +20,7 @@ const judge = (policy: Policy, call: Partial<JudgedCall>): readonly Violation[] 
 const unjudged = (policy: Policy, call: Partial<JudgedCall>) =>
   unjudgedOf(compilePolicies([policy]), { ...CALL, ...call }).map(({ reason }) => reason);
 
-/** Of few letters, so that some are equal and some begin others. */
+/** Of few letters, so that some words are equal and some are prefixes of others. */
 const word = fc.string({ unit: fc.constantFrom('a', 'A', 'b', '-', ' '), minLength: 1, maxLength: 3 });
 const foreign = fc.constantFrom('', '', 'é', '\u200b', '😀');
 

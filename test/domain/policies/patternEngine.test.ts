@@ -4,7 +4,7 @@ import { drawn } from '../../../domain/policies/inspectPatterns.js';
 import { PatternEngine, searchWithoutMemory } from '../../../domain/policies/patternSet.js';
 import { anyPattern, anyText, writePattern } from './support/plainPattern.js';
 
-/** They count what they repeat, and such texts keep them counting: nearly each character makes a state of its own. */
+/** Patterns with counters, and texts that keep them counting: nearly each character creates a new state. */
 const COUNTING = ['x.{150}y', '(a|b)*a(a|b){30}c', '[a-m].{60}[0-9]'];
 const textOf = (seed: number) => drawn(seed, seed % 2 ? 'xzab' : 'abcxyzm 17');
 
@@ -33,7 +33,7 @@ describe('several patterns as one search', () => {
       rests.push(engine.isResting);
     }
     expect(rests).toContain(true);
-    // It rested, and was tried anew.
+    // It paused, and was tried again.
     expect(rests.lastIndexOf(false)).toBeGreaterThan(rests.indexOf(true));
   });
 

@@ -11,7 +11,7 @@ import { aPeriod, bookOf, listOf } from './support.js';
 const dayText = (day: number) => new Date(Date.UTC(2026, 0, 1 + day)).toISOString().slice(0, 10);
 const DAYS = 40;
 
-/** Two families, one with two members; a model that no list has; prices that change on day 20 and begin on day 5. */
+/** Two families, one with two members; an unlisted model; prices that change on day 20 and begin on day 5. */
 const LIST = readPriceFile(
   listOf([
     {
@@ -65,7 +65,7 @@ const entry = fc
     ended: fc.option(fc.integer({ min: 0, max: DAYS }), { nil: null, freq: 5 }),
   })
   .map((one) => {
-    // Only a contract contains a discount, and only a discount covers all models.
+    // Only a contract has a discount, and only a discount covers all models.
     const model = one.kind === 'override' && one.model === '*' ? 'one' : one.model;
     const discount =
       one.kind === 'override' ? null : model === '*' ? (one.discount ?? 5_000_000_000_000n) : one.discount;
@@ -93,7 +93,7 @@ function stored(entries: readonly Entry[]): OwnPrice[] {
   }));
 }
 
-/** The rule in plain words: what holds for one model on one day, entry by entry. */
+/** The rule in plain code: the price of one model on one day, entry by entry. */
 function plainPrice(listed: Plain | undefined, entries: readonly Entry[], model: string, day: number) {
   const covers: Record<string, readonly string[]> = {
     one: ['one'],
@@ -131,7 +131,7 @@ function plainPrice(listed: Plain | undefined, entries: readonly Entry[], model:
   return price;
 }
 
-/** rate × (1 − discount), half to even, by remainders of its own. */
+/** rate × (1 − discount), half to even, by separate integer arithmetic. */
 function lessPercent(rate: bigint, discount: bigint): bigint {
   const whole = 100_000_000_000_000n;
   const product = rate * (whole - discount);

@@ -1,6 +1,6 @@
 /**
- * The rules of data/README.md once more, as directly as they read, over plain fractions and the raw JSON of the list.
- * Shares no code with the product: what both say is right unless both read the rules wrongly.
+ * A second, direct implementation of the rules of data/README.md, over plain fractions and the raw JSON of the list. It
+ * shares no code with the product: equal results are right unless both misread the rules.
  */
 import type { PeriodJson, RatesJson } from './support.js';
 
@@ -64,7 +64,7 @@ export interface PlainPrice {
   /** Per million tokens, in dollars. */
   rates: Record<ClassName, Fraction>;
   band: number;
-  /** What is assumed for any call, and for calls that use a class. */
+  /** Assumptions for any call, and for calls that use a class. */
   always: string[];
   gaps: Partial<Record<ClassName, string>>;
 }
@@ -151,7 +151,7 @@ export function plainPrice(
   return fill(raised, ordinary.band, [], tier === 'batch' ? undefined : 'long_context');
 }
 
-/** `knownGap`: what is assumed about every class that has a rate. */
+/** `knownGap`: the assumption about every class that has a rate. */
 function fill(rates: Known, band: number, always: string[] = [], knownGap?: string): PlainPrice {
   const full = {} as Record<ClassName, Fraction>;
   const gaps: PlainPrice['gaps'] = {};

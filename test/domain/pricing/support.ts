@@ -43,7 +43,7 @@ export type PeriodJson = RatesJson & {
   tiers: RatesJson[];
 };
 
-/** A book of a list, as the database would give it. */
+/** A book of a list, as the database would return it. */
 export function bookOf(list: PriceFile): PriceBook {
   const versions = list.entries.flatMap(({ model, periods }) =>
     periods.map(
@@ -66,7 +66,7 @@ export function shippedBook(): PriceBook {
   return bookOf(readPriceFile(shippedJson()));
 }
 
-/** A list of the given entries, each filled up to a whole one. */
+/** A list of the given entries, each completed with defaults. */
 export function listOf(entries: (Partial<EntryJson> & { provider: string; model: string })[]): ListJson {
   return {
     as_of: '2026-11-20',

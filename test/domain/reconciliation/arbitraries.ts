@@ -9,7 +9,7 @@ import {
 } from '../../../domain/reconciliation/matching/cells.js';
 import { DAY_MICROS, HOUR } from './support.js';
 
-/** Cells of OpenAI's bill and usage report, whatever they hold, also what contradicts itself. */
+/** Arbitrary cells of OpenAI's bill and usage report, including contradictory ones. */
 export const models = fc.constantFrom(
   'gpt-6-sol',
   'gpt-5',

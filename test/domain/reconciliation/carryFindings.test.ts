@@ -21,7 +21,7 @@ const published = (id: string, days: readonly number[], parts: Partial<Published
   ...parts,
 });
 
-/** What becomes of what is found: days, id, whose decision it takes, and what holds it. */
+/** Result for each finding: days, id, source of its decision, and the dispute that has its days. */
 function outcome(
   before: readonly PublishedFinding[],
   findings: readonly Finding[],

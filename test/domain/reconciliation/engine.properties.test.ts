@@ -20,7 +20,7 @@ const total = (values: readonly bigint[]) => values.reduce((sum, value) => sum +
 const plain = (value: unknown) =>
   JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}n` : part));
 
-/** Days of two accounts that hold anything, also what contradicts itself. */
+/** Arbitrary days of two accounts, including contradictory ones. */
 const wildDays: fc.Arbitrary<DayInput[]> = fc
   .array(
     fc.record({
@@ -52,7 +52,7 @@ type Mistake = {
   first: number;
   length: number;
   classes: Class[];
-  /** Billed so many times the rate, and so many times the tokens: numerator and denominator. */
+  /** Factors of the billed rate and tokens: numerator and denominator. */
   rate: readonly bigint[];
   quantity: readonly bigint[];
   /** Percent of the calls that are reported. */

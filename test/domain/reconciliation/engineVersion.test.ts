@@ -1,4 +1,6 @@
-/** A change of the engine's results raises its version: else installations keep the former results. */
+/**
+ * A change of the reconciliation engine's results must increase its version, or installations keep the former results.
+ */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { ENGINE_VERSION } from '../../../domain/reconciliation/matching/inputMark.js';

@@ -1,4 +1,4 @@
-/** How a provider makes the buckets of an answer out of what it knows: filtered, summed into days, grouped. */
+/** Builds the buckets of a provider's answer from its data: filtered, summed into days, grouped. */
 import { isDecimalText, isNumberText, type NumberText, sumDecimals } from '../../../lab/bills/exactJson.js';
 import type { BucketResults } from '../../../lab/bills/pages.js';
 
@@ -17,14 +17,14 @@ export interface Selection {
   widthSeconds: number;
   dimensions: readonly Dimension[];
   groupBy: ReadonlySet<string>;
-  /** Field → the values that are let through; 'null' stands for null. */
+  /** Field → the permitted values; 'null' stands for null. */
   filters: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 /** Texts that are amounts and are summed as such. */
 const SUMMED_TEXTS: ReadonlySet<string> = new Set(['amount', 'value']);
 
-/** One bucket for each width of the window, also where nothing was billed; a part of a width counts as whole. */
+/** One bucket for each width of the window, also without charges; a partial width counts as a whole one. */
 export function selectBuckets(truth: readonly BucketResults[], selection: Selection): BucketResults[] {
   const { widthSeconds } = selection;
   const first = Math.floor(selection.startSeconds / widthSeconds) * widthSeconds;
@@ -71,7 +71,7 @@ function narrow(result: Result, { dimensions, groupBy }: Selection): Result {
   return narrowed;
 }
 
-/** Two results of a group as one: what counts is summed exactly, what differs otherwise is null. */
+/** Merges two results of a group: counts are summed exactly, other different values become null. */
 function merge(a: unknown, b: unknown, key: string): unknown {
   if (isNumeric(a) && isNumeric(b)) return { $number: sumDecimals([textOf(a), textOf(b)]) };
   if (SUMMED_TEXTS.has(key) && isDecimalText(a) && isDecimalText(b)) return sumDecimals([a, b]);

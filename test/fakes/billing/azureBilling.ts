@@ -1,7 +1,7 @@
 /**
- * A loopback Azure: Microsoft's login, which gives tokens to applications (OAuth 2.0 client credentials), and Cost
- * Management's query, with the limits of its documentation: two groups, two sums, 31 days by the day, resources only
- * within a subscription, a token that ends, query units that are spent.
+ * A loopback Azure: Microsoft's login, which issues tokens to applications (OAuth 2.0 client credentials), and Cost
+ * Management's query, with the documented limits: two groups, two sums, 31 days by day, resources only within a
+ * subscription, expiring tokens, exhausted query units.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { exactJson, sumDecimals } from '../../../lab/bills/exactJson.js';
 import { type Fault, FaultSwitch } from './faults.js';
 
-/** A line of the bill: what every dimension of it is, and two decimals as they stand in the answer. */
+/** A line of the bill: the value of each dimension, and two decimals as the answer writes them. */
 export interface AzureCharge {
   /** `YYYY-MM-DD` */
   day: string;
@@ -22,7 +22,7 @@ export interface AzureTruth {
   tenantId: string;
   clientId: string;
   clientSecret: string;
-  /** Scope (lower case, with a slash in front) → what it bills. */
+  /** Charges by scope (lower case, with a leading slash). */
   scopes: Readonly<Record<string, readonly AzureCharge[]>>;
   currency: string;
 }
@@ -50,7 +50,7 @@ export interface AzureFake {
   requests: AzureRequest[];
   faults: FaultSwitch;
   setTruth(truth: AzureTruth): void;
-  /** No token given so far is known any more. */
+  /** Invalidates all issued tokens. */
   revokeTokens(): void;
   close(): Promise<void>;
 }
@@ -264,7 +264,7 @@ interface Asked {
   filter: { name: string; values: string[] } | null;
 }
 
-/** Error 400 where the query goes beyond what is documented. */
+/** Throws error 400 for a query beyond the documented limits. */
 function readBody(body: QueryBody, scope: string): Asked {
   const { dataset, timePeriod } = body;
   if (body.type !== 'ActualCost' || body.timeframe !== 'Custom' || !timePeriod || !dataset)

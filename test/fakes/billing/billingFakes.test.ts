@@ -1,6 +1,6 @@
 /**
- * The loopback providers of bills keep the contract that the real ones document: the official clients read their
- * answers, wrong parameters are refused, and what is told adds up to what is known.
+ * The loopback providers of bills obey the documented contract of the real ones: the official clients read their
+ * answers, wrong parameters are refused, and their answers sum to their data.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';

@@ -1,7 +1,7 @@
 /**
- * A loopback AWS Cost Explorer: GetCostAndUsage and GetDimensionValues, with the rules of its documentation. Requests
- * have to be signed (Signature Version 4, computed here by itself), at most two groups are allowed, at most the current
- * month and thirteen before it can be asked for, every answer costs a cent, and errors come with status 400.
+ * A loopback AWS Cost Explorer: GetCostAndUsage and GetDimensionValues, with the documented rules. Requests must be
+ * signed (Signature Version 4, computed independently here), at most two groups are permitted, only the current month
+ * and thirteen before it are available, every answer costs a cent, and errors have status 400.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -51,7 +51,7 @@ export interface AwsFake {
   failNext(type: string, status?: number): void;
   /** Groups of one answer at most. */
   limitGroups(groups: number): void;
-  /** No page token given so far is known any more. */
+  /** Invalidates all issued page tokens. */
   forgetPages(): void;
   close(): Promise<void>;
 }
@@ -252,7 +252,7 @@ function costAndUsage(
   const to = from + groupsMax;
   const shown = cells.slice(from, to);
   const isLast = to >= cells.length;
-  // A page tells the days of its groups; the first begins with the period, the last goes to its end.
+  // A page lists the days of its groups; the first begins with the period, the last extends to its end.
   const firstDay = from === 0 ? days[0] : shown[0]?.day;
   const lastDay = isLast ? days.at(-1) : shown.at(-1)?.day;
   return {

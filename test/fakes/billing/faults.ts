@@ -1,4 +1,4 @@
-/** What can go wrong at a provider, switched on and off while it runs. */
+/** Faults of a provider, switched on and off while it runs. */
 
 export type FaultKind =
   /** Answers this status with the provider's error body; a 404 of a report has been an outage before. */
@@ -13,18 +13,18 @@ export type FaultKind =
   | { kind: 'cut_body' }
   /** 200 with this body. */
   | { kind: 'wrong_shape'; body: string }
-  /** 200 with a body of so many bytes. */
+  /** 200 with a body of this many bytes. */
   | { kind: 'large_body'; bytes: number }
   | { kind: 'redirect'; location: string }
-  /** The right answer, with these headers beside its own. */
+  /** The right answer, with further headers. */
   | { kind: 'headers'; headers: Record<string, string> };
 
 export type Fault = FaultKind & {
-  /** Only requests of this report. */
+  /** Affects only requests of this report. */
   report?: string;
-  /** So many requests go well before it. */
+  /** Number of successful requests before the fault. */
   after?: number;
-  /** It befalls so many requests, then it is over; without it, it lasts until it is cleared. */
+  /** Number of affected requests; absent: until it is cleared. */
   requests?: number;
 };
 
@@ -37,7 +37,7 @@ interface Injected {
 export class FaultSwitch {
   #injected: Injected[] = [];
 
-  /** Returns what takes this fault away again. */
+  /** Returns the function that removes this fault. */
   inject(fault: Fault): () => void {
     const entry = { fault, seen: 0 };
     this.#injected.push(entry);

@@ -87,7 +87,7 @@ const PROTOCOL: BillingProtocol = {
     const message =
       key === undefined
         ? "You didn't provide an API key."
-        : // As the real answer does, this shows the ends of the key.
+        : // Like the real answer, this contains the ends of the key.
           `Incorrect API key provided: ${key.slice(0, 8)}***${key.slice(-4)}.`;
     return { status: 401, type: 'authentication', message };
   },

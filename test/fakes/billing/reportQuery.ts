@@ -1,9 +1,9 @@
-/** What a report can be asked, and the checks of what it is asked. */
+/** The parameters of reports, and their validation. */
 import type { Dimension } from './aggregate.js';
 
 export type Width = '1m' | '1h' | '1d';
 
-/** What one report can be asked, as its provider documents it. */
+/** The parameters of one report, as its provider documents them. */
 export interface ReportRules {
   path: string;
   widths: Partial<Record<Width, { default: number; max: number }>>;
@@ -20,7 +20,7 @@ export interface ProviderError {
   param?: string;
 }
 
-/** How a provider's requests name their window. */
+/** The names of the window's parameters at a provider. */
 export interface TimeParameters {
   startParameter: string;
   endParameter: string;
@@ -42,7 +42,7 @@ export class Refused extends Error {
 export const invalid = (message: string, param?: string) =>
   new Refused({ status: 400, type: 'invalid_request', message, ...(param === undefined ? {} : { param }) });
 
-/** What a request asks of a report, after every check. */
+/** A validated request of a report. */
 export interface AskedReport {
   startSeconds: number;
   endSeconds: number;
@@ -52,7 +52,7 @@ export interface AskedReport {
   filters: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Reads the parameters of a report; throws Refused as the provider answers what is wrong. */
+/** Parses the parameters of a report; throws Refused with the provider's answer to the fault. */
 export function readReportQuery(
   rules: ReportRules,
   times: TimeParameters,

@@ -1,6 +1,6 @@
 /**
- * The common part of the loopback providers of bills: a real HTTP server that checks the key and the parameters,
- * pages through the buckets with opaque tokens, lets faults befall requests, and records what it was asked.
+ * The common part of the loopback providers of bills: an HTTP server that checks the key and the parameters, pages
+ * through the buckets with opaque tokens, injects faults, and records the requests.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +19,7 @@ import {
 } from './reportQuery.js';
 import type { ProviderTruth } from './truth.js';
 
-/** One request as it was answered; nothing of the key is kept. */
+/** One answered request; no part of the key is recorded. */
 export interface RecordedRequest {
   method: string;
   path: string;
@@ -36,16 +36,13 @@ export interface BillingFake {
   port: number;
   requests: RecordedRequest[];
   faults: FaultSwitch;
-  /** What it knows from now on. */
+  /** Replaces its data. */
   setTruth(truth: ProviderTruth): void;
   /** Puts another bucket in the place of the one that starts at the same time: a restated day. */
   restate(report: string, bucket: BucketResults): void;
-  /** No page token given so far is known any more. */
+  /** Invalidates all issued page tokens. */
   invalidatePages(): void;
-  /**
-   * Pages, or those of one report, hold at most so many buckets from now on, whatever is asked; null takes the limit
-   * away.
-   */
+  /** Limits the buckets of pages, or of one report's pages, whatever is requested; null removes the limit. */
   limitPages(buckets: number | null, report?: string): void;
   close(): Promise<void>;
 }
@@ -58,7 +55,7 @@ export interface BillingFakeOptions {
   nowSeconds?: () => number;
 }
 
-/** What is particular to one provider. */
+/** The specific parts of one provider. */
 export interface BillingProtocol extends TimeParameters {
   reports: Readonly<Record<string, ReportRules>>;
   /** The fault of the request's headers, or undefined. */
@@ -67,7 +64,7 @@ export interface BillingProtocol extends TimeParameters {
   errorBody(error: ProviderError, requestId: string): unknown;
   headers(truth: ProviderTruth, requestId: string): Record<string, string>;
   page(buckets: readonly BucketResults[], nextPage: string | null): unknown;
-  /** Answers beside the reports. */
+  /** Answers besides the reports. */
   extra(path: string, truth: ProviderTruth): unknown;
   tokenPrefix: string;
 }

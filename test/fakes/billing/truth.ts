@@ -1,10 +1,10 @@
 import type { BucketResults } from '../../../lab/bills/pages.js';
 
 /**
- * What a loopback provider knows: every result that it has ever billed, by report and bucket, in the provider's own
- * JSON. A number that a double cannot hold exactly, or whose digits matter, is given as `{ $number: '0.0600' }` and
- * stands in the answer as those digits; everything else is written as JSON.stringify does. So OpenAI's amount is
- * `{ value: { $number: '0.06' }, currency: 'usd' }`, and Anthropic's is the string `'123.78912'` of cents.
+ * The data of a loopback provider: every result that it has ever billed, by report and bucket, in the provider's JSON.
+ * A number that a double cannot hold exactly, or whose digits matter, is written as `{ $number: '0.0600' }` and appears
+ * in the answer with those digits; everything else is written as JSON.stringify does. OpenAI's amount is therefore `{
+ * value: { $number: '0.06' }, currency: 'usd' }`, and Anthropic's is the string `'123.78912'` of cents.
  */
 
 /** Costs by UTC day, usage by hour; a bucket without results may be left out. */

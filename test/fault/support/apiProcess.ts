@@ -9,19 +9,19 @@ export interface ApiProcess {
   baseUrl: string;
 }
 
-/** The API as processes of its own, from the program that production runs. */
+/** The API as separate processes, from the production program. */
 export class ApiProcesses {
   readonly #started: ChildProgram[] = [];
   readonly #database: TestDatabase;
   readonly #engineAddress: string;
 
-  /** Without an address nothing listens where they look for the workflow engine. */
+  /** Without an address, nothing listens where they expect Temporal. */
   constructor(database: TestDatabase, engineAddress = '127.0.0.1:1') {
     this.#database = database;
     this.#engineAddress = engineAddress;
   }
 
-  /** One more, once it is ready; `port`: that of one that has gone. */
+  /** Starts another one and waits until it is ready; `port`: that of an ended one. */
   async start(port?: number): Promise<ApiProcess> {
     const own = port ?? (await findFreePort(undefined));
     const program = startTypeScript('bin/api.ts', [], {

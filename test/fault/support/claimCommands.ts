@@ -13,14 +13,14 @@ import {
 import { aKey, type Caller, type ClaimSystem } from './claimSystem.js';
 import { compare, compareOne, type Kept, type Known } from './knownClaims.js';
 
-/** What may happen to claims, each held to what has to come of it. */
+/** Commands on claims, each with the check of its result. */
 
 export type Command = fc.AsyncCommand<Known, ClaimSystem>;
 
 const AWAY = { code: 'workflow_engine_unavailable', status: 503 };
 const isReachable = (known: Known): boolean => known.isLineWhole && known.isWorking;
 
-/** What is asked of one claim. */
+/** The requests of one claim. */
 interface Asked {
   claim: number;
   request: ClaimRequest;
@@ -28,7 +28,7 @@ interface Asked {
   isKeyed: boolean;
 }
 
-/** What happens to the engine while requests are under way. */
+/** Faults of Temporal while requests are in progress. */
 export type Disturbance = 'cut' | 'silence' | 'stall' | 'kill';
 
 async function disturb(known: Known, system: ClaimSystem, how: Disturbance): Promise<void> {
@@ -90,7 +90,7 @@ function expectFor(claim: ModelClaim, { caller, request }: Asked): Expected {
   return expectOf(claim, request);
 }
 
-/** As clients do: a 503 is asked again, under the same key; the claim is as it was until then. */
+/** Retries as clients do: a 503 is retried with the same key; until then the claim is unchanged. */
 async function patiently(
   known: Known,
   system: ClaimSystem,
@@ -162,7 +162,7 @@ export class Race implements Command {
     answers.forEach((answer, at) => {
       if (answer.status === 200) return;
       const alone = expectOf(before, this.requests[at] as ClaimRequest);
-      // What could have been done was not, for somebody else was first or the engine was away.
+      // A possible change was not made, because another request was first or Temporal was unreachable.
       if (alone.status === 200)
         expect([409, 503, ...(made.length > 0 ? [400] : [])]).toContain(answer.status);
       if (made.length === 0 && alone.status !== 200) expect(answer.status).toBe(alone.status);
@@ -179,7 +179,7 @@ export class Race implements Command {
   toString = () => `race of claim ${this.claim} ${JSON.stringify(this.requests)}`;
 }
 
-/** A request that was answered before, asked again. */
+/** Repeats a request that was answered before. */
 export class Repeat implements Command {
   constructor(
     readonly which: number,
@@ -215,7 +215,7 @@ export class Repeat implements Command {
   toString = () => `repeat ${this.which} ${this.how}`;
 }
 
-/** The next notice of a claim goes its own way. */
+/** The next notice of a claim is checked separately. */
 function withoutNotice(body: Record<string, unknown>): Record<string, unknown> {
   const { next_action: _action, next_action_at: _at, ...rest } = body;
   return rest;
@@ -237,7 +237,7 @@ export class PassDeadline implements Command {
   toString = () => `the deadline of claim ${this.claim} passes`;
 }
 
-/** What is owed is given now that somebody works. */
+/** Expects owed notices now that a worker runs. */
 async function remind(known: Known, system: ClaimSystem): Promise<void> {
   for (const [claim, notice] of known.owed) {
     const id = known.ids[claim] as string;
@@ -245,7 +245,7 @@ async function remind(known: Known, system: ClaimSystem): Promise<void> {
       await system.sweepUntilReminded(id);
       const { notices } = await system.aside(id);
       const more = notices - (known.notices[claim] ?? 0);
-      // The same deadline that is moved back a second time may be told of as one that was told.
+      // A deadline that is moved back a second time may be notified or not, because it was notified before.
       if (known.reminded[claim]?.has(notice)) expect([0, 1]).toContain(more);
       else expect(more).toBe(1);
       known.reminded[claim]?.add(notice);
@@ -255,7 +255,7 @@ async function remind(known: Known, system: ClaimSystem): Promise<void> {
   }
 }
 
-/** The engine goes away, or comes back. */
+/** Stops or restarts Temporal. */
 export class Engine implements Command {
   constructor(readonly how: Disturbance | 'mend' | 'work') {}
 

@@ -1,6 +1,6 @@
 /**
- * What a claim is after every request, written down a second time from the documentation and from nothing of the product:
- * tests hold the product to it.
+ * The expected state of a claim after every request, an independent model from the documentation alone, which the
+ * product is compared with.
  */
 
 /** The moves, each status with those that may follow it. */
@@ -20,7 +20,7 @@ export const STATUSES = Object.keys(MOVES);
 
 const followers = (status: string): string[] => (MOVES[status] ?? '').split(' ').filter(Boolean);
 
-/** Kinds that a provider may name, with what the disputes are resolved with when a claim is denied so. */
+/** Kinds that a provider may name, with the resolution of the disputes when a claim is denied so. */
 export const DENIALS: Readonly<Record<string, string>> = {
   contract_terms: 'provider_correct',
   client_metering_error: 'our_error',
@@ -69,7 +69,7 @@ export function aDraft(total: number): ModelClaim {
   return { status: 'draft', ticket: null, credit: null, total, history: [made], isGone: false };
 }
 
-/** A status, a code where there is one, and what the claim is then; the same one where nothing changes. */
+/** A status, an error code if any, and the claim afterwards; an unchanged one where nothing changes. */
 export interface Expected {
   status: number;
   code?: string;
@@ -109,7 +109,7 @@ function withoutStatus({ status: _status, ...rest }: Record<string, unknown>): R
   return rest;
 }
 
-/** Whether there is nothing wrong in the body alone. */
+/** Whether the body alone has no fault. */
 function isWellSaid(given: unknown): boolean {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return false;
   const body = given as Record<string, unknown>;
@@ -130,7 +130,7 @@ function isWellSaid(given: unknown): boolean {
   return true;
 }
 
-/** A claim as GET shows it, without what only the database knows: ids and times. */
+/** A claim as GET shows it, without the database's values: ids and times. */
 export function shownAs(claim: ModelClaim): Record<string, unknown> {
   const last = claim.history.at(-1);
   const isOver = followers(claim.status).length === 0;
@@ -155,7 +155,7 @@ export function shownAs(claim: ModelClaim): Record<string, unknown> {
   };
 }
 
-/** What its disputes are by then, and what they were resolved with. */
+/** The status and resolution of its disputes. */
 export function disputesOf(claim: ModelClaim): { status: string; resolution: string | null } {
   if (claim.status === 'draft') return { status: 'open', resolution: null };
   if (followers(claim.status).length > 0) return { status: 'claimed', resolution: null };

@@ -110,7 +110,7 @@ export class ClaimSystem {
     return status === 200 ? body : undefined;
   }
 
-  /** What GET does not show: its disputes, what the log says of its moves, notices of it. */
+  /** Data that GET does not show: its disputes, the log of its moves, its notices. */
   async aside(id: string): Promise<{ disputes: unknown[]; logged: number; notices: number }> {
     const { orgId, database } = this.place.api;
     const { rows } = await database.superuser.query(
@@ -124,7 +124,7 @@ export class ClaimSystem {
     return rows[0];
   }
 
-  /** As an answer that was given, and was lost before it was kept for repeats. */
+  /** Simulates an answer that was lost before it was stored for repeats. */
   async forget(once: string): Promise<void> {
     await this.place.api.database.superuser.query(
       'delete from idempotency_keys where org_id = $1 and idempotency_key = $2',
@@ -142,7 +142,7 @@ export class ClaimSystem {
     return rows[0]?.notice;
   }
 
-  /** Until the notice that is due has been given and the next one is fixed. */
+  /** Waits until the due notice was sent and the next one is set. */
   async sweepUntilReminded(id: string): Promise<void> {
     await until(
       'the notice',

@@ -54,7 +54,7 @@ const aCaller = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<Caller>('member', 'nobody') },
 );
 
-/** Everything that may happen to so many claims. */
+/** All commands on this many claims. */
 export function claimCommands(claims: number): fc.Arbitrary<Command>[] {
   const ask = fc.uniqueArray(
     fc

@@ -1,13 +1,13 @@
 import { startRelay } from '../../support/relay.js';
 
-/** A line to a server that can be cut, fall silent or stand still, and be whole again. */
+/** A connection to a server that can be cut, silenced or stalled, and restored. */
 export interface EngineLine {
   address: string;
   /** Every connection breaks, and no new one is taken. */
   cut(): void;
-  /** Nothing is passed on any more, and nobody is told. */
+  /** Drops all data without closing the connection. */
   silence(): void;
-  /** The same, but what was sent arrives when the line is mended. */
+  /** Holds all data back until the line is restored. */
   stall(): void;
   mend(): void;
   close(): Promise<void>;
@@ -45,7 +45,7 @@ export async function startEngineLine(target: string): Promise<EngineLine> {
     },
     mend: () => {
       for (const socket of relay.sockets) socket.resume();
-      // What was swallowed is missing from the streams of the connections that there are.
+      // Dropped data are missing from the streams of existing connections, so these are closed.
       if (state === 'silent') relay.breakAll();
       state = 'whole';
     },

@@ -10,9 +10,9 @@ import { removeCluster } from '../../support/postgres.js';
 import { makeTestFolder } from '../../support/testFolder.js';
 import { startTcpProxy, type TcpProxy } from './tcpProxy.js';
 
-/** A Postgres of a test file's own, which may be killed and comes back on the same port with what it had stored. */
+/** A separate Postgres of a test file, which may be killed and restarts on the same port with its data. */
 export interface KillablePostgres {
-  /** Before the server; `database` goes through it, `superuser` past it. */
+  /** In front of the server; `database` connects through it, `superuser` directly. */
   proxy: TcpProxy;
   database: TestDatabase;
   /** Ends the server as a crash does, and waits until it is gone. */

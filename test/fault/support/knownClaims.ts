@@ -11,28 +11,28 @@ export interface Kept {
   answer: RawAnswer;
 }
 
-/** What is known of the claims, of the engine, and of what was said. */
+/** The expected state of the claims, of Temporal, and of the answers. */
 export interface Known {
   ids: string[];
   claims: ModelClaim[];
   /** Times of each claim's history, as they were first shown. */
   times: string[][];
   notices: number[];
-  /** Which notices each claim has been given, by version and name. */
+  /** The notices that each claim has got, by version and name. */
   reminded: Set<string>[];
-  /** Claims whose notice is due and cannot be given yet, with the notice. */
+  /** Claims whose notice is due and cannot be sent yet, with the notice. */
   owed: Map<number, string>;
   isLineWhole: boolean;
   isWorking: boolean;
   kept: Kept[];
 }
 
-/** Holds every claim to what it has to be, and nothing to have happened beside. */
+/** Compares every claim with its expected state, and checks that nothing else happened. */
 export async function compare(known: Known, system: ClaimSystem): Promise<void> {
   await Promise.all(known.claims.map((_, at) => compareOne(known, system, at)));
 }
 
-/** Holds one of them to it, by its place. */
+/** Compares one claim, by its index. */
 export async function compareOne(known: Known, system: ClaimSystem, at: number): Promise<void> {
   const claim = known.claims[at] as ModelClaim;
   const id = known.ids[at] as string;
@@ -55,7 +55,7 @@ export async function compareOne(known: Known, system: ClaimSystem, at: number):
   if (!known.owed.has(at)) expect(aside.notices).toBe(known.notices[at]);
 }
 
-/** Times are the database's: they are held to each other, and to what was shown before. */
+/** Times are the database's: they are compared with each other, and with earlier answers. */
 // biome-ignore lint/suspicious/noExplicitAny: an answer that the API's own schemas have checked
 function expectTimes(known: Known, at: number, shown: any): void {
   const times: string[] = shown.events.map((event: { at: string }) => event.at);

@@ -22,14 +22,14 @@ export interface SeenAnswer {
   retryAfter: string | null;
   /** Why the connection broke, e.g. ECONNREFUSED; null for an answer. */
   broke: string | null;
-  /** What was sent, and whether an earlier request with it had been acknowledged. */
+  /** The sent batch, and whether an earlier request with it had been acknowledged. */
   batch: SentBatch;
   wasAcknowledged: boolean;
 }
 
 /**
- * Clients that send batches of events without pause, each until it is acknowledged, and write down everything that
- * they sent and were told.
+ * Clients that send batches of events without pause, each until it is acknowledged, and record everything that they
+ * sent and received.
  */
 export class LoadClient {
   readonly batches: SentBatch[] = [];
@@ -46,7 +46,7 @@ export class LoadClient {
     this.#random = options.random;
   }
 
-  /** Where the service is now: it may come back elsewhere. */
+  /** Sets the service's address, which may change at a restart. */
   moveTo(baseUrl: string): void {
     this.#baseUrl = baseUrl;
   }
@@ -55,7 +55,7 @@ export class LoadClient {
     this.#loops = Array.from({ length: clients }, (_, client) => this.#loop(client));
   }
 
-  /** Sends no new batch; resolves when each one under way is acknowledged or given up. */
+  /** Sends no new batch; resolves when each one in progress is acknowledged or given up. */
   async stop(): Promise<void> {
     this.#isRunning = false;
     await Promise.all(this.#loops);

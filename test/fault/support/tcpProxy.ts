@@ -4,13 +4,13 @@ import { startRelay } from '../../support/relay.js';
 export interface TcpProxy {
   port: number;
   /**
-   * The next commit reaches the server, but its answer never comes back: the connection breaks instead. So many commits
-   * go well before it. With `writing`, it is the next commit of a transaction that sent this text.
+   * The next commit reaches the server, but its answer is lost with the connection. `after` commits succeed before it.
+   * With `writing`, it is the next commit of a transaction that sent this text.
    */
   loseNextCommit(which?: { after?: number; writing?: string }): void;
   /** No further commit is lost. */
   spare(): void;
-  /** Commits whose answer was lost. */
+  /** Number of commits whose answer was lost. */
   lost(): number;
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import { BATCH_DIVISOR, MODEL_PRICES, type Rates, TERRA_BEFORE } from '../../../
 import { PROJECT_ROOT } from '../../../platform/projectRoot.js';
 
 const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
-/** A Friday's demo beside those of a Sunday, of a month's end and of a leap day. */
+/** Demos that end on a Sunday, a month's end and a leap day, besides one that ends on a Friday. */
 const OTHER_END_DAYS = ['2026-12-06', '2027-01-31', '2028-02-29'];
 
 let demo: Demo;
@@ -85,7 +85,7 @@ describe('the demo', () => {
 
   it.each(OTHER_END_DAYS)('has the same faults with the same dollars when it ends on %s', (endDay) => {
     const other = generateDemo({ seed: DEMO_SEED, endDay });
-    // What is of the whole traffic has its weekends where the calendar has them.
+    // Data of the whole traffic have their weekends where the calendar has them.
     const { ofTraffic: _, ...faults } = other.answerKey;
     expect(demo.answerKey).toMatchObject(faults);
     expect(Object.keys(faults)).toHaveLength(Object.keys(demo.answerKey).length - 1);

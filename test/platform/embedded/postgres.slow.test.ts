@@ -26,7 +26,7 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0).toReversed()) await step();
 });
 
-/** A data directory that goes after the test, with its cluster. */
+/** A data directory that is deleted after the test, with its cluster. */
 function dataDirectory(): string {
   const dataDir = makeTestFolder('pg');
   cleanUp.push(() => removeCluster(dataDir, clusterOf(dataDir)));
@@ -54,7 +54,7 @@ async function query<T>(url: string, sql: string): Promise<T[]> {
   }
 }
 
-/** Starts it in a process of its own, the one that the test then kills. */
+/** Starts it in a separate process, which the test then kills. */
 async function startElsewhere(dataDir: string, environment: Record<string, string> = {}) {
   const holder = startTypeScript('test/support/holdPostgres.ts', [dataDir, cacheDir], environment);
   cleanUp.push(() => void holder.child.kill('SIGKILL'));

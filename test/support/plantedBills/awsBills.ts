@@ -172,7 +172,7 @@ function plantedCharges(seed: number, digits: number): PlantedCharge[] {
   ];
 }
 
-/** What DuckDB adds up of a report, by AWS's own types. */
+/** DuckDB's sums of a report, by AWS's types. */
 export const sumOfCur = (type: string, cost: string, currency: string) => ({
   currency,
   amount: cost,

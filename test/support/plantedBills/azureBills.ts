@@ -143,7 +143,7 @@ const asCustomerAgreement = (cells: Record<string, string>): Record<string, stri
     }).map(([name, cell]) => [name.charAt(0).toLowerCase() + name.slice(1), cell]),
   );
 
-/** What DuckDB adds up of cost details, by Azure's own charge types. */
+/** DuckDB's sums of cost details, by Azure's charge types. */
 export const sumOfCostDetails = (currency: string) => ({
   currency,
   amount: 'CostInBillingCurrency',

@@ -6,7 +6,7 @@ import type { PlantedBill } from './planted.js';
 /** Sums by category and currency, as exact texts; sums of nothing are left out. */
 export type Totals = Record<string, string>;
 
-/** What the product reads of a bill: rows that it keeps, and charges that it leaves out. */
+/** The product's totals of a bill: the rows that it keeps, and the charges that it leaves out. */
 export async function totalsRead(
   bill: Omit<PlantedBill, 'charges'>,
 ): Promise<{ kept: Totals; leftOut: Totals; all: Totals }> {
@@ -26,7 +26,7 @@ export async function totalsRead(
   return { kept: sumNamed(kept), leftOut: sumNamed(leftOut), all: sumNamed([...kept, ...leftOut]) };
 }
 
-/** What was planted, added up by arithmetic that shares nothing with the product's. */
+/** The planted totals, by arithmetic that shares nothing with the product's. */
 export function totalsPlanted(bill: PlantedBill): { kept: Totals; leftOut: Totals; all: Totals } {
   const named = bill.charges.map(({ category, currency, amount, isKept }) => ({
     name: `${category} ${currency}`,

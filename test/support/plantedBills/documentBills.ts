@@ -101,7 +101,7 @@ const xaiBill: PlantedBill = {
   ],
 };
 
-/** What a month of Mistral's usage counts, and what of it is paid for; the rest the plan covers. */
+/** Counts of a month of Mistral's usage, and the paid part of it; the plan covers the rest. */
 const METRICS = ['mistral-large-2411', 'mistral-small-2506', 'mistral-medium-2508'];
 const GROUPS = {
   input: ['0.0000017', '8.5E-8', '0.000000000001'],

@@ -131,7 +131,7 @@ function plantedCharges(version: string, digits = 12): PlantedCharge[] {
   ];
 }
 
-/** FOCUS in DuckDB: what stands in the category columns, and no negative use. */
+/** FOCUS in DuckDB: the categories of the columns, and no negative usage. */
 const SUM = {
   currency: '"BillingCurrency"',
   amount: '"BilledCost"',

@@ -138,7 +138,7 @@ function json(cells: Record<string, string>): string {
 const CATEGORY = `case cost_type when 'tax' then 'tax' when 'rounding_error' then 'adjustment' when 'adjustment' then 'adjustment'
   else case when cost like '-%' then 'adjustment' else 'usage' end end`;
 const COST = { currency: 'currency', amount: 'cost', category: CATEGORY };
-/** The credits of a record, one by one: their digits as they stand, not as doubles. */
+/** The credits of a record, one by one: their digits as written, not as doubles. */
 const CREDITS = {
   currency: 'currency',
   amount: `unnest(regexp_extract_all(credits, '"amount":(-?[0-9.eE-]+)', 1))`,
@@ -166,7 +166,7 @@ export const GOOGLE_BILLS: readonly PlantedBill[] = [
     format: 'google_billing_export',
     bytes: Buffer.from(lines.map(({ cells }) => `${json(cells)}\n`).join('')),
     charges,
-    // Every field as the text that stands in the file.
+    // Every field as the text in the file.
     table: `(select cast(json_extract(line, '$.cost') as varchar) as cost, json_extract_string(line, '$.currency') as currency, json_extract_string(line, '$.cost_type') as cost_type,
       cast(json_extract(line, '$.credits') as varchar) as credits
       from (select cast(text as json) as line from (select unnest(string_split(content, chr(10))) as text from read_text('$file')) where text <> ''))`,

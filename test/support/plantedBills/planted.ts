@@ -14,7 +14,7 @@ export interface PlantedCharge {
   isKept: boolean;
 }
 
-/** How DuckDB is asked for the same charges: expressions over the file's columns, all of them texts. */
+/** DuckDB's query of the same charges: expressions over the file's columns, all of them texts. */
 export interface PlainSum {
   category: string;
   currency: string;
@@ -28,7 +28,7 @@ export interface PlantedBill {
   format: BillingFormat;
   bytes: Buffer;
   charges: readonly Pick<PlantedCharge, 'category' | 'currency' | 'amount' | 'isKept'>[];
-  /** SQL of the table in the file `$file`, and what is added up of it; several where one record has several charges. */
+  /** SQL of the table in the file `$file`, and the sums over it; several where one record has several charges. */
   table: string;
   sums: readonly PlainSum[];
 }
@@ -42,7 +42,7 @@ export function numbersFrom(seed: number): (below: number) => number {
   };
 }
 
-/** A decimal text of so many digits after the point, without trailing zeros. */
+/** A decimal text of this many fraction digits, without trailing zeros. */
 export function decimal(next: (below: number) => number, digits: number): string {
   const fraction = Array.from({ length: digits }, () => next(10))
     .join('')
@@ -72,7 +72,7 @@ export function csvOf(columns: readonly string[], records: readonly Record<strin
 
 export const CSV_TABLE = `read_csv('$file', all_varchar = true, header = true, quote = '"', escape = '"', delim = ',')`;
 
-/** A Parquet file of several row groups, with numbers as doubles and times as times, as the clouds write theirs. */
+/** A Parquet file of several row groups, with numbers as doubles and times as times, as cloud providers write them. */
 export function parquetOf(
   columns: readonly string[],
   records: readonly Record<string, string>[],

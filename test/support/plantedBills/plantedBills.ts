@@ -7,10 +7,10 @@ import { PLAIN_BILLS } from './plainBills.js';
 import type { PlantedBill } from './planted.js';
 
 /**
- * A generated bill of every format that is a file of charges, with the columns that its issuer documents and with what
- * makes a total go wrong: credits, refunds, tax, purchases, negative lines, split lines, use at amount zero, lines of an
+ * A generated bill of every file format, with the columns that its issuer documents and with everything that can
+ * falsify a total: credits, refunds, tax, purchases, negative lines, split lines, usage at amount zero, lines of an
  * earlier day at the end, several currencies, other services, missing optional columns, a byte order mark, quoted
- * newlines, scientific notation, twelve digits after the point.
+ * newlines, scientific notation, twelve fraction digits.
  */
 export const PLANTED_BILLS: readonly PlantedBill[] = [
   ...AWS_BILLS,

@@ -1,6 +1,6 @@
 /**
- * A mistake that users of a provider published, as calls and a bill: numbers and rates as they were told, with arithmetic
- * of its own. Nothing here is the product's, so that the two can be held against each other.
+ * A mistake that users of a provider published, as calls and a bill: the published numbers and rates, with separate
+ * arithmetic. It shares nothing with the product, so that the two can be compared.
  */
 
 export const CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const;
@@ -9,14 +9,14 @@ export type Class = (typeof CLASSES)[number];
 /** Dollars per million tokens, as price lists print them. */
 export type Rates = Partial<Record<Class, string>>;
 
-/** What held on a day. */
+/** The prices of a day. */
 export interface DayPrices {
   ordinary: Rates;
   /** For requests above the boundary; absent where the model has none. */
   long?: Rates;
 }
 
-/** Calls that are alike. */
+/** Equal calls. */
 export interface Calls {
   count: number;
   each: Partial<Record<Class, number>>;
@@ -26,7 +26,7 @@ export interface Calls {
 
 export interface Day {
   day: string;
-  /** What was used. */
+  /** The usage. */
   calls: readonly Calls[];
   prices: DayPrices;
 }
@@ -40,7 +40,7 @@ export interface Line {
   rate: bigint;
 }
 
-/** What a bill makes of the lines that would be right. */
+/** The change of a bill's right lines that makes the mistake. */
 export interface Fault {
   kind: string;
   /** The first word of the way in which it was made, where the product is to name one. */
@@ -63,13 +63,13 @@ export type Format =
 /** An entry of a price list under another name, or with other days or rates than the shipped one. */
 export interface PriceChange {
   provider: string;
-  /** The shipped entry that it is made from. */
+  /** The shipped entry that it is derived from. */
   from: string;
   model: string;
   shiftDays: number;
 }
 
-/** Rates that the user entered, because the list that he was given has others. */
+/** Rates that the user entered, because the list of the time has others. */
 export interface Override {
   model: string;
   rates: Rates;
@@ -87,9 +87,9 @@ export interface PublishedCase {
   otherModel?: string;
   days: readonly Day[];
   fault: Fault;
-  /** The same mistake in the provider's disfavour; a sentence where there is no such thing. */
+  /** The same mistake to the provider's disadvantage; a sentence where none exists. */
   mirror: Fault | string;
-  /** The client's report of its calls, where that is not what was used. */
+  /** The client's report of its calls, where it differs from their usage. */
   told?(calls: Calls): Calls['each'];
   prices?: PriceChange;
   override?: Override;
@@ -105,7 +105,7 @@ export function perToken(usdPerMtok: string): bigint {
   return BigInt(whole) * TOKENS_PER_RATE + BigInt(fraction.padEnd(6, '0'));
 }
 
-/** What a bill without a mistake holds. */
+/** The lines of a bill without a mistake. */
 export function rightLines(day: Day): Line[] {
   const lines = new Map<string, Line>();
   for (const { count, each, isBatch = false, isLong = false } of day.calls) {
@@ -147,7 +147,7 @@ export function billedLines(one: PublishedCase, day: Day): Line[] {
 export const amountOf = (lines: readonly Line[]): bigint =>
   lines.reduce((sum, line) => sum + line.quantity * line.rate, 0n);
 
-/** Billed beyond what would have been right, by day; days without a difference are left out. */
+/** Billed minus right, by day; days without a difference are absent. */
 export function excessByDay(one: PublishedCase): Map<string, bigint> {
   return new Map(
     one.days

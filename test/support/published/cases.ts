@@ -48,7 +48,7 @@ const SONNET_LONG: Rates = {
   output: '22.5',
 };
 
-/** Days whose traffic goes up and down; `count`s stay whole when a hundredth of it is taken. */
+/** Days with changing traffic; counts stay whole when a hundredth of them is taken. */
 function daysOf(
   first: string,
   count: number,
@@ -99,7 +99,7 @@ function countedTwice(lines: readonly Line[]): Line[] {
   );
 }
 
-/** A tenth of what was told: 1,553.1 M read, 146.4 M written, 1.97 M fresh. */
+/** A tenth of the published usage: 1,553.1 M read, 146.4 M written, 1.97 M fresh. */
 const TENTH_OF_PUBLISHED: Calls = {
   count: 1_000,
   each: { input: 197, cache_read: 155_310, cache_write_5m: 14_640, output: 880 },
@@ -205,7 +205,7 @@ const inclusiveDays = daysOf('2026-07-10', 24, { ordinary: SOL, long: SOL_LONG }
   { ...WORK, count: 2_000 },
 ]);
 
-/** Bedrock's announced price and the old one on its invoices; told in every format that bills of Bedrock come in. */
+/** Bedrock's announced price and the old one on its invoices; in every format of Bedrock's bills. */
 const BEDROCK_DROP: Pick<PublishedCase, 'source' | 'provider' | 'model' | 'days' | 'fault' | 'mirror'> = {
   source:
     'Bedrock announced 4.4/22 instead of 5.5/33 dollars for openai.gpt-5.6-sol from 2026-08-21 on; users told that invoices of 2026-08-26 still had the old price.',
@@ -222,7 +222,7 @@ const BEDROCK_DROP: Pick<PublishedCase, 'source' | 'provider' | 'model' | 'days'
   ),
 };
 
-/** Told of Azure, so in every format that its bills come in; its users' agreement had the rates of those days. */
+/** Published about Azure, so in every format of its bills; its users' agreement had the rates of those days. */
 const AZURE_TWICE: Omit<PublishedCase, 'name' | 'format'> = {
   provider: 'azure_openai',
   model: 'gpt-5.6-sol',

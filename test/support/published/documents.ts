@@ -41,7 +41,7 @@ export function documentsOf(one: PublishedCase): Document[] {
   }
 }
 
-/** Pico-dollars as dollars; `digits` 10 gives cents. */
+/** Pico-dollars as dollars; `digits` 10: cents. */
 function decimal(scaled: bigint, digits = 12): string {
   const text = scaled.toString().padStart(digits + 1, '0');
   const fraction = text.slice(-digits).replace(/0+$/, '');
@@ -76,10 +76,10 @@ function openaiPage(one: PublishedCase, resultsOf: (one: PublishedCase, day: Day
   return `{"object":"page","data":[${data.join(',')}],"has_more":false,"next_page":null}`;
 }
 
-/** A number of any length: `#` marks a text that stands without its quotes. */
+/** A number of any length: `#` marks a text that is written without its quotes. */
 const number = (text: string) => `#${text}`;
 
-/** Batch and standard calls share a line; long requests have lines of their own. */
+/** Batch and standard calls share a line; long requests have separate lines. */
 function openaiCosts(one: PublishedCase, day: Day): object[] {
   const lines = billedLines(one, day);
   return groupLines(lines, (line) => `${line.tokenClass} ${line.isLong}`).map((group) => {
@@ -96,7 +96,7 @@ function openaiCosts(one: PublishedCase, day: Day): object[] {
   });
 }
 
-/** The usage report counts what the bill counts: what is metered twice is metered twice in both. */
+/** The usage report has the bill's counts: usage that is metered twice is so in both. */
 function openaiUsage(one: PublishedCase, day: Day): object[] {
   return groupLines(billedLines(one, day), (line) => String(line.isBatch)).map((group) => {
     const isBatch = group[0]?.isBatch === true;
@@ -187,7 +187,7 @@ function anthropicUsage(one: PublishedCase, day: Day): object[] {
 const CENT = 10_000_000_000n;
 const toTheCent = (pico: bigint) => ((pico + CENT / 2n) / CENT) * CENT;
 
-/** One row for each class and day; a batch is told by its tier. */
+/** One row for each class and day; the tier marks batches. */
 function plainCsv(one: PublishedCase): string {
   const rows = one.days.flatMap((day) =>
     groupLines(billedLines(one, day), (line) => `${line.tokenClass} ${line.isBatch}`).map((group) => {
@@ -225,7 +225,7 @@ function costAndUsageReport(one: PublishedCase): string {
   return [header, ...lines, ''].join('\n');
 }
 
-/** The same as Cost Explorer tells it, by day and usage type. */
+/** The same bill as Cost Explorer's answer, by day and usage type. */
 function costExplorerAnswer(one: PublishedCase): string {
   const ResultsByTime = one.days.map((day) => ({
     TimePeriod: { Start: day.day, End: shiftDay(day.day, 1) },
@@ -292,7 +292,7 @@ function costDetails(one: PublishedCase): string {
 export const AZURE_SUBSCRIPTION = '11111111-0000-4000-8000-000000000001';
 export const AZURE_RESOURCE = `/subscriptions/${AZURE_SUBSCRIPTION}/resourceGroups/models/providers/Microsoft.CognitiveServices/accounts/one`;
 
-/** The same as Cost Management's query tells it. */
+/** The same bill as Cost Management's answer. */
 function queryAnswer(one: PublishedCase): string {
   const columns = ['Cost', 'UsageQuantity', 'UsageDate', 'Meter', 'ResourceId', 'Currency'];
   const rows = azureLines(one, (day, meter, group) => [

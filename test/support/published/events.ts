@@ -35,7 +35,7 @@ function eventOf(one: PublishedCase, { day }: Day, calls: Calls, id: string, ind
   };
 }
 
-/** By how many days a case moves so that its last day lies `back` days before today. */
+/** By how many days a case moves so that its last day is `back` days before today. */
 export function daysUntilBefore(one: PublishedCase, today: string, back: number): number {
   const last = one.days.at(-1)?.day ?? today;
   return Math.round((Date.parse(shiftDay(today, -back)) - Date.parse(last)) / (DAY_SECONDS * 1_000));

@@ -26,7 +26,7 @@ export const gistOf = (findings: readonly Finding[]) =>
     days,
   }));
 
-/** What each day was overcharged by, 1e-12 dollars. */
+/** The overcharge of each day, 1e-12 dollars. */
 export const impactByDay = (findings: readonly Finding[]): Map<string, bigint> =>
   new Map(findings.flatMap(({ days }) => days.map(({ day, impactPico }) => [day, impactPico])));
 

@@ -23,7 +23,7 @@ const HOURS = [3n, 9n, 15n, 21n];
 const MICROS_PER_HOUR = MICROS_PER_DAY / 24n;
 const STATE = { updatedAtMicros: 0n, contentHash: '00000000' };
 
-/** The days that the product is asked to reconcile, and the prices. */
+/** The days that the product reconciles, and the prices. */
 export interface CaseInput {
   days: DayInput[];
   prices: ChargePrices;
@@ -146,7 +146,7 @@ function usageOf(rows: readonly BilledRow[], day: string): UsageCell[] {
     }));
 }
 
-/** Calls spread over the day; what does not divide falls into the first hour. */
+/** Calls spread over the day; the remainder of the division is in the first hour. */
 function observedOf(one: PublishedCase, day: Day, calls: Calls, book: PriceBook): ObservedCell[] {
   const each = one.told?.(calls) ?? calls.each;
   const count = (name: (typeof CLASSES)[number]) => each[name] ?? 0;
@@ -208,7 +208,7 @@ function pricesOf(one: PublishedCase): ChargePrices {
       ({ provider, model }) => provider === prices.provider && model === prices.from,
     );
     if (!shipped) throw new RangeError(`the price list has no ${prices.from}`);
-    // A list that held both would have two models of the same rates, and a bill that cannot tell them apart.
+    // A list with both would have two models of equal rates, which a bill cannot distinguish.
     list.models.splice(list.models.indexOf(shipped), 1);
     const moved = (day: string | null) => (day === null ? null : shiftDay(day, prices.shiftDays));
     list.models.push({

@@ -1,7 +1,7 @@
-/** Changes of a published case under which what is to be found changes in a known way. */
+/** Changes of a published case that change the expected result in a known way. */
 import { type Calls, type Day, type PublishedCase, shiftDay } from './case.js';
 
-/** So many times the calls. */
+/** The same case with this many times the calls. */
 export function scaled(one: PublishedCase, numerator: number, denominator: number): PublishedCase {
   const times = ({ count, ...rest }: Calls): Calls => {
     if ((count * numerator) % denominator !== 0) throw new RangeError(`${count} calls cannot be divided`);
@@ -23,7 +23,7 @@ export function renamed(one: PublishedCase, model: string): PublishedCase {
   return { ...one, model, prices };
 }
 
-/** The same so many days later, at the prices of its own days. */
+/** The same case some days later, at the prices of those days. */
 export function onLaterDays(one: PublishedCase, by: number): PublishedCase {
   return {
     ...one,
@@ -32,7 +32,7 @@ export function onLaterDays(one: PublishedCase, by: number): PublishedCase {
   };
 }
 
-/** The same so many days later, the prices with it. */
+/** The same case some days later, with its prices. */
 export function shifted(one: PublishedCase, by: number): PublishedCase {
   const moved = renamed(onLaterDays(one, by), one.override ? one.model : `${one.model}-shifted`);
   const { prices, override } = moved;

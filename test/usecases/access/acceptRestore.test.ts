@@ -43,7 +43,7 @@ async function addOrganization(): Promise<OrgDb> {
   return new OrgDb(test.database, id);
 }
 
-/** As a replica that takes over without the last commits. */
+/** Simulates a replica that takes over without the last commits. */
 async function takeBack({ orgId }: OrgDb, toSeq: number): Promise<void> {
   const client = await test.superuser.connect();
   await client.query("begin; set local session_replication_role = 'replica'");

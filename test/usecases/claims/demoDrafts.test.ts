@@ -49,7 +49,7 @@ describe('claims drafted over all confirmed findings', () => {
     for (const { id, recoverableCents } of drafted.claims) {
       const { dispute_ids } = await get(`/api/v1/claims/clm_${id.replaceAll('-', '')}`);
       const { kind } = await get(`/api/v1/financial/disputes/${dispute_ids[0]}`);
-      // What nothing explains is disputed and never recoverable.
+      // Unexplained dollars can be disputed and are never recoverable.
       if (kind !== 'unexplained') ofKinds.push(recoverableCents);
     }
     const asked = ofKinds.reduce((sum, one) => sum + one, 0);

@@ -15,14 +15,14 @@ import { pdfTextOf } from '../../support/pdfText.js';
 import { propertyRuns } from '../../support/propertyRuns.js';
 import { makeTestFolder } from '../../support/testFolder.js';
 
-/** Claims over the demo's planted mistakes, as they are made and shown by the API, and checked by nothing but their packs. */
+/** Claims over the demo's planted mistakes, created and shown by the API, and verified from their packs alone. */
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
 
 let api: TestApi;
 let claimed: ClaimedDemo;
-/** A claim over each dispute that a claim can be made of, by the dispute's kind. */
+/** A claim over each claimable dispute, by the dispute's kind. */
 const claims = new Map<string, Json>();
 
 beforeAll(async () => {
@@ -314,7 +314,7 @@ describe('the pack checker, given a pack with a changed digit', () => {
 
 type Forgery = { of: 'page' | 'call' | 'rate' | 'cell'; at: number } | { of: 'total'; name: string };
 
-/** Changes one number that the claim follows from, wherever it stands. */
+/** Changes one number that the claim follows from, in any place. */
 function forge(files: Map<string, Buffer>, claim: ClaimEvidence, forgery: Forgery): void {
   const edit = (name: string, change: (value: Json) => void) => {
     const value = JSON.parse((files.get(name) ?? '').toString());
@@ -359,7 +359,7 @@ function forge(files: Map<string, Buffer>, claim: ClaimEvidence, forgery: Forger
   }
 }
 
-/** Makes every hash of a forged pack right again. */
+/** Corrects every hash of a forged pack. */
 function sealAgain(files: Map<string, Buffer>): void {
   const claim = JSON.parse((files.get('claim.json') ?? '').toString());
   for (const page of claim.source_pages) {

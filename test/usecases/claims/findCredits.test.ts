@@ -20,7 +20,7 @@ const newOrg = async () => {
   org = await createTestOrganization(database.database);
 };
 
-/** A bill with rows that give money back, on a day that is after every filing. */
+/** A bill with rows that return money, on a day after every filing. */
 async function aBill(
   rows: readonly { usd: string; text?: string; category?: string; account?: string }[],
   { day = '2999-01-05', rank = 20 } = {},

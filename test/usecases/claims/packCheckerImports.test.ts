@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../../../platform/projectRoot.js';
 
-/** What checks a pack shares nothing with what made it. */
+/** The checker of packs shares no code with their producer. */
 it('the program that checks packs imports nothing but itself and Node', () => {
   const folder = join(PROJECT_ROOT, 'bin/evidence');
   const files = readdirSync(folder).map((name) => join(folder, name));

@@ -27,7 +27,7 @@ describe('a row of a bill', () => {
           if (at >= 0) placed.push(...waiting.splice(at, 1));
         }
       }
-      // What a claim can be about: use, in dollars.
+      // Claims are about usage in dollars.
       const isClaimed = ({ chargeCategory, currency }: BilledRow) =>
         chargeCategory === 'usage' && currency === 'USD';
       expect(placed.filter(isClaimed).map(textOf).sort()).toEqual(rows.filter(isClaimed).map(textOf).sort());

@@ -70,7 +70,7 @@ describe('the cache of assumed rules', () => {
     expect(compiled).toBe(6);
     await rules.of(first.orgDb);
     expect(compiled).toBe(7);
-    // Even what is larger than all that may be kept is judged by.
+    // Rules that exceed the whole cache still judge calls.
     const small = new AssumedRules(undefined, 1);
     expect((await small.of(first.orgDb)).judges.isEmpty).toBe(false);
     expect(small.size.organizations).toBe(1);

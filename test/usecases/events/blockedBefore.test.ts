@@ -33,7 +33,7 @@ it('calls that were blocked before there were rules cost nothing from the migrat
     return Object.fromEntries(rows.map(({ request_id: id, row }) => [id, row]));
   };
   const now = await read();
-  // As they were stored then.
+  // Simulates how an earlier version stored them.
   const client = await superuser.connect();
   try {
     const later = MIGRATIONS.slice(MIGRATIONS.indexOf(enforcementRules)).toReversed();

@@ -52,7 +52,7 @@ async function totalsOf(orgDb: OrgDb): Promise<unknown[]> {
   return Promise.all(DIMENSIONS.map((dimension) => sumUsage(orgDb, { ...all, dimension, filter: {} })));
 }
 
-/** Spans of each source have ids of their own; one may lie inside a span of the other scope. */
+/** Spans of each source have separate ids; one may be nested in a span of the other scope. */
 function placeOf({ trace, scopeName }: CallRecord, service: string, index: number): SpanLink | null {
   if (trace === null) return null;
   const mark = (scope: string) => (service === 'search' ? 'c' : scope);

@@ -7,7 +7,7 @@ import { aCall } from '../../support/aCall.js';
 const BATCH = 10_000;
 const calls = Array.from({ length: BATCH }, () => aCall({}));
 
-/** A writer whose connections are all busy for good: what is taken in waits. */
+/** A writer whose connections are all busy, so that accepted requests wait. */
 function aBusyWriter() {
   const observer = { queueRows: () => undefined, batchRows: () => undefined };
   return new IngestWriter(undefined as unknown as Database, {} as unknown as Prices, 0, observer);
@@ -18,7 +18,7 @@ function aBatch(orgId: string): IngestRequest {
   return { orgId, keyId: 'key_1', defaultProjectId: null, batch };
 }
 
-/** Whether a batch is taken into the queue: else it is refused at once. */
+/** Whether a batch enters the queue; else it is refused immediately. */
 async function isTaken(writer: IngestWriter, orgId: string): Promise<boolean> {
   let isRefused = false;
   writer.submit(aBatch(orgId)).catch(() => {

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** One span a request: the reports arrive apart. */
+/** Sends one span a request, so that the reports arrive separately. */
 async function tell(organization: TestOrganization, told: UsageReport): Promise<void> {
   clock += 1_000_000n;
   const attributes = {
@@ -63,7 +63,7 @@ async function tell(organization: TestOrganization, told: UsageReport): Promise<
 
 const sweep = () => sweepTraces(api.database.database, { of: async () => prices });
 
-/** Input tokens of the calls that count when everything told by now has been swept. */
+/** Input tokens of the counting calls once all reports sent so far were swept. */
 async function liveInputs(organization: TestOrganization): Promise<number[]> {
   await untilNothingHoldsBack(api.database.superuser);
   await sweep();

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** Removes what is too old; returns the reported number of rows. */
+/** Removes old alerts; returns the reported number of rows. */
 async function remove(eventDays: number | undefined): Promise<number> {
   let rows = 0;
   const work: RetentionWork = {

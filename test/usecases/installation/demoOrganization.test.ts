@@ -20,7 +20,7 @@ afterAll(() => test.close());
 const aKey = () => describeKey(makeKey(), 'demo', 'admin') as NewKey;
 const aDemo = (id: string) => ({ id, name: 'Demo Labs', endDay: '2026-11-20' });
 
-/** How many rows an organization has, by table; tables without any are left out. */
+/** Number of an organization's rows, by table; empty tables are absent. */
 async function rowsOf(orgId: string): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const table of await listTenantTables(test.superuser)) {

@@ -23,7 +23,7 @@ afterAll(() => api?.close());
 
 const sql = (text: string, values: unknown[]) => api.database.superuser.query(text, values);
 
-/** Units, buckets, explanations that nobody published, and runs of an organization. */
+/** Units, buckets, unpublished explanations, and runs of an organization. */
 async function kept({ orgId }: TestOrganization) {
   const { rows } = await sql(
     `select (select count(*)::int from gap_run_units where org_id = $1) as units, (select count(*)::int from gap_buckets where org_id = $1) as buckets,

@@ -35,7 +35,7 @@ afterEach(() => place.close());
 
 const ago = (days: number, inside = 0n) => startOfDay(NOW) - BigInt(days) * MICROS_PER_DAY + inside;
 
-/** A call of so many days ago that says something. */
+/** A call some days ago with a payload. */
 function aSpokenCall(days: number, overrides: Partial<CallRecord> = {}): CallRecord {
   const startMicros = ago(days, 3_600_000_000n);
   return aCall({ startMicros, payload: { text: `said ${days} days ago` }, sessionId: 's', ...overrides });
@@ -53,7 +53,7 @@ async function totalsOf(orgDb: OrgDb): Promise<unknown[]> {
   return said;
 }
 
-/** The books by their totals, and by what is left and what was noted of the rest. */
+/** The sums by the totals, and by the remaining events with the recorded removed ones. */
 async function booksOf({ orgId }: OrgDb) {
   const client = new pg.Client({ connectionString: place.test.url });
   await client.connect();
@@ -86,7 +86,7 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
       folded: fc.boolean(),
       eventDays: fc.integer({ min: 30, max: 650 }),
       payloadDays: fc.integer({ min: 1, max: 400 }),
-      /** Days that the clock of the retention is ahead: partitions of the last year then lie behind the limit. */
+      /** Days that the clock of the retention is ahead: partitions of the last year are then before the limit. */
       ahead: fc.integer({ min: 0, max: 300 }),
     });
     const run = await fc.check(
@@ -118,7 +118,7 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
         expect(await place.remove('payloads', now, payloadDays)).toEqual({ rows: 0, partitions: [] });
         expect(await place.remove('events', now, eventDays)).toEqual({ rows: 0, partitions: [] });
       }),
-      // What a run that failed has left would fail every smaller one too.
+      // The remains of a failed run would fail every smaller one too.
       { seed: SEED, numRuns: RUNS, endOnFailure: true },
     );
     if (run.failed) throw new Error(fc.defaultReportMessage(run), { cause: run.errorInstance });
@@ -152,7 +152,7 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
       scopeName: 'richer',
     };
   }
-  /** What is compared with a bill, of the days of the first calls. */
+  /** The cells that are compared with a bill, for the days of the first calls. */
   const cellsOf = (orgDb: OrgDb, calls: readonly Told[]) =>
     Promise.all(
       calls
@@ -179,7 +179,7 @@ describe('whole months', () => {
     const after = await partitions('events');
     expect(before.filter((name) => !after.includes(name))).toEqual([...events.partitions].sort());
     expect(await totalsOf(orgDb)).toEqual(totals);
-    // A server without the limit takes in what another one has just removed.
+    // A server without the limit accepts a call that another one has just removed.
     await send(aSpokenCall(300, { requestId: 'again' }), aSpokenCall(2_000));
     expect((await timesOf(place.test, orgDb)).events).toHaveLength(2);
     await place.asOwner(ensurePartitions);

@@ -29,7 +29,7 @@ afterEach(() => place.close());
 const aCallWithText = (requestId: string) =>
   aCall({ startMicros: YESTERDAY, payload: { text: 'said' }, requestId });
 
-/** As a run leaves yesterday's month that is killed right after it took it out. */
+/** Simulates a run that was killed right after it detached yesterday's month. */
 async function leaveMonth(orgDb: OrgDb): Promise<string> {
   await foldAll(place.test.superuser, orgDb);
   const month = monthOf(YESTERDAY).replace('-', '_');
@@ -114,7 +114,7 @@ describe('removing a demo while its calls are removed by retention', () => {
         nowMicros: NOW + 400n * MICROS_PER_DAY,
         async report() {
           const { rows } = await place.test.superuser.query('select from events');
-          // Both have been removed, and neither was told of it.
+          // Both have been removed, and neither was notified.
           if (rows.length > 0 || removed) return;
           removed = true;
           await removeDemoOrganization(place.test.database, demo.orgDb.orgId);

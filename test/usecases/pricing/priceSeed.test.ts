@@ -28,7 +28,7 @@ function listFile(list: ListJson): string {
   return path;
 }
 
-/** A list of two models; the first's input rate and the rest of it as given. */
+/** A list of two models, with the given input rate and fields of the first. */
 function twoModels(input: number, more: Partial<EntryJson> = {}, asOf = '2027-01-01'): ListJson {
   const list = listOf([
     { provider: 'openai', model: 'm', rates: [aPeriod({ input, output: 2 })], ...more },

@@ -54,7 +54,7 @@ async function bringIn(one: PublishedCase, { adminKey, ingestKey }: TestOrganiza
   }
 }
 
-/** Everything that is told of an organization's findings but when it was found, and by which run. */
+/** An organization's findings without their time and run. */
 async function findingsOf({ adminKey }: TestOrganization): Promise<Json[]> {
   const { body } = await api.get(`${FINDINGS}?limit=1000`, adminKey);
   return Promise.all(

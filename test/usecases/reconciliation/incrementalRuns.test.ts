@@ -39,7 +39,7 @@ afterAll(async () => {
 
 const sql = (text: string, values: unknown[]) => api.database.superuser.query(text, values);
 
-/** What can happen to the inputs of a run, and how many provider-days change by it. */
+/** Changes of a run's inputs, and the number of provider-days that each changes. */
 const CHANGES: Record<
   string,
   { days: number; make: (org: TestOrganization, at: number) => Promise<unknown> }
@@ -118,7 +118,7 @@ describe('a run compares what changed', () => {
   it('and nothing because a fold has added up what it had counted itself', async () => {
     const org = await aBilledOrganization(api);
     await runs.run(org);
-    // A transaction that is still running keeps the fold from what comes after it.
+    // A running transaction keeps later rows from the fold.
     const client = await api.database.superuser.connect();
     await client.query('begin; select pg_current_xact_id()');
     await addCalls(api, org.orgId, { day: dayAt(2), account: ONE });
@@ -144,7 +144,7 @@ describe('a run compares what changed', () => {
   it('calls that are no longer stored: who sent them may be known from nowhere else', async () => {
     const org = await aBilledOrganization(api);
     await runs.run(org);
-    // Only what is in the sums is ever removed.
+    // Only folded calls are removed.
     await foldAll(api.database.superuser, org.orgDb);
     const { rows: summed } = await sql(
       'select sum(calls)::int as calls from billing_cells where org_id = $1',

@@ -34,7 +34,7 @@ async function refuse(org: TestOrganization, count: number): Promise<void> {
     await storeClaim(org.orgDb, { status: 'denied', disputes: [{ cents: 5_000, kind: KIND }] });
 }
 
-/** Without the findings under those claims, which no bill shows: a run would take them away. */
+/** Days of claims whose findings no bill shows: a run would remove those findings. */
 const WRONG = [dayAt(1), dayAt(2), dayAt(3)];
 
 describe('a run after claims have ended', () => {
@@ -47,7 +47,7 @@ describe('a run after claims have ended', () => {
     expect((await runs.run(org)).units).toBe(0);
 
     await refuse(org, 10);
-    // Not learned from yet: nothing is another.
+    // Weights are not computed yet, so nothing changes.
     expect((await runs.run(org)).units).toBe(0);
     expect(await recomputeWeights(org.orgDb, NOW)).toMatchObject({ version: 1, isNew: true });
     expect((await runs.run(org)).units).toBe(first.units);

@@ -63,7 +63,7 @@ async function restate(
   await runs.run(org);
 }
 
-/** What is published of overcharges, by first day and kind. */
+/** Published overcharges, by first day and kind. */
 async function publishedOf(org: TestOrganization): Promise<Json[]> {
   const { findings } = (await api.get('/api/v1/financial/findings?limit=100', org.adminKey)).body;
   return findings

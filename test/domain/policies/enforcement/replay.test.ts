@@ -33,7 +33,7 @@ const aCall = (number: number, overrides: Partial<ReplayedCall> = {}): ReplayedC
   ...overrides,
 });
 
-/** Models of the drawn calls, each with the price of a call of it, whatever its tokens; one without a price. */
+/** Models of the drawn calls, each with the price of a call, independent of its tokens; null: no price. */
 const PRICES: Record<string, bigint | null> = {
   large: 3n * USD + 1n,
   small: USD / 3n,
@@ -69,7 +69,7 @@ const rules = fc
   .array(fc.tuple(ruleBody, scope), { maxLength: 5 })
   .map((drawn) => drawn.map(([body, scope], index) => aRule(index + 1, { ...body, scope })));
 
-/** Calls whose sessions, prompts and times are so few that they meet all the time. */
+/** Calls with so few sessions, prompts and times that they often coincide. */
 const calls = fc
   .array(
     fc.record({

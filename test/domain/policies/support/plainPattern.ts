@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /**
- * Regular expressions as a tree, and what it means that one matches: written down plainly, without regard to time, so
- * that what the product finds can be held against it.
+ * Regular expressions as a tree, with a plain and slow definition of a match, which the product's results are compared
+ * with.
  */
 export type Tree =
   | { is: 'char'; char: string }
@@ -65,7 +65,7 @@ function quoted(char: string): string {
   return /\w/.test(char) ? char : `\\${char}`;
 }
 
-/** Where the pattern matches first: the least place at which a match begins; undefined: nowhere. */
+/** The first place at which a match begins; undefined: no match. */
 export function findPlainly(pattern: Pattern, text: string): number | undefined {
   for (let start = 0; start <= text.length; start += 1)
     if (endsOf(pattern, pattern.tree, text, start).size > 0) return start;
@@ -126,7 +126,7 @@ function endsOfRepeated(
 ): Set<number> {
   let reached = new Set([at]);
   const ends = new Set<number>(min === 0 ? [at] : []);
-  // More often than the text is long it can only repeat what is empty.
+  // More repetitions than characters can only repeat the empty match.
   for (let times = 1; times <= Math.min(max, min + text.length + 1); times += 1) {
     reached = new Set([...reached].flatMap((end) => [...endsOf(pattern, part, text, end)]));
     if (times >= min) for (const end of reached) ends.add(end);
@@ -143,7 +143,7 @@ function isWord(char: string | undefined): boolean {
   return char !== undefined && /^\w$/.test(char);
 }
 
-/** Of few characters, so that patterns meet texts. */
+/** Of few characters, so that patterns often match. */
 export const CHARS = ['a', 'b', 'A', '7', ' ', '-', '\n', '\r', '\t'];
 const char = fc.constantFrom(...CHARS);
 

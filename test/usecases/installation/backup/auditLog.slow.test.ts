@@ -47,7 +47,7 @@ async function addRows(at: TestInstallation, count: number): Promise<void> {
     });
 }
 
-/** As the worker of an installation does. */
+/** Anchors as the worker of an installation does. */
 async function anchor(at: TestInstallation): Promise<void> {
   const keys = SecretKeys.fromFile(join(at.dataDir, 'secret-key'));
   await new AuditAnchors({
@@ -189,7 +189,7 @@ describe('an export and its import', () => {
     expect(out, out.output).toMatchObject({ exit: 0 });
     const end = await runCommand('import data', [file], { DATA_DIR: into });
     expect(end, end.output).toMatchObject({ exit: 0 });
-    // The key comes along as it does for the sealed credentials: it has signed what the anchors say of the restore.
+    // The key is copied along as for encrypted credentials: it has signed the anchors of the restore.
     cpSync(join(installation.dataDir, 'secret-key'), join(into, 'secret-key'));
     const { exit, output } = await verify(into, '--anchors', join(installation.dataDir, 'audit-anchors'));
     expect(output).toMatch(/OK .* follow from each other; \d+ of them were compared/);

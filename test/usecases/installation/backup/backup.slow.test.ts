@@ -42,7 +42,7 @@ let installation: TestInstallation;
 let api: TestApi;
 const folders: string[] = [];
 
-/** A folder that goes with the test. */
+/** A folder that is deleted after the test. */
 function aFolder(): string {
   const folder = makeTestFolder('restored');
   folders.push(folder);
@@ -50,7 +50,7 @@ function aFolder(): string {
 }
 
 const settings = () => ({ DATA_DIR: installation.dataDir });
-/** What a restore is refused with. */
+/** The error of a refused restore. */
 const refusal = (file: string, dataDir: string, replace = false) =>
   restoreBackup(parseConfig(settings()), { file, dataDir, replace }).then(
     () => 'restored',
@@ -65,7 +65,7 @@ async function backUp(to: string): Promise<string> {
   return end.output;
 }
 
-/** What Postgres knows of backups under way. */
+/** Postgres's state of backups in progress. */
 async function traces() {
   const { rows } = await installation.superuser.query(
     `select (select count(*)::int from pg_replication_slots) as slots, (select count(*)::int from pg_stat_progress_basebackup) as backups,
@@ -74,7 +74,7 @@ async function traces() {
   return rows[0];
 }
 
-/** A gap run as a killed service leaves it: waiting for a start, or under way in an engine that is gone. */
+/** A gap run as a killed service leaves it: queued, or running in a Temporal that is gone. */
 async function aLostRun(period: string, status: string, startWaits: boolean): Promise<string> {
   const { rows } = await installation.superuser.query(
     `insert into gap_runs (org_id, id, period, status, window_start, window_end, created_at) values

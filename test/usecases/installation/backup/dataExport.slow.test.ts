@@ -78,7 +78,7 @@ describe(`./trueup export data and import data (TEST_SEED=${SEED})`, () => {
     const histories: OrgDb[] = [];
     for (let index = 0; index < ORGANIZATIONS; index += 1)
       histories.push(await aHistory(source, SEED, index));
-    // As a version left it whose folds knew no totals of projects.
+    // Simulates a version whose folds lacked project totals.
     const late = histories[0]?.orgId;
     for (const table of ['project_cells', 'project_adjustments'])
       await source.superuser.query(`delete from ${table} where org_id = $1`, [late]);
@@ -169,7 +169,7 @@ describe(`./trueup export data and import data (TEST_SEED=${SEED})`, () => {
       Object.keys(columns).map((name) => `${table}.${name}`),
     );
     expect(found.sort()).toEqual(ruled.sort());
-    // Whatever a column is called: one that is filled by the transaction's number is among them.
+    // Columns that the transaction's number fills must be listed, whatever their name.
     const { rows } = await client.query<{ column: string }>(
       `select c.relname || '.' || a.attname as "column" from pg_attrdef d join pg_class c on c.oid = d.adrelid
        join pg_attribute a on a.attrelid = c.oid and a.attnum = d.adnum

@@ -13,19 +13,19 @@ import { environmentOf, type TestDatabase } from '../../../../support/database.j
 import { removeCluster } from '../../../../support/postgres.js';
 import { makeTestFolder } from '../../../../support/testFolder.js';
 
-/** As durable as in earnest, with a small footprint. */
+/** As durable as in production, with a small footprint. */
 const SETTINGS = { shared_buffers: '32MB', max_wal_size: '512MB' };
 
 /** A data directory with an embedded Postgres that runs as under `npm start`: the commands find it by its files. */
 export interface TestInstallation extends TestDatabase {
   dataDir: string;
-  /** Where the cluster lies. */
+  /** Folder of the cluster. */
   directory: string;
-  /** Stops Postgres and gives the data directory free; the files stay. */
+  /** Stops Postgres and releases the data directory; the files stay. */
   stop(): Promise<void>;
 }
 
-/** Starts Postgres on a data directory, new or restored, and says so as a start would. */
+/** Starts Postgres on a data directory, new or restored, and records it as a start would. */
 export async function startInstallation(dataDir = makeTestFolder('backup')): Promise<TestInstallation> {
   const held = openDataDir(dataDir);
   const server = await startPostgres({ dataDir, cacheDir: loadConfig().cacheDir, settings: SETTINGS });
@@ -53,20 +53,20 @@ export async function startInstallation(dataDir = makeTestFolder('backup')): Pro
   return { dataDir, directory, url, environment, database, superuser, stop, close: stop };
 }
 
-/** Removes a data directory and its cluster, wherever that lies. */
+/** Deletes a data directory and its cluster in any place. */
 export function removeDataDir(dataDir: string): void {
   const location = join(dataDir, 'pg-location');
   if (existsSync(location)) removeCluster(dataDir, readFileSync(location, 'utf8').trim());
   rmSync(dataDir, { recursive: true, force: true });
 }
 
-/** What a command ended with. */
+/** Exit code and output of a command. */
 export interface CommandEnd {
   exit: number | string;
   output: string;
 }
 
-/** Runs a command of ./trueup, such as `export data`, as a process of its own, to its end. */
+/** Runs a command of ./trueup, such as `export data`, as a separate process, to its end. */
 export async function runCommand(
   command: string,
   args: readonly string[],

@@ -4,8 +4,8 @@ import { startRelay } from '../../../../support/relay.js';
 const COPY_DONE = Buffer.from([0x63, 0, 0, 0, 4, 0x54, 0, 0, 0]);
 
 /**
- * Somebody between a client and Postgres who passes on what follows the end of a copy only when `letGo` is called, as a busy
- * server or network may.
+ * A proxy between a client and Postgres that forwards the data after the end of a copy only when `letGo` is called, as
+ * a busy server or network may.
  */
 export async function holdEndOfCopy(
   url: string,
