@@ -8,8 +8,8 @@ export interface Rate {
 }
 
 /**
- * Every limit of a running service. Limits by address hold for each instance alone, all others for all instances
- * together.
+ * Every limit of a running service. Limits by address apply to each instance separately, all others to all
+ * instances together.
  */
 export interface LimitRules {
   /** Reading requests of a key, including exports. */

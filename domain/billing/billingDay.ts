@@ -51,7 +51,7 @@ function sundayOf(day: string): bigint {
   return micros + ((7n - weekday) % 7n) * MICROS_PER_DAY;
 }
 
-/** The Pacific day, `YYYY-MM-DD`, that holds a time. */
+/** The Pacific day, `YYYY-MM-DD`, of a time. */
 export function pacificDayOf(micros: bigint): string {
   return dayOf(micros - hoursBehind(micros) * MICROS_PER_HOUR);
 }

@@ -62,7 +62,7 @@ interface BucketCopy {
   projects: ReadonlySet<string>;
 }
 
-/** Of overlapping buckets the later one counts, unless both name projects and share none. */
+/** Of two overlapping buckets the later one counts, unless both name projects and have none in common. */
 export class BucketCopies {
   readonly #byReport = new Map<string, Map<bigint, BucketCopy[]>>();
   readonly #superseded = new Set<number>();

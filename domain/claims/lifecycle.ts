@@ -64,12 +64,12 @@ export function canMove(from: ClaimStatus, to: ClaimStatus): boolean {
   return NEXT[from].includes(to);
 }
 
-/** No status follows: the claim has ended at `resolved_at`. */
+/** Whether the claim has ended, at `resolved_at`: no status follows. */
 export function isTerminal(status: ClaimStatus): boolean {
   return NEXT[status].length === 0;
 }
 
-/** The claim was sent and has not ended: the provider must answer. */
+/** Whether the claim was sent and has not ended: the provider must answer. */
 export function isFiled(status: ClaimStatus): boolean {
   return status !== 'draft' && !isTerminal(status);
 }

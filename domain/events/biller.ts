@@ -102,7 +102,8 @@ function familyOf(model: string): string {
     const shorter = name.replace(REVISION_SUFFIX, '').replace(DATE_SUFFIX, '');
     if (shorter !== '') name = shorter;
   }
-  // Azure writes gpt-35 where OpenAI writes gpt-3.5; Google's and Bedrock's Claude ids use dots and dashes alike.
+  // Azure writes gpt-35 for OpenAI's gpt-3.5; Google's and Bedrock's Claude ids use dots and dashes
+  // interchangeably.
   return name.replace(/^gpt-35/, 'gpt-3.5').replaceAll('.', '-');
 }
 

@@ -266,7 +266,7 @@ function either(one: string | null, other: string | null): string | null {
   return one < other ? one : other;
 }
 
-/** Like `either`, but the value `least` gives way to any other. */
+/** Like `either`, but any other value replaces the value `least`. */
 function eitherBut(least: string, one: string | null, other: string | null): string | null {
   if (one === least && other !== null) return other;
   if (other === least && one !== null) return one;
@@ -352,8 +352,8 @@ function isProviderHost({ billerFromHost, billedBy }: NamedBiller): boolean {
 type Counted = Pick<CallRecord, 'usage' | 'origin'>;
 
 /**
- * Takes each class from the report that knows it, and takes unknown cached parts out of the input. Otherwise `one`
- * counts.
+ * Takes each class from the report that knows it, and subtracts unknown cached parts from the input. Otherwise
+ * `one` counts.
  */
 export function joinUsages(one: Counted, other: Counted): Counted {
   if (one.usage === null || other.usage === null) {

@@ -19,7 +19,7 @@ export interface OrganizationSettings {
   timeZone: string;
   /** Scopes that count in a service that is instrumented twice. In all other services every scope counts. */
   countedScopes: readonly CountedScope[];
-  /** How chargeback shares out spend that belongs to no bucket. */
+  /** The division of spend without a bucket in a chargeback. */
   chargebackAllocation: Allocation;
 }
 

@@ -190,7 +190,7 @@ export interface ObservedKeyDay {
   providerKeyId: string;
   day: string;
   calls: number;
-  /** Whole tokens. */
+  /** Whole tokens, not scaled. */
   tokens: Readonly<Record<TokenClass, bigint>>;
   computedPico: Pico;
 }

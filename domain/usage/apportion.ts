@@ -1,7 +1,7 @@
 /**
- * Divides a whole among parts by the largest remainder: part i is `numerators[i] / divisor`, rounded down or up to an
- * integer so that all of them sum to `total`, which is the sum of the exact parts rounded in any way. Each is off by
- * less than 1. Among equal remainders the first is rounded up. The divisor must be positive.
+ * Divides a whole among parts by the largest remainder method: part i is `numerators[i] / divisor`, rounded down
+ * or up to an integer so that the parts add up to `total`, which is the sum of the exact parts, rounded in any way. Each
+ * rounding error is below 1. Among equal remainders the first is rounded up. The divisor must be positive.
  */
 export function apportion(numerators: readonly bigint[], divisor: bigint, total: bigint): bigint[] {
   const parts = numerators.map((numerator) => floorDivide(numerator, divisor));
@@ -18,7 +18,7 @@ function floorDivide(numerator: bigint, divisor: bigint): bigint {
   return numerator % divisor < 0n ? quotient - 1n : quotient;
 }
 
-/** Divides a whole in proportion to weights, which are not negative; evenly where all of them are zero. */
+/** Divides a whole in proportion to non-negative weights; evenly if all of them are zero. */
 export function divideByWeights(whole: bigint, weights: readonly bigint[]): bigint[] {
   const sum = weights.reduce((total, weight) => total + weight, 0n);
   const used = sum === 0n ? weights.map(() => 1n) : weights;

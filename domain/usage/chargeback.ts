@@ -6,7 +6,7 @@ import { apportion, divideByWeights } from './apportion.js';
 export const UNSET_KEY = '<unset>';
 /** Label of the group that sums the unlisted groups. */
 export const OTHER_KEY = '<other>';
-/** Of that bucket while figures are computed: no label has a control character. */
+/** The key of the unlisted groups during the computation; labels contain no control characters. */
 const REST = '\u001f';
 
 export const CHARGEBACK_DIMENSIONS = [
@@ -21,14 +21,11 @@ export const CHARGEBACK_DIMENSIONS = [
 ] as const;
 export type ChargebackDimension = (typeof CHARGEBACK_DIMENSIONS)[number];
 
-/**
- * How spend that belongs to no bucket is shared out: not at all, in proportion to what the buckets cost, or to each the
- * same.
- */
+/** The division of spend without a bucket: none, in proportion to the buckets' costs, or evenly. */
 export const ALLOCATIONS = ['none', 'by_share', 'even'] as const;
 export type Allocation = (typeof ALLOCATIONS)[number];
 
-/** What the calls with one value of the dimension cost; '' for calls without a value. */
+/** The cost of calls with one value of the dimension; '': calls without a value. */
 export interface CalledSpend {
   key: string;
   costPico: Pico;
@@ -36,7 +33,7 @@ export interface CalledSpend {
   rows: number;
 }
 
-/** Spend on the bills that no call explains. `key`: the value of the dimension that the bill names; null where it names none. */
+/** Billed spend that no call explains. `key`: the bill's value of the dimension; null: the bill has none. */
 export interface UncalledSpend {
   key: string | null;
   /** Usage that calls could have shown. */
@@ -46,26 +43,26 @@ export interface UncalledSpend {
 }
 
 export interface ChargebackBucket extends CalledSpend {
-  /** Of spend without a bucket; negative where the bucket's own spend was shared out. */
+  /** The bucket's share of spend without a bucket; negative for a bucket whose own spend was divided among others. */
   allocatedPico: Pico;
   /** costPico + allocatedPico, rounded so that all buckets sum to the total. */
   costCents: bigint;
 }
 
 export interface Chargeback {
-  /** The most expensive first; `key` is what is shown. */
+  /** Most expensive first; `key` is the shown label. */
   buckets: ChargebackBucket[];
   totalPico: Pico;
   totalCents: bigint;
-  /** What was allocated; null where nothing is. */
+  /** The allocated amounts; null: nothing was allocated. */
   allocated: { unsetPico: Pico; unobservedPico: Pico; feesPico: Pico } | null;
 }
 
 const PICO_PER_CENT = PICO_PER_USD / 100n;
 
 /**
- * The buckets of a chargeback. `listed` are the groups that get a bucket each, `all` is the sum of every group, so that
- * the rest becomes one more bucket.
+ * Computes the buckets of a chargeback. `listed` are the groups with a bucket each; `all` is the sum of every
+ * group, from which the bucket of the remaining groups follows.
  */
 export function chargeBack(
   listed: readonly CalledSpend[],
@@ -107,8 +104,8 @@ function subtract(all: Omit<CalledSpend, 'key'>, listed: readonly CalledSpend[])
 }
 
 /**
- * Spend on a bill that names a value goes to the bucket of that value. The rest, and what calls without a value cost, is
- * shared out among the buckets with a value; where there is none it stays with the calls without one.
+ * Billed spend with a value goes to the bucket of that value. Other billed spend, and the cost of calls without a
+ * value, is divided among the buckets with a value; if there are none, it stays with the calls without a value.
  */
 function share(
   called: readonly CalledSpend[],
@@ -148,5 +145,5 @@ function share(
   return { buckets: [...buckets.values()], allocated };
 }
 
-/** A bucket that costs less than nothing, by corrections of earlier months, bears no share. */
+/** A bucket with a negative cost, by corrections of earlier months, gets no share. */
 const positive = (pico: Pico): Pico => (pico > 0n ? pico : 0n);
