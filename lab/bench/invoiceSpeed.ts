@@ -1,6 +1,6 @@
 /**
- * bench:invoices --speed — how soon an uploaded invoice is reconciled, and what that costs others.
- * docs/benchmarks.md says what is measured and what the figures mean.
+ * bench:invoices --speed — measures the time from upload to reconciliation of an invoice, and its effect on
+ * ingest. docs/benchmarks.md explains the measurement and the figures.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
@@ -22,11 +22,11 @@ import { formatCount, formatMebibytes, median } from './support/statistics.js';
 
 const TARGET_SECONDS = { digital: 0.8, scan: 4 };
 type Kind = keyof typeof TARGET_SECONDS;
-/** Share of its rate that ingest keeps beside the uploads. */
+/** Minimum share of its rate that ingest keeps during uploads. */
 const INGEST_TARGET = 0.8;
 const CHILD_PEAK_BYTES_MAX = 400e6;
 const SCAN_DPI = 200;
-/** Organizations that upload at once. */
+/** Organizations that upload concurrently. */
 const UPLOADERS = 10;
 const INGEST_ORGANIZATIONS = 20;
 const INGEST_SPANS = 20;
@@ -44,7 +44,7 @@ interface Bench {
   client: Client;
   uploaders: BenchOrganization[];
   ingest: IngestBench;
-  /** Documents made so far: each has its own number and account. */
+  /** Number of documents so far; each has its own number and account. */
   documents: number;
 }
 
@@ -80,7 +80,7 @@ async function send(bench: Bench, path: string, file: Uint8Array, { account, org
   return ask(bench, path, organization.key, form);
 }
 
-/** A document, and its bill, which is imported for a separate account. */
+/** Makes a document and imports its bill for a separate account. */
 async function prepare(bench: Bench, kind: Kind, organization: BenchOrganization): Promise<Uploadable> {
   bench.documents += 1;
   const name = `BENCH-${String(bench.documents).padStart(4, '0')}`;
@@ -113,7 +113,7 @@ const upload = (bench: Bench, document: Uploadable) =>
 
 interface Measured {
   seconds: number;
-  /** The document read in a new process, without the pipeline. */
+  /** Time to read the document in a new process, without the pipeline. */
   aloneSeconds: number;
   status: string;
   stages: string;
@@ -141,7 +141,10 @@ async function measureOne(bench: Bench, kind: Kind): Promise<Measured> {
   };
 }
 
-/** When each effect of a run was asked for, taken up and done, in milliseconds from the start of its workflow. */
+/**
+ * The times at which each activity of a run was scheduled, started and completed, in milliseconds from the start
+ * of its workflow.
+ */
 async function stagesOf({ client }: Bench, { orgId }: BenchOrganization, { run }: Answer): Promise<string> {
   const workflowId = runWorkflowId('invoice_run', { orgId, id: findUuid('run', run?.id ?? '') ?? '' });
   const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
@@ -160,12 +163,12 @@ async function stagesOf({ client }: Bench, { orgId }: BenchOrganization, { run }
   return `${stages.join(', ')}, end ${since(events?.at(-1))}`;
 }
 
-/** Seconds from upload to reconciled, in turn with the reading alone. */
+/** Measures seconds from upload to reconciliation, alternating with the reading alone. */
 async function measureSpeed(bench: Bench, kind: Kind): Promise<boolean> {
   const runs: Measured[] = [];
   for (let round = 0; round <= flags.rounds; round += 1) {
     const measured = await measureOne(bench, kind);
-    // The first of all compiles what the others use.
+    // The first measurement does not count, since it compiles code that the others use.
     if (round > 0) runs.push(measured);
     if (flags.stages)
       print(
@@ -186,7 +189,7 @@ async function measureSpeed(bench: Bench, kind: Kind): Promise<boolean> {
 const range = (values: readonly number[]) =>
   `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
 
-/** Ingest without uploads and beside ten of them, in turn, so that a busy minute of the machine falls on both. */
+/** Alternates ingest without uploads and with ten of them, so that other load on the machine affects both. */
 async function measureIngest(bench: Bench, kind: Kind): Promise<boolean> {
   const ratios: number[] = [];
   const finished: number[] = [];
@@ -262,7 +265,7 @@ async function main(): Promise<boolean> {
     const common = { url, folder: cluster.folder, engineAddress: engine.address };
     const worker = await startProgram({ name: 'worker', ...common });
     stops.push(() => worker.stop());
-    // As the supervisor of `npm start` does.
+    // The same message as from the supervisor of `npm start`.
     const api = await startProgram({ name: 'api', ...common, onOutbox: () => worker.tell('outbox') });
     stops.push(() => api.stop());
     const load = new LoadProcess();

@@ -36,7 +36,7 @@ export function houseFigures(sources: readonly SourceFile[]): HouseFigures {
   };
 }
 
-/** How often the room changes between consecutive files. */
+/** Number of changes of the room between consecutive files. */
 export function roomChanges(files: readonly string[]): number {
   const rooms = files.map((file) => file.split('/')[0]);
   return rooms.filter((room, at) => at > 0 && room !== rooms[at - 1]).length;

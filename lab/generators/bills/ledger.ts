@@ -172,7 +172,7 @@ export class Ledger {
       });
   }
 
-  /** The rows of costs, each rounded as it is printed, in order of day, model and class. */
+  /** The cost rows, rounded as printed, in the order of day, model and class. */
   costRows(): CostRow[] {
     const rows: CostRow[] = [];
     for (const line of this.lines.values()) {

@@ -1,6 +1,7 @@
 /**
- * What a perfect reader of the delivered documents could identify, by visibility, however difficult. It knows the
- * price list, the contracts and every reported call; it cannot choose between two causes with the same documents.
+ * The mistakes that a perfect reader of the delivered documents could identify, by visibility and however
+ * difficult. The reader knows the price list, the contracts and every reported call, but cannot choose between two
+ * causes with the same documents.
  */
 import type { GeneratedVisibility } from '../world.js';
 import type { Mistake } from './mistakes/mistake.js';

@@ -88,7 +88,7 @@ function revokedBefore(series: SeriesPlan, seconds: number): string | undefined 
   )?.keyId;
 }
 
-/** The last price period before that of the later day. */
+/** The price period of the model before the one in force on the first day; undefined: there is none. */
 function dropOf(series: SeriesPlan, days: { firstDay: number }): BookPeriod | undefined {
   const { periods } = series.model;
   const now = periods.indexOf(periodAt(series.model, days.firstDay));
