@@ -41,7 +41,7 @@ export function fitText(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
-/** A text as lines of at most `width` characters, broken at spaces; a longer word gets a line of its own. */
+/** A text as lines of at most `width` characters, broken at spaces; a longer word gets a separate line. */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(/\s+/).filter((part) => part !== '')) {

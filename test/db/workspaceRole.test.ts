@@ -186,7 +186,7 @@ describe('a handle of a project', () => {
     await one.close();
   });
 
-  it('is left by name, and not out of its own transaction', async () => {
+  it('is left only explicitly, and not inside its transaction', async () => {
     expect(await bound.leaveProject('to look at all of it').rows(scope)).toEqual(await whole.rows(scope));
     expect(whole.leaveProject('is there already')).toBe(whole);
     expect(() => bound.leaveProject('')).toThrow(TypeError);

@@ -49,7 +49,7 @@ async function begin(): Promise<Known> {
 }
 
 describe(`the life of claims (TEST_SEED=${SEED})`, () => {
-  it('is that of the model, whatever the requests and whatever happens to Temporal', {
+  it('equals the model for any sequence of requests and faults of Temporal', {
     timeout: RUNS * 300_000,
   }, async () => {
     const started = performance.now();

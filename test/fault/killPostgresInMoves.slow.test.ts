@@ -113,7 +113,7 @@ describe('Postgres in the middle of a move', () => {
       const first = await submit(id, once);
       postgres.proxy.spare();
       expect([200, 503], JSON.stringify(first.body)).toContain(first.status);
-      // After Postgres answers, the result of the move is known.
+      // Once Postgres answers, a failure of Temporal is reported only if the move was certainly not made.
       if (first.body.code === 'workflow_engine_unavailable') expect(await movesOf(id)).toEqual(NOT_MADE);
       const answer = await submitUntilAnswered(id, once);
       expect([answer.status, answer.body.version]).toEqual([200, 2]);

@@ -174,7 +174,7 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
     }
   });
 
-  it('names the key that nobody knows, with what is billed for it', async () => {
+  it('reports the unknown provider key with its billed amount', async () => {
     const { strayKey } = place().demo.answerKey;
     const { body } = await place().api.get('/api/v1/provider-keys');
     expect(body.items).toHaveLength(place().demo.providerKeys.length);

@@ -81,7 +81,7 @@ export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
     expect([body.unexplained_critical_usd, body.unexplained_review_usd]).toEqual([0, 0]);
   });
 
-  it('tells of each model whose calls were not reported for hours, and blames nobody for them', async () => {
+  it('reports each model whose calls were missing for hours, without a finding against the provider', async () => {
     const { demo } = place();
     const missing = demo.answerKey.gaps.filter(({ kind }) => kind === 'missing_window');
     const [day] = missing.map(({ offset }) => demo.calendar.dayText(offset));

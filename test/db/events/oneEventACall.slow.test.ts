@@ -169,7 +169,7 @@ describe('a chain of superseded events', () => {
     await calls.compareTotals();
   });
 
-  it('that is a circle is an error, and the report is not stored as a call of its own', async () => {
+  it('that is a circle is an error, and the report is not stored as a separate call', async () => {
     const { calls, chain, id } = await makeChain(3);
     await test.superuser.query('update events set superseded_by = $2 where org_id = $1 and id = $3', [
       calls.orgDb.orgId,

@@ -63,7 +63,7 @@ export class Belongings {
     return new Belongings(owner.markers, ids);
   }
 
-  /** Those that stand in what a function told. */
+  /** The data of the organization that a function returned or threw. */
   findIn({ given, thrown }: Rehearsed): string[] {
     return this.findInText(`${textOf(given)} ${textOf(thrown)}`);
   }

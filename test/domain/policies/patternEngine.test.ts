@@ -33,7 +33,7 @@ describe('several patterns as one search', () => {
       rests.push(engine.isResting);
     }
     expect(rests).toContain(true);
-    // It paused, and was tried again.
+    // The engine rested, and was used again later.
     expect(rests.lastIndexOf(false)).toBeGreaterThan(rests.indexOf(true));
   });
 

@@ -146,7 +146,7 @@ export function pause(millis: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, millis));
 }
 
-/** What is wrong between a client's book and the database, as sentences; none when every promise was kept. */
+/** Differences between a client's record and the database, as sentences; empty when every promise was kept. */
 export async function auditBook(client: LoadClient, superuser: pg.Pool, orgId: string): Promise<string[]> {
   const { rows } = await superuser.query<{ request_id: string; count: string; cost: string }>(
     'select request_id, count(*) as count, sum(cost_usd)::text as cost from events where org_id = $1 group by 1',

@@ -1,4 +1,4 @@
-/** Reads what the generators wrote, by means of its own: amounts from their text, exactly. */
+/** Reads the generators' bills independently of the product, with exact amounts from their text. */
 import type { BillDocument } from '../../../lab/generators/world.js';
 
 export interface ReadLine {

@@ -47,7 +47,7 @@ const recordsOf = (files: readonly { name: string; bytes: Buffer }[]) =>
     .map((line) => JSON.parse(line));
 
 describe('rows', () => {
-  it('of a text file appear in its records, each in one of its own', async () => {
+  it('of a text file appear in its records, each in a separate one', async () => {
     const org = await api.addOrganization();
     await importBill(org, Buffer.from(BILL), 'October, the whole of it.csv');
     const located = await locateRows(org.orgDb, await countedRows(org), readers);

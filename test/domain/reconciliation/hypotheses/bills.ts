@@ -1,4 +1,4 @@
-/** What is changed in the bills of inference/support.ts. */
+/** Changes to the bills of inference/support.ts. */
 
 import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
 import type { DayInput } from '../../../../domain/reconciliation/matching/cells.js';

@@ -8,13 +8,13 @@ import { type Counts, calls, lines } from './support.js';
 const DAYS = 20;
 const isWrong = (at: number) => at >= 8 && at <= 11;
 
-/** What ordinary requests used on a day; never the same on two days. */
+/** Usage of ordinary requests on a day; different on every day. */
 const plainOf = (at: number): Counts => ({
   input: 30_000_000 + ((at * 7_919) % 13) * 1_300_000,
   cache_read: 20_000_000 + ((at * 104_729) % 11) * 900_000,
   output: 5_000_000 + ((at * 31) % 7) * 210_000,
 });
-/** What long ones used. */
+/** Usage of long requests. */
 const longOf = (at: number): Counts => ({
   input: 9_000_000 + ((at * 17) % 5) * 400_000,
   cache_read: 4_000_000 + ((at * 13) % 7) * 300_000,

@@ -12,7 +12,7 @@ const DAYS = 24;
 const EPISODE = (at: number) => isBetween(at, 9, 14);
 
 interface Case {
-  /** What a class's amount is a multiple of what was seen by; 1 is right. */
+  /** Factor of a class's billed amount over its observed amount; 1 is right. */
   ratioOf: (at: number, tokenClass: Class) => number;
   /** Calls a day: the fewer, the further classes stray when some are missing. */
   calls: number;

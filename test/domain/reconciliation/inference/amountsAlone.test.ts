@@ -1,4 +1,4 @@
-/** Bills without quantities: what missing calls explain as well is no mistake. */
+/** Bills without quantities: a difference that missing calls explain equally well is no mistake. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { propertyRuns } from '../../../support/propertyRuns.js';

@@ -1,4 +1,4 @@
-/** What may be asked back, and what may not whatever its probability. */
+/** Dollars that may be claimed, and dollars that may not at any probability. */
 import { describe, expect, it } from 'vitest';
 import { calls, lines } from '../hypotheses/support.js';
 import { daysOf, findingsOf, findingsOfDays, isBetween, part, scale, theFinding, useOf } from './support.js';

@@ -161,7 +161,7 @@ describe('a series', () => {
     expect(findings.map(({ missing }) => missing)).toEqual([[], ['classes_complete']]);
     const whole = theFinding(findingsOf(cachedAsInput(8, 12)));
     expect(findings.reduce((sum, { impactPico }) => sum + impactPico, 0n)).toBe(whole.impactPico);
-    // Where most of it lacks something, so does the whole.
+    // When most days of a mistake lack a gate, the whole finding lacks it.
     expect(brief(withGaps((at) => at !== 10))).toEqual([
       ['cache_read_rate_mismatch', 'overcharge', 'MEDIUM', 5],
     ]);

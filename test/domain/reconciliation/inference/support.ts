@@ -56,7 +56,7 @@ export interface SeriesShape {
   days?: number;
   /** Overrides of the day's bill. */
   bill?: (lines: Lines, at: number, use: Use) => Lines;
-  /** What was seen of the day instead. */
+  /** Replaces the observed usage of the day. */
   seen?: (use: Use, at: number) => Use;
   input?: (input: DayInput, at: number) => DayInput;
 }
@@ -119,7 +119,7 @@ export function scale(lines: Lines, numerator: bigint, denominator: bigint, only
   return { input: times('input'), cache_read: times('cache_read'), output: times('output') };
 }
 
-/** The part of a use that was seen, each class with a scatter of its own where one is given. */
+/** The part of a use that was seen, each class with a separate scatter if one is given. */
 export function part(use: Use, share: number, scatter: (place: number) => number = () => 0): Use {
   const of = (count: number, place: number) => Math.round(count * share * (1 + scatter(place)));
   return { input: of(use.input, 1), cache_read: of(use.cache_read, 2), output: of(use.output, 3) };

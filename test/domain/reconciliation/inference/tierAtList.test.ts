@@ -1,6 +1,6 @@
 /**
  * A dearer tier's list rates, without the contract, on lines that hold ordinary and batch calls, some days with long requests
- * and some without: the usage report tells the tier, but not the length.
+ * and some without: the usage report shows the tier, but not the length.
  */
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';

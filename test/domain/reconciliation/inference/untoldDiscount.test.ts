@@ -5,7 +5,7 @@ const totalOf = (lines: Lines) => Object.values(lines).reduce((sum, line) => sum
 const isWrong = (at: number) => isBetween(at, 8, 11);
 const right = (lines: Lines) => scale(lines, 83n, 100n);
 
-/** What four days of a bill have too much if right is 17 percent below the list. */
+/** Overcharge of four days of a bill if the right price is 17 percent below the list. */
 function excessOf(wrong: (lines: Lines) => Lines): bigint {
   let sum = 0n;
   for (let at = 8; at <= 11; at += 1) {

@@ -104,7 +104,7 @@ describe('the results of runs after claims have ended', () => {
     expect(rawProbabilityOf(after.probability, after.waterfall)).toBeCloseTo(before.probability, 4);
     expect(levelsOf(after.waterfall)).toEqual(levelsOf(before.waterfall));
     expect(levelsOf(before.waterfall)).toMatchObject({ quantities: 'within_0_2_percent', model: 'exact' });
-    // What was asked for stays the same to the pico-dollar.
+    // The claimed amount is unchanged to the pico-dollar.
     expect(after).toMatchObject({ impactPico: before.impactPico, recoverablePico: before.recoverablePico });
   });
 
@@ -135,12 +135,12 @@ describe('the grade of a finding under other weights', () => {
     const kind = 'cache_read_rate_mismatch';
     const of = { kind, probability: 0.93, grade: 'MEDIUM' } as const;
     expect(graded(of, credits(kind))).toBe('HIGH');
-    // A gate that does not hold, a bill that shows little, and a day beside a change of price stay what they are.
+    // A failed gate, a bill of low visibility, and a day beside a price change keep their grade.
     expect(graded({ ...of, missing: ['price_sources_agree'] }, credits(kind))).toBe('MEDIUM');
     expect(graded({ ...of, visibility: 'V1' }, credits(kind))).toBe('MEDIUM');
     const dated = { ...of, kind: 'price_effective_date_mismatch', grade: 'LOW', probability: 0.6 } as const;
     expect(graded(dated, credits('price_effective_date_mismatch'))).toBe('LOW');
-    // And what its kind never is.
+    // A kind that is never HIGH stays below it.
     const inflated = { ...of, kind: 'token_count_inflation' } as const;
     expect(graded(inflated, credits('token_count_inflation'))).not.toBe('HIGH');
   });

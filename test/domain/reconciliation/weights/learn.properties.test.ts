@@ -76,7 +76,7 @@ describe('whatever became of an organization’s claims', () => {
           expect(learn(shuffled)).toStrictEqual(learned);
           expect(learn(all)).toStrictEqual(learned);
           expect(all).toEqual(before);
-          // What is stored as JSON comes back the same.
+          // A weight set that is stored as JSON is read back equal.
           expect(JSON.parse(JSON.stringify(learned))).toEqual(learned);
         },
       ),

@@ -116,7 +116,7 @@ describe('the bits of the levels', () => {
     expect(counts.quantities?.within_3_percent?.denied).toBeGreaterThan(1);
     expect(link.quantities?.within_3_percent).toBeLessThan(0.9);
     expect(sure.counts.quantities?.within_0_2_percent?.denied).toBeLessThan(0.01);
-    // What spoke against it is not blamed.
+    // Levels that spoke against the match are not blamed for the refusal.
     expect(counts.time).toBeUndefined();
     expect(counts.calls).toBeUndefined();
   });

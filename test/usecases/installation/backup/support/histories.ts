@@ -30,7 +30,7 @@ function pricesOf(database: Database): Promise<PriceBookHolder> {
   return opened;
 }
 
-/** Sends calls as a client does, told to come back now and then. */
+/** Sends calls as a client does, and retries when asked to. */
 export async function send(database: Database, orgId: string, calls: CallRecord[]) {
   const prices = await pricesOf(database);
   const observer = { queueRows: () => undefined, batchRows: () => undefined };
