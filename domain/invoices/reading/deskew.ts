@@ -30,11 +30,15 @@ export function straighten(page: PageWords): Token[] {
   if (slope === 0) return tokens;
   const cosine = 1 / Math.hypot(1, slope);
   const sine = slope * cosine;
+  const middleX = page.width / 2;
+  const middleY = page.height / 2;
   return tokens.map((token) => {
-    const center = (token.left + token.right) / 2;
-    const x = center * cosine + token.middle * sine;
+    // About the centre of the page, so that columns of pages with different slopes stay at one place.
+    const fromX = (token.left + token.right) / 2 - middleX;
+    const fromY = token.middle - middleY;
+    const x = middleX + fromX * cosine + fromY * sine;
     const half = (token.right - token.left) / 2;
-    return { ...token, left: x - half, right: x + half, middle: token.middle * cosine - center * sine };
+    return { ...token, left: x - half, right: x + half, middle: middleY + fromY * cosine - fromX * sine };
   });
 }
 

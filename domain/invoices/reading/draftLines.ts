@@ -25,6 +25,8 @@ interface Parts {
 
 /** A row at a greater distance from its line, in heights, is not part of the description. */
 const WRAP_REACH = 2.6;
+/** A quantity of one as recognition reads it; in any other column it is a ruled line. */
+const LONE_STROKE = /^[iIlL|!]{1,2}[.:]?$/;
 /** A number may lie beside its header by this many heights. */
 const BESIDE_REACH = 3;
 /** Gaps within this share of each other are equal: the row then belongs to the line above. */
@@ -76,7 +78,10 @@ function partsByHeader(row: NumberedRow, table: TableRegion, amountColumn: Colum
   const cell = (role: ColumnRole) =>
     [...cells].find(
       ([column, span]) =>
-        column.role === role && span.right > column.left - reach && span.left < column.right + reach,
+        column.role === role &&
+        (role === 'quantity' || !LONE_STROKE.test(span.text)) &&
+        span.right > column.left - reach &&
+        span.left < column.right + reach,
     )?.[1];
   const quantity = cell('quantity');
   const unitPrice = cell('unitPrice');
@@ -274,7 +279,7 @@ function lineFrom(
     .flatMap((one) => (one === row ? row.row.tokens.filter(isBefore) : one.row.tokens));
   return {
     description: fieldFrom(cleaned(words), words),
-    quantity: numberField(parts.quantity),
+    quantity: numberField(parts.quantity) ?? impliedOne(parts, table),
     unitPrice: numberField(parts.unitPrice),
     amount: amountField(parts.amount),
     taxRate: numberField(parts.taxRate),
@@ -282,6 +287,14 @@ function lineFrom(
     periodEnd: period ? fieldFrom(period.last, period.tokens) : null,
     group: row.group?.label.replace(/\s+/g, ' ').trim() ?? null,
   };
+}
+
+/** Recognition often loses a single 1. A price that equals the amount implies it, if the table has quantities. */
+function impliedOne({ unitPrice, amount }: Parts, table: TableRegion): Maybe<Scaled> {
+  const isRecognised = amount.tokens[0]?.engine !== 'text';
+  const hasQuantities = table.columns.some((column) => column.role === 'quantity');
+  if (!isRecognised || !hasQuantities || unitPrice?.value !== amount.value) return null;
+  return { ...fieldFrom(ONE, amount.tokens, ''), box: null, confidence: MENDED_CONFIDENCE };
 }
 
 function dayColumn(row: NumberedRow, table: TableRegion) {

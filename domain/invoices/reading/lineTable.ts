@@ -103,7 +103,7 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
   // A header has few words that name no column; a sentence has many.
   if (named < text.replace(/\s/g, '').length * HEADER_SHARE) return undefined;
   // The only numbers in a header are units of prices.
-  if (/\d/.test(text.replace(/\(.*?\)|(?:\/|per) ?[\d.,]+\w*|\b1[km]\b/gi, ''))) return undefined;
+  if (/(?<!\p{L})\d/u.test(text.replace(/\(.*?\)|(?:\/|per) ?[\d.,]+\w*|\b1[km]\b/gi, ''))) return undefined;
   const columns = taken
     .map(({ role, start, end }) => {
       const named = tokensAt(row.tokens, start, end, CELL_GAP);

@@ -1,3 +1,4 @@
+import { absPico } from '../../money.js';
 import type { Token } from './deskew.js';
 import {
   type DecimalMark,
@@ -6,6 +7,8 @@ import {
   ONE,
   type PrintedNumber,
   parseNumber,
+  printedDecimals,
+  SCALE,
 } from './printedNumber.js';
 
 /** Digit for each letter that character recognition confuses with it. */
@@ -140,6 +143,14 @@ export function alternativesOf(
     add(letters, 1);
     // A currency's sign read as a digit in front: $ as 8 or 5, € as 6.
     if (/^[856S]\d/.test(text)) add(text.slice(1), 1);
+    // A thousands separator read as a decimal mark.
+    if (/\d[.,]\d{3}\D*$/.test(text)) add(text.replace(/[.,](?=\d)/g, ''), 1);
+    // One of two equal digits that was lost.
+    for (const [at, letter] of [...text].entries())
+      if (/\d/.test(letter)) add(`${text.slice(0, at)}${letter}${text.slice(at)}`, 2);
+    // A first digit that the currency's sign swallowed.
+    const [, sign, rest] = /^([$€£¥])([.,]\d+)$/.exec(text) ?? [];
+    if (sign !== undefined) for (const digit of '123456789') add(`${sign}${digit}${rest}`, 2);
     // A decimal mark that was lost, or read as the other one.
     if (/^\D*\d{3,}\D*$/.test(text)) add(text.replace(/(\d)(\d\d)(\D*)$/, '$1.$2$3'), 2);
     if (/\d[.,]\d\d\D*$/.test(text))
@@ -156,14 +167,17 @@ export function alternativesOf(
 }
 
 /**
- * Whether a value's digits differ from its print. Letters that were converted to digits do not count, nor does a digit in
- * place of a currency sign if the document's amounts have signs.
+ * Whether a value's digits differ from its print: also by a zero at its end, which changes the amount tenfold. Letters that
+ * were converted to digits do not count, nor does a digit in place of a currency sign if the document's amounts have signs,
+ * nor a decimal mark if none is printed.
  */
 export function hasOtherDigits(text: string, value: bigint, amountsHaveSigns: boolean): boolean {
-  const plain = (digits: string) => digits.replace(/\D/g, '').replace(/^0+|0+$/g, '');
-  const printed = plain(mendLetters(text));
-  const own = plain(String(value));
-  const withoutSign =
-    amountsHaveSigns && /^[856]\d/.test(text.trim()) ? plain(text.trim().slice(1)) : printed;
-  return own !== printed && own !== withoutSign;
+  const magnitude = absPico(value);
+  const mended = mendLetters(text).trim();
+  const withoutSign = amountsHaveSigns && /^[856]\d/.test(text.trim()) ? [mended.slice(1)] : [];
+  return ![mended, ...withoutSign].some((print) => {
+    const digits = BigInt(print.replace(/\D/g, '') || '0');
+    const decimals = [0, printedDecimals(print, 0), ...(/[.,]/.test(print) ? [] : [2])];
+    return decimals.some((count) => digits * 10n ** BigInt(Math.max(0, SCALE - count)) === magnitude);
+  });
 }

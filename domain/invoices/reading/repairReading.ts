@@ -3,7 +3,7 @@ import { addedTaxes, checkInvoice, sumOf } from '../checkInvoice.js';
 import type { InvoiceLineReading, InvoiceReading, ReadField, Scaled } from '../invoiceReading.js';
 import { findProduct, productOf, statedUnitsOf } from '../productOf.js';
 import { CONCLUDED_CONFIDENCE } from './documentFields.js';
-import { type Alternative, alternativesOf } from './mendedNumbers.js';
+import { type Alternative, alternativesOf, hasOtherDigits } from './mendedNumbers.js';
 import { type DecimalMark, ONE, printedDecimals, SCALE } from './printedNumber.js';
 
 /** Lines with these words are negative, so a missing minus sign was lost. */
@@ -61,19 +61,20 @@ function repairProducts(reading: InvoiceReading, mark: DecimalMark | undefined):
       if (name === 'amount' && areAmountsProven) return [];
       const field = line[name] as Field;
       const signs = name === 'unitPrice' && amount.value < 0n ? [{ value: -field.value, cost: 0 }] : [];
-      // A single digit is easily confused; where price and amount are one, it is a 1.
+      // A short quantity is easily confused. If price and amount are equal, it is one.
       const single = name === 'quantity' && field.engine !== 'text' && unitPrice.value === amount.value;
-      const ones = single && /^\D*\d\D*$/.test(field.text) ? [{ value: ONE, cost: 1 }] : [];
+      const ones = single && /^\D*\d{1,2}\D*$/.test(field.text) ? [{ value: ONE, cost: 1 }] : [];
       return [...signs, ...ones, ...alternativesOf(field.text, field, mark)].flatMap(({ value, cost }) => {
         const fixed = { ...line, [name]: concluded(field, value) };
-        return hasProduct(fixed) ? [{ fixed, cost, isAmount: name === 'amount' }] : [];
+        return hasProduct(fixed) ? [{ fixed, cost, name }] : [];
       });
     });
     const best = fixes.filter((fix) => fix.cost === Math.min(...fixes.map((one) => one.cost)));
     if (best.length !== 1 || !best[0]) return line;
-    // An amount is taken from its product only when the sums then agree as well.
-    if (!best[0].isAmount) return areAmountsProven ? best[0].fixed : line;
-    const fixed = best[0].fixed;
+    // The product proves a separator or a decimal mark alone; other digits need the sums as well.
+    const { fixed, name } = best[0];
+    if (!hasOtherDigits(fixed[name]?.text ?? '', fixed[name]?.value ?? 0n, true)) return fixed;
+    if (name !== 'amount') return areAmountsProven ? fixed : line;
     const after = { ...reading, lines: reading.lines.map((one) => (one === line ? fixed : one)) };
     return isOk(after, 'lines_sum') ? fixed : line;
   });

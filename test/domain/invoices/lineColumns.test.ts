@@ -106,6 +106,57 @@ describe('the column of the amounts', () => {
 });
 
 describe('readInvoice', () => {
+  it('keeps the columns of the first page where the next one lies at another slope and has no header', () => {
+    const rows: Rows = [
+      ...STRIPE_HEAD,
+      { texts: line('Description', 'Qty', 'Unit price', '', 'Amount'), skip: 40 },
+      ...[1, 2, 3].map((count) => line('Team plan', `${count}`, '$20.00', '', money(count * 2_000))),
+    ];
+    const next: Rows = [
+      { texts: line('Team plan', '4', '$20.00', '', '$80.00'), skip: 300 },
+      line('Team plan', '5', '$20.00', '', '$100.00'),
+      { texts: sum('Subtotal', '$300.00'), skip: 30 },
+      sum('Total', '$300.00'),
+    ];
+    const about = (page: PageWords, slope: number): PageWords => ({
+      ...page,
+      words: page.words.map((word) => {
+        const x = word.x + word.width / 2 - page.width / 2;
+        const y = word.y + word.height / 2 - page.height / 2;
+        const length = Math.hypot(1, slope);
+        return {
+          ...word,
+          x: (x - y * slope) / length + page.width / 2 - word.width / 2,
+          y: (y + x * slope) / length + page.height / 2 - word.height / 2,
+        };
+      }),
+    });
+    const reading = readInvoice(
+      extractionOf(about(layPage(rows), 0.035), about(layPage(next, { page: 2 }), -0.035)),
+      { provider: 'anthropic' },
+    );
+    expect(reading?.lines.map((one) => [value(one.quantity), value(one.unitPrice)])).toEqual(
+      ['1', '2', '3', '4', '5'].map((count) => [count, '20']),
+    );
+    expect(reading && failed(reading)).toEqual([]);
+  });
+
+  it('concludes a quantity of one that recognition lost from a price that equals the amount', () => {
+    const page = layPage(
+      [
+        ...STRIPE_HEAD,
+        { texts: line('Description', 'Qty', 'Unit price', '', 'Amount'), skip: 40 },
+        line('Prepaid balance top-up', 'x', '$250.00', '', '$250.00'),
+        { texts: sum('Subtotal', '$250.00'), skip: 30 },
+        sum('Total', '$250.00'),
+        sum('Amount due', '$250.00'),
+      ],
+      { engine: 'tesseract', confidence: 0.95 },
+    );
+    const reading = readInvoice(extractionOf(page), { provider: 'cohere' });
+    expect(reading?.lines[0]?.quantity).toMatchObject({ value: 10n ** 12n, box: null });
+  });
+
   it('separates a stamp across the page from the row below it', () => {
     const page = layPage([
       ...STRIPE_HEAD,
