@@ -46,6 +46,7 @@ import { gapRunEndpoints, reconciliationEndpoints } from './reconciliation/gapRu
 import { matchEndpoints } from './reconciliation/matches/endpoints.js';
 import { statementEndpoints } from './reconciliation/statement/endpoints.js';
 import { weightEndpoints } from './reconciliation/weights/endpoints.js';
+import { brandingEndpoints } from './reports/branding/endpoints.js';
 import { chargebackEndpoints } from './reports/chargeback/endpoints.js';
 import { reportEndpoints } from './reports/reports/endpoints.js';
 import { dashboardEndpoints, usageEndpoints } from './usage/usage/endpoints.js';
@@ -60,6 +61,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...usageEndpoints,
   ...organizationEndpoints,
   ...dashboardEndpoints,
+  ...brandingEndpoints,
   ...chargebackEndpoints,
   ...policyEndpoints,
   ...pricingEndpoints,

@@ -3,6 +3,7 @@ import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BlobStore } from '../adapters/blobs/blobStore.js';
 import type { BodyReader } from '../adapters/ingestBodies/bodyReader.js';
 import type { InvoiceExtractor } from '../adapters/invoices/extractor.js';
+import type { RenderLogo } from '../adapters/logos/logoRenderer.js';
 import type { Orchestrator } from '../adapters/orchestrator.js';
 import type * as otlp from '../adapters/otlp/protobuf.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
@@ -43,6 +44,8 @@ export interface ApiDeps {
   blobs: BlobStore;
   /** Renders a page of an invoice in a separate process. */
   renderInvoicePage: InvoiceExtractor['renderPage'];
+  /** Draws an uploaded logo again in a separate process. */
+  renderLogo: RenderLogo;
   connectors: BillingConnectors;
   /** The only client that may request addresses that users set. */
   outbound: SafeFetch;

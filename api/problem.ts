@@ -66,6 +66,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   idempotency_key_reused: { status: 422, title: 'Idempotency key of another request' },
   credentials_refused: { status: 422, title: 'Provider refuses the credentials' },
+  invalid_logo: { status: 400, title: 'Invalid logo' },
   not_a_pdf: { status: 415, title: 'Not a PDF' },
   invoice_empty: { status: 400, title: 'Empty file' },
   invoice_busy: { status: 409, title: 'Invoice is being read' },

@@ -45,6 +45,7 @@ export const ERROR_CODES = [
   'resource_limit',
   'no_line_items',
   'not_a_pdf',
+  'invalid_logo',
   'invoice_empty',
   'invoice_busy',
   'invoice_cited',

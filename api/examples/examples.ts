@@ -181,6 +181,9 @@ const UPLOADED_ID = idFrom('inv', 'uploadInvoice', '/invoice_id');
 const invoiceForReview = (provider: string) =>
   idFrom('inv', 'listInvoices', '/invoices/0/id', { status: 'needs_review', provider });
 
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#0B6E4F"/></svg>';
+
 /** Invoices, their lines and runs, and the credit that was bought by them. */
 const INVOICE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   uploadInvoice: { body: { provider: 'cohere', account: 'demo-labs', file: '%PDF-1.7 …' } },
@@ -295,6 +298,9 @@ const CALL_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getUsageSummary: { query: { group_by: 'team' } },
   listUsageRecords: { query: { provider: 'openai', limit: '1' } },
   getDashboardBreakdown: { params: { dimension: 'team' }, query: { provider: 'openai' } },
+  getBranding: {},
+  updateBranding: { body: { brand_color: '#0B6E4F', footer_text: 'Finance, internal', logo: LOGO } },
+  getBrandingLogo: {},
   getChargeback: { query: { dimension: 'team_id', period: '30d' } },
   listPolicies: {},
   putPolicy: {

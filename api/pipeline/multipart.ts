@@ -16,8 +16,6 @@ const LIMITS = {
 const OVERHEAD_BYTES = 131_072;
 const FILENAME_CHARS_MAX = 255;
 
-const FILE_PLACE = 'the file belongs in the field "file"';
-
 /** The parser's types declare a name, but a part may lack one. */
 const isName = (name: string | undefined): name is string => name !== undefined && name !== '';
 const namelessPart = () => broken('a part has no name');
@@ -33,37 +31,49 @@ export interface ReceivedFile {
 
 /** How to receive a form's file. */
 export interface FileForm {
+  /** The field of the file; absent: `file`. */
+  field?: string;
   maxBytes: number;
   chunkBytes: number;
   /** The file's noun for messages: `the bill`. */
   what: string;
-  /** Error code of a file without bytes. */
-  emptyCode: ErrorCode;
+  /** Error code of a file without bytes; absent where such a file counts as none, as browsers send it. */
+  emptyCode?: ErrorCode;
   /** Remedy in the message about a file that is too large. */
   tooLargeRemedy: string;
 }
 
+type StoredFile = Omit<ReceivedFile, 'fields'>;
+type FormOptions = FileForm & { store(chunk: Buffer): Promise<void> };
+
+/** As receiveForm, with exactly one file. Error missing_parameter without it. */
+export async function receiveFile(incoming: IncomingBody, options: FormOptions): Promise<ReceivedFile> {
+  const { file, fields } = await receiveForm(incoming, options, true);
+  return { ...(file as StoredFile), fields };
+}
+
 /**
- * Receives a form with exactly one file, in the field `file`. Passes its bytes to `store` in order, in chunks of
+ * Receives a form with at most one file. Passes its bytes to `store` in order, in chunks of
  * `chunkBytes` (the last one shorter), and waits for each. Other fields may precede or follow the file. Errors:
- * unsupported_media_type; invalid_multipart for a broken form, a second file, too many parts; missing_parameter without
- * a file; payload_too_large beyond `maxBytes`. Errors of `store` are rethrown unchanged.
+ * unsupported_media_type; invalid_multipart for a broken form, a second file, too many parts; payload_too_large beyond
+ * `maxBytes`; missing_parameter where a file is required. Errors of `store` are rethrown unchanged.
  */
-export async function receiveFile(
+export async function receiveForm(
   incoming: IncomingBody,
-  options: FileForm & { store(chunk: Buffer): Promise<void> },
-): Promise<ReceivedFile> {
+  options: FormOptions,
+  isRequired = false,
+): Promise<{ file: StoredFile | undefined; fields: Readonly<Record<string, string>> }> {
+  const { maxBytes, what, field = 'file' } = options;
   if (incoming.mediaType !== 'multipart/form-data') {
     throw new DomainError(
       'unsupported_media_type',
-      'send multipart/form-data with the file in the field "file"',
+      `send multipart/form-data with the file in the field "${field}"`,
     );
   }
-  const { maxBytes, what } = options;
   if ((incoming.declaredBytes ?? 0) > maxBytes + OVERHEAD_BYTES) throw tooLarge(options);
   const form = openForm(incoming.contentType, maxBytes);
   const fields: Record<string, string> = Object.create(null) as Record<string, string>;
-  let stored: Promise<Omit<ReceivedFile, 'fields'>> | undefined;
+  let stored: Promise<StoredFile | undefined> | undefined;
   const ended = new Promise<void>((resolve, reject) => {
     form.on('field', (name, value, info) => {
       if (info.valueTruncated || info.nameTruncated) reject(broken('a field is too long'));
@@ -72,11 +82,16 @@ export async function receiveFile(
       else fields[name] = value;
     });
     form.on('file', (name, stream, info) => {
-      if (name !== 'file') {
+      if (name !== field) {
         stream.resume();
         reject(
           isName(name)
-            ? invalidField('body', name.slice(0, 100), FILE_PLACE, 'invalid_multipart')
+            ? invalidField(
+                'body',
+                name.slice(0, 100),
+                `the file belongs in the field "${field}"`,
+                'invalid_multipart',
+              )
             : namelessPart(),
         );
         return;
@@ -97,11 +112,12 @@ export async function receiveFile(
   incoming.stream.pipe(form);
   try {
     await ended;
-    if (!stored) throw invalidField('body', 'file', `is required: ${what} as a file`, 'missing_parameter');
+    if (!stored && isRequired)
+      throw invalidField('body', field, `is required: ${what} as a file`, 'missing_parameter');
     const file = await stored;
     await incoming.whenRead();
     incoming.contentDigest = digestOf(file, fields);
-    return { ...file, fields };
+    return { file, fields };
   } catch (error) {
     incoming.stream.unpipe(form);
     form.destroy();
@@ -114,8 +130,8 @@ export async function receiveFile(
 }
 
 /** Digest of a form's content, independent of the order and boundaries of its parts. */
-function digestOf(file: Omit<ReceivedFile, 'fields'>, fields: Readonly<Record<string, string>>): string {
-  const told = [file.filename, file.sha256, Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))];
+function digestOf(file: StoredFile | undefined, fields: Readonly<Record<string, string>>): string {
+  const told = [file?.filename, file?.sha256, Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))];
   return createHash('sha256').update(JSON.stringify(told)).digest('hex');
 }
 
@@ -134,8 +150,8 @@ function openForm(contentType: string, maxBytes: number): busboy.Busboy {
 async function storeFile(
   stream: Readable,
   filename: string | undefined,
-  options: FileForm & { store(chunk: Buffer): Promise<void> },
-): Promise<Omit<ReceivedFile, 'fields'>> {
+  options: FormOptions,
+): Promise<StoredFile | undefined> {
   const hash = createHash('sha256');
   let sizeBytes = 0;
   let held: Buffer[] = [];
@@ -158,7 +174,10 @@ async function storeFile(
     if (tooMuch) break;
   }
   if (tooMuch) throw tooLarge(options);
-  if (sizeBytes === 0) throw invalidField('body', 'file', 'is empty', options.emptyCode);
+  if (sizeBytes === 0) {
+    if (options.emptyCode === undefined) return undefined;
+    throw invalidField('body', options.field ?? 'file', 'is empty', options.emptyCode);
+  }
   if (heldBytes > 0) await options.store(Buffer.concat(held, heldBytes));
   return { filename: cleanName(filename), sizeBytes, sha256: hash.digest('hex') };
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { BodyReader } from '../../adapters/ingestBodies/bodyReader.js';
+import { createLogoRenderer } from '../../adapters/logos/logoRenderer.js';
 import { type MoveAnswer, TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import * as otlp from '../../adapters/otlp/protobuf.js';
 import { deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
@@ -90,6 +91,7 @@ export async function createApiServer(
     pages: createPageReaders(options.connectors),
     renderClaim: (evidence: ClaimEvidence) => renderClaimPdf(renderer, evidence),
     renderReport: reportRendererOf(renderer),
+    renderLogo: createLogoRenderer(),
     deliverWebhook: deliverWebhookBy(options.outbound, { nowMicros, nowMs: () => performance.now() }),
     nowMicros,
     metrics,

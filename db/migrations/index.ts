@@ -42,6 +42,7 @@ import { invoices } from './0043_invoices.js';
 import { invoiceFindings } from './0044_invoice_findings.js';
 import { chargebackSetting } from './0045_chargeback_setting.js';
 import { reports } from './0046_reports.js';
+import { branding } from './0047_branding.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -93,4 +94,5 @@ export const MIGRATIONS: readonly Migration[] = [
   invoiceFindings,
   chargebackSetting,
   reports,
+  branding,
 ];

@@ -115,6 +115,7 @@ export const AUDIT_ACTIONS = {
   'invoice.confirmed': 'The reading of an invoice was confirmed: the document itself is wrong.',
   'invoice.retried': 'An invoice was read again.',
   'invoice.deleted': 'An invoice was deleted.',
+  'branding.changed': 'The logo, colour, name or footer of reports was changed.',
   'gap_run.started': 'A comparison of bills and calls was asked for.',
   'gap_run.cancelled': 'A comparison of bills and calls was stopped.',
   'repricing.started': 'A pricing anew of stored calls was asked for.',

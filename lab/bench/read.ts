@@ -2,12 +2,11 @@
  * bench:read — measures how the cost of reads grows with ten times as many events. docs/benchmarks.md explains the
  * measurement and the figures.
  */
-import pg from 'pg';
 import { listEvents } from '../../db/events/events.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { EVENT_COLUMNS } from '../../domain/events/event.js';
 import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
-import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
+import { openBenchDatabase, startBenchCluster, vacuum } from './support/cluster.js';
 import { countCopiedRows } from './support/copyCount.js';
 import { readExport } from './support/exportClient.js';
 import { readFlags } from './support/flags.js';
@@ -134,14 +133,6 @@ async function benchExport(bench: Bench): Promise<boolean> {
   return ratio >= TARGETS.exportShare && growth <= TARGETS.memoryGrowth;
 }
 
-/** Does the work that autovacuum would do later. */
-async function settle(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  await client.query('vacuum (analyze)');
-  await client.end();
-}
-
 async function main(): Promise<boolean> {
   const cluster = await startBenchCluster();
   const stops: (() => Promise<void>)[] = [() => cluster.stop()];
@@ -158,10 +149,10 @@ async function main(): Promise<boolean> {
       `bench:read, Postgres ${cluster.version} with its own settings, seed ${flags.seed}\n`,
     );
     await loadRows(database, small, flags.rows / TENTH, window, flags.seed);
-    await settle(url);
+    await vacuum(url);
     const firstMs = median(await timeRequests(api.port, small.key, SUMMARY, flags.requests));
     await loadRows(database, large, flags.rows, window, flags.seed + 10);
-    await settle(url);
+    await vacuum(url);
     const bench: Bench = { url, port: api.port, small, large, window };
     const results = [await benchSummary(bench, firstMs), await benchLatest(bench), await benchExport(bench)];
     return results.every((isGood) => isGood);

@@ -89,7 +89,7 @@ function encodedBody(type: string, body: Record<string, string>): Pick<RawReques
   if (type !== 'multipart/form-data')
     return { headers: { 'content-type': type }, body: JSON.stringify(body) };
   const parts = Object.entries(body).map(([name, value]) => {
-    const file = name === 'file' ? '; filename="bill.csv"' : '';
+    const file = name === 'file' || name === 'logo' ? '; filename="bill.csv"' : '';
     return `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`;
   });
   return {

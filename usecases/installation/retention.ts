@@ -54,6 +54,7 @@ import type { SecretKeys } from '../../platform/secretKeys.js';
 import { checkpointAuditLog } from '../access/auditChain.js';
 import { removeOrphanedFiles } from '../invoices/removeOrphanedFiles.js';
 import { removeExpiredReports } from '../reports/removeExpiredReports.js';
+import { removeReplacedLogos } from '../reports/removeReplacedLogos.js';
 import { foldAll } from '../usage/usage.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
@@ -156,7 +157,8 @@ async function removeOld(deps: RetentionDeps, step: RetentionStep, work: Retenti
     case 'reports':
       return removeExpiredReports(work, blobs);
     case 'blobs':
-      return removeOrphanedFiles(work, blobs);
+      await removeOrphanedFiles(work, blobs);
+      return removeReplacedLogos(work, blobs);
   }
 }
 

@@ -63,3 +63,11 @@ export function openBenchDatabase(url: string, poolMax: number): Database {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
 }
+
+/** What autovacuum does in its own time. */
+export async function vacuum(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('vacuum (analyze)');
+  await client.end();
+}

@@ -123,7 +123,19 @@ describe('an id', () => {
 
 /** These answers concern no single organization: they are the same for both. */
 const SAME_FOR_ALL = ['getPricingTable', 'listPrices'];
-const LISTS = ENTRIES.filter(([, { method, ids }]) => method === 'GET' && ids === undefined);
+/** One file of the organization: another has its own or none. */
+const LOGO = 'getBrandingLogo';
+const LISTS = ENTRIES.filter(
+  ([name, { method, ids }]) => method === 'GET' && ids === undefined && name !== LOGO,
+);
+
+it('the logo of an organization is nobody else’s', async () => {
+  const [, operation] = ENTRIES.find(([name]) => name === LOGO) as [string, Operation];
+  const fresh = await place.api.addOrganization();
+  const request = await operation.request(place, owner);
+  expect((await ask(operation, request, owner)).status).toBe(200);
+  expect((await ask(operation, request, fresh)).status).toBe(404);
+});
 
 describe('a list or a sum', () => {
   const requests = new Map<string, OperationRequest>();

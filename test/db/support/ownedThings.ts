@@ -7,6 +7,7 @@ import { OrgDb } from '../../../db/orgDb.js';
 import { insertOwnPrice, type NewOwnPrice } from '../../../db/pricing/ownPrices.js';
 import { REPRICE_RUNS, startRepriceRun } from '../../../db/pricing/repriceRuns.js';
 import { GAP_RUNS, insertGapRunUnits } from '../../../db/reconciliation/gapRuns.js';
+import { upsertBranding } from '../../../db/reports/branding.js';
 import { insertRun } from '../../../db/runs/runTable.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
@@ -122,6 +123,7 @@ export async function makeOwned(api: TestApi, options: Owner): Promise<Owned> {
     ...(await makeWeights(org.orgDb, marker)),
     ...(await makeInvoices(org.orgDb, marker)),
     ...(await makeReports(org.orgDb, marker)),
+    ...(await makeBranding(org.orgDb, marker)),
   };
 }
 
@@ -155,6 +157,7 @@ export async function makeNeighbour(
   await makeWeights(org.orgDb, marker);
   await makeInvoices(org.orgDb, marker);
   await makeReports(org.orgDb, marker);
+  await makeBranding(org.orgDb, marker);
   const finish = async () => {
     const connection = {
       id: randomUUID(),
@@ -277,4 +280,15 @@ export const providerKeyOf = (name: string) => ({
 /** A handle of an organization that has nothing. */
 export async function makeStranger(api: TestApi): Promise<OrgDb> {
   return new OrgDb(api.database.database, (await api.addOrganization('stranger')).orgId);
+}
+
+/** The look of its reports. */
+async function makeBranding(orgDb: OrgDb, marker: string): Promise<object> {
+  await upsertBranding(orgDb, {
+    brandColor: '#123456',
+    orgName: marker,
+    footerText: marker,
+    logo: { id: randomUUID(), sha256: 'a'.repeat(64), width: 1, height: 1 },
+  });
+  return {};
 }

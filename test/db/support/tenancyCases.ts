@@ -198,6 +198,8 @@ export const ACROSS: Readonly<Record<string, string>> = {
   removeExpiredReports: 'upkeep by age',
   listKeysOfNoReport: 'upkeep: files that belong to no report',
   listMissingInvoices: 'upkeep: files that belong to no invoice',
+  listReplacedLogos: 'upkeep: files of logos that nobody shows',
+  removeReplacedLogos: 'upkeep: files of logos that nobody shows',
   removeOrphanedFiles: 'upkeep: files that belong to no invoice',
   listOpenClaims: 'the sweeper looks for claims that no workflow keeps',
   readOwnPriceRevisions: 'how new the prices of each organization are, to know whose book is old',

@@ -1,7 +1,14 @@
 import { publicId } from '../../../../domain/ids.js';
 import type { TestOrganization } from '../../../support/api.js';
 import { storeReport } from '../../../support/reports.js';
-import { type Operation, type OperationRequest, type OperationsPlace, unknownId } from './operation.js';
+import {
+  markerOf,
+  type Operation,
+  type OperationRequest,
+  type OperationsPlace,
+  randomName,
+  unknownId,
+} from './operation.js';
 
 const READ = { scope: 'reports:read', workspace: 'refused' } as const;
 const WRITE = { scope: 'reports:write', workspace: 'refused' } as const;
@@ -14,7 +21,41 @@ const ofReport =
   });
 const none = ofReport(() => ({}));
 
-/** Management reports and their runs. */
+const BRANDING = '/api/v1/reports/branding';
+
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1" fill="#123"/></svg>';
+
+function form(owner: TestOrganization) {
+  const boundary = `----${randomName()}`;
+  const part = (head: string, value: string) =>
+    `--${boundary}\r\ncontent-disposition: form-data; ${head}\r\n\r\n${value}\r\n`;
+  const parts = [part('name="org_name"', markerOf(owner)), part('name="logo"; filename="logo.svg"', LOGO)];
+  return { type: `multipart/form-data; boundary=${boundary}`, data: `${parts.join('')}--${boundary}--\r\n` };
+}
+
+async function brand({ api }: OperationsPlace, owner: TestOrganization): Promise<void> {
+  const { type, data } = form(owner);
+  const { status } = await fetch(api.baseUrl + BRANDING, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${owner.adminKey}`, 'content-type': type },
+    body: data,
+  });
+  if (status !== 200) throw new Error(`the branding answered ${status}`);
+}
+
+const read = (path: string): Operation => ({
+  method: 'GET',
+  path,
+  access: READ,
+  status: 200,
+  request: async (place, owner) => {
+    await brand(place, owner);
+    return {};
+  },
+});
+
+/** Management reports, their runs and their look. */
 export const REPORT_OPERATIONS: Record<string, Operation> = {
   createManagementReport: {
     method: 'POST',
@@ -40,5 +81,14 @@ export const REPORT_OPERATIONS: Record<string, Operation> = {
     status: 200,
     ids: { id: unknownId('run') },
     request: ofReport((id) => ({ id: publicId('run', id) })),
+  },
+  getBranding: read(BRANDING),
+  getBrandingLogo: read(`${BRANDING}/logo`),
+  updateBranding: {
+    method: 'POST',
+    path: BRANDING,
+    access: WRITE,
+    status: 200,
+    request: async (_place, owner) => ({ body: form(owner) }),
   },
 };

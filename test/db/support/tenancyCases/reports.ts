@@ -1,10 +1,13 @@
+import { Readable } from 'node:stream';
+import type { BlobStore } from '../../../../adapters/blobs/blobStore.js';
 import { listClaimsOver } from '../../../../db/claims/claims.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { sumAlerts } from '../../../../db/policies/alerts.js';
+import { findBranding, upsertBranding } from '../../../../db/reports/branding.js';
 import * as reports from '../../../../db/reports/reports.js';
 import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
 import { publicId } from '../../../../domain/ids.js';
-import { getBranding } from '../../../../usecases/reports/branding.js';
+import { changeBranding, getBranding, openLogo } from '../../../../usecases/reports/branding.js';
 import { gatherFigures } from '../../../../usecases/reports/gatherFigures.js';
 import { openReport } from '../../../../usecases/reports/reportFiles.js';
 import { requestReport } from '../../../../usecases/reports/requestReport.js';
@@ -17,6 +20,14 @@ const ALL = { fromDay: '2020-01-01', toDay: '2100-01-01' };
 const ALL_TIME = { fromMicros: 0n, toMicros: 4_000_000_000_000_000n };
 const PAGE = { limit: 10, offset: 0 };
 const NOW = 1_790_000_000_000_000n;
+
+/** Files are no part of what is tried here. */
+const BLOBS = {
+  get: async () => ({ sizeBytes: 0, stream: Readable.from([]) }),
+  put: async () => ({ sha256: '', sizeBytes: 0 }),
+  delete: async () => undefined,
+} as unknown as BlobStore;
+const renderLogo = () => Promise.reject(new Error('no logo is sent'));
 
 /** What an organization's reports are to the tests. */
 export interface OwnedReports {
@@ -71,4 +82,16 @@ export const REPORT_CASES: Record<string, TenancyCase> = {
   gatherFigures: (db) => gatherFigures(db, { fromDay: '2026-02-01', toDay: '2026-12-31' }, NOW),
   sumAlerts: (db) => sumAlerts(db, ALL_TIME),
   listClaimsOver: (db) => listClaimsOver(db, ALL, 10),
+  findBranding: (db) => findBranding(db),
+  upsertBranding: (db) =>
+    upsertBranding(db, { brandColor: '#000000', orgName: 'changed', footerText: null, logo: null }),
+  openLogo: async (db) => (await openLogo({ blobs: BLOBS }, db)).logo,
+  changeBranding: (db, { keyId }) =>
+    changeBranding(
+      { blobs: BLOBS, renderLogo },
+      db,
+      { orgName: 'changed' },
+      { caller: { keyId }, requestId: 'req_1' },
+      0n,
+    ),
 };
