@@ -129,4 +129,32 @@ describe('an invoice whose Temporal is killed', () => {
     await second.stop();
     rmSync(dataDir, { recursive: true, force: true });
   });
+
+  it.each(['stores what was extracted', 'stores the comparison', 'ends the run'] as const)(
+    'while its worker %s: the same worker goes on, and every line is stored once',
+    { timeout: 300_000 },
+    async (step) => {
+      const dataDir = makeTestFolder('invoice-temporal');
+      const first = await startOwnTemporal(dataDir);
+      const engine = await startTestEngine(api.database.database, {
+        readsInvoices: true,
+        address: first.address,
+      });
+      const org = await api.addOrganization();
+      const goOn = await pauseWorkers(api.database.superuser, STEPS[step]);
+      const worker = await spawnWorker(settingsOf(engine, first.address));
+      const { body } = await uploadInvoice(api, await invoicePdf(), { key: org.adminKey });
+      engine.dispatcher.kick();
+      await standing();
+      await killTemporal(first);
+      // The statement under way fails with its session, as when Postgres fails too.
+      await goOn();
+      const second = await startOwnTemporal(dataDir);
+      await expectOnce(org, await processedInvoice(api, body.invoice_id, org.adminKey));
+      await killHard(worker);
+      await engine.close();
+      await second.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  );
 });

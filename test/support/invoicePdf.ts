@@ -24,7 +24,10 @@ const LINE: PrintedLine = {
   amount: '$10.00',
 };
 
-/** An invoice of at most two pages, in Stripe's layout, with a layer of text. Another footer makes other bytes. */
+/** No line begins below: the sums have room after it. */
+const PAGE_END = 640;
+
+/** An invoice in Stripe's layout, with a layer of text. Another footer makes other bytes. */
 export function invoicePdf(printed: Partial<PrintedInvoice> = {}): Promise<Buffer> {
   const { number, title, lines, total, footer } = {
     number: 'TEST-0001',
@@ -54,12 +57,19 @@ export function invoicePdf(printed: Partial<PrintedInvoice> = {}): Promise<Buffe
   put('Bill to', 300, 140);
   put('Demo Labs', 300, 155);
   put(`${total} USD due March 31, 2026`, 40, 200);
-  put('Description', 40, 240);
-  right('Qty', 380, 240);
-  right('Unit price', 460, 240);
-  right('Amount', 550, 240);
-  let y = 260;
+  const head = (y: number) => {
+    put('Description', 40, y);
+    right('Qty', 380, y);
+    right('Unit price', 460, y);
+    right('Amount', 550, y);
+    return y + 20;
+  };
+  let y = head(240);
   for (const line of lines) {
+    if (y > PAGE_END) {
+      document.addPage();
+      y = head(40);
+    }
     put(line.description, 40, y);
     right(line.quantity, 380, y);
     right(line.unitPrice, 460, y);

@@ -104,6 +104,7 @@ describe('a workflow that was under way when the code changed', () => {
     expect(HISTORIES.some((name) => name.startsWith('scheduled-sync'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('repricing-'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('retention-'))).toBe(true);
+    expect(HISTORIES.some((name) => name.startsWith('invoice-'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('savings-run-'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('webhook-delivery-'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('claim-'))).toBe(true);
