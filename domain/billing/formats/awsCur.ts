@@ -319,8 +319,8 @@ const TOKENS_OF_UNIT: readonly [RegExp, bigint][] = [
 /** Tokens of one unit, by the bill's unit, else by the usage type; undefined: neither counts tokens. */
 export function awsUnitTokens(unit: string | undefined, label: ParsedLabel): bigint | undefined {
   if (!label.recognised || !label.observable) return undefined;
-  const told = TOKENS_OF_UNIT.find(([pattern]) => pattern.test(unit ?? ''))?.[1];
-  return told ?? label.unitTokens;
+  const tokens = TOKENS_OF_UNIT.find(([pattern]) => pattern.test(unit ?? ''))?.[1];
+  return tokens ?? label.unitTokens;
 }
 
 /**

@@ -56,8 +56,8 @@ const GRAMMARS: Partial<Record<Provider, (label: string, record: TableRecord) =>
 export function readFocusLabel(provider: Provider, record: TableRecord): FocusLabel {
   const lineItem = keepText(cellOf(record, LABEL_COLUMNS[provider] ?? ANY_LABEL) ?? '(no label)');
   const details = readDetails(record.get('skupricedetails'));
-  const told = details.size > 0 ? toldBy(details, record) : undefined;
-  const label = told ?? GRAMMARS[provider]?.(lineItem, record) ?? UNKNOWN_LABEL;
+  const detailed = details.size > 0 ? labelFromDetails(details, record) : undefined;
+  const label = detailed ?? GRAMMARS[provider]?.(lineItem, record) ?? UNKNOWN_LABEL;
   return { ...label, lineItem };
 }
 
@@ -89,7 +89,7 @@ const METERS: readonly (readonly [RegExp, BilledClass])[] = [
 ];
 
 /** Model and class from the details; undefined: they name no model, so a grammar must parse the label. */
-function toldBy(
+function labelFromDetails(
   details: ReadonlyMap<string, string | boolean>,
   record: TableRecord,
 ): ParsedLabel | undefined {
@@ -377,12 +377,12 @@ function moneyOf(
 
 /** A dollar amount and the original amount that it equals; null: the record has none. The divisor is positive. */
 function rateOf(record: TableRecord, original: bigint): { usd: bigint; original: bigint } | null {
-  const told = decimalOf(record, ['x_billedusd', 'x_billedcostinusd']);
+  const billedUsd = decimalOf(record, ['x_billedusd', 'x_billedcostinusd']);
   const pair = (usd: bigint | null, amount: bigint | null) => {
     if (usd === null || amount === null || amount === 0n) return null;
     return amount < 0n ? { usd: -usd, original: -amount } : { usd, original: amount };
   };
-  const billed = pair(told, original);
+  const billed = pair(billedUsd, original);
   if (billed) return billed;
   if (cellOf(record, ['pricingcurrency'])?.toUpperCase() !== 'USD') return null;
   return pair(decimalOf(record, ['pricingcurrencyeffectivecost']), decimalOf(record, ['effectivecost']));

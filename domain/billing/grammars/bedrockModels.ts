@@ -243,8 +243,8 @@ function nameKey(name: string): string {
   const words = parts.filter((part) => !/\d/.test(part)).map((word) => word.toLowerCase());
   const numbers = parts.filter((part) => /\d/.test(part)).map((digits) => digits.replace(/^0+(?=\d)/, ''));
   // `2.0` is `2`.
-  const told = numbers.filter((digits, at) => at === 0 || digits !== '0');
-  return `${words.filter((word) => !EMPTY_WORDS.has(word)).join('')}#${told.join('.')}`;
+  const significant = numbers.filter((digits, at) => at === 0 || digits !== '0');
+  return `${words.filter((word) => !EMPTY_WORDS.has(word)).join('')}#${significant.join('.')}`;
 }
 
 /** The id of a billed name in a region (`USE1`; '': unknown) or globally; null: the name is unknown. */
