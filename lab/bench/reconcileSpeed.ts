@@ -117,7 +117,7 @@ async function backendSeconds(url: string): Promise<number> {
   return [...(await readBackendCpu(url)).values()].reduce((sum, seconds) => sum + seconds, 0);
 }
 
-function tell(name: string, times: RunTimes): void {
+function printTimes(name: string, times: RunTimes): void {
   const steps = (['plan', 'match', 'explain', 'publish'] as const)
     .map((step) => `${step} ${times[step].toFixed(2)}`)
     .join(', ');
@@ -157,17 +157,17 @@ async function measure(bench: Bench, client: pg.Client): Promise<boolean> {
   await load(bench, client, first, ACCOUNTS);
   await load(bench, client, small, GROWTH);
   const { firstDay } = await load(bench, client, large, 1);
-  tell('an eighth, first of the process', await timeRun(bench, first.orgId));
+  printTimes('an eighth, first of the process', await timeRun(bench, first.orgId));
   const quarter = await timeRun(bench, small.orgId);
-  tell('a quarter, full run', quarter);
+  printTimes('a quarter, full run', quarter);
   const full = await timeRun(bench, large.orgId);
-  tell('full run', full);
+  printTimes('full run', full);
   const unchanged = await timeRun(bench, large.orgId);
-  tell('nothing changed', unchanged);
+  printTimes('nothing changed', unchanged);
   await addLateCalls(client, large.orgId, firstDay, LATE_CALLS);
   await foldEverything(bench.deps.database);
   const changed = await timeRun(bench, large.orgId);
-  tell('one changed day of one account', changed);
+  printTimes('one changed day of one account', changed);
   const { rows } = await client.query(
     'select kind, grade, count(*) as count from findings where org_id = $1 group by 1, 2 order by 1, 2',
     [large.orgId],

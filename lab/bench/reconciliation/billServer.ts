@@ -99,9 +99,9 @@ function page(known: readonly BucketText[], query: URLSearchParams, isAnthropic:
       ({ startSeconds, endSeconds }) => startSeconds === at && endSeconds - at > width,
     );
     // A document with wider buckets than requested cannot be divided.
-    const told = whole ? whole.endSeconds - at : width;
-    texts.push(bucketText(at, told, resultsOf(known, at, told), isAnthropic));
-    at += told;
+    const served = whole ? whole.endSeconds - at : width;
+    texts.push(bucketText(at, served, resultsOf(known, at, served), isAnthropic));
+    at += served;
   }
   const next = at < end ? JSON.stringify(`page_${at}`) : 'null';
   return `{"object":"page","data":[${texts.join(',')}],"has_more":${at < end},"next_page":${next}}`;

@@ -29,9 +29,9 @@ export function observe(world: Pick<GeneratedWorld, 'calls' | 'keys'>, book: Pri
   const accounts = new Map(world.keys.map((key) => [`${key.provider}\n${key.keyId}`, key.accountId]));
   const groups = new Map<string, MutableCell>();
   const observed: Observed = { cells: new Map(), sources: new Map(), since: new Map() };
-  for (const told of world.calls) {
-    const accountId = told.accountId ?? accounts.get(`${told.provider}\n${told.keyId}`) ?? null;
-    const call = accountId === told.accountId ? told : { ...told, accountId };
+  for (const reported of world.calls) {
+    const accountId = reported.accountId ?? accounts.get(`${reported.provider}\n${reported.keyId}`) ?? null;
+    const call = accountId === reported.accountId ? reported : { ...reported, accountId };
     const hourSeconds = Math.floor(call.endSeconds / HOUR_SECONDS) * HOUR_SECONDS;
     const price = priceOf(call, book);
     const words = [call.provider, call.accountId, call.model, call.serviceTier, call.isBatch, call.status];

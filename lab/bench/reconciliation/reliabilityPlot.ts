@@ -42,14 +42,14 @@ function text(at: { x: number; y: number }, content: string, more = ''): string 
  */
 export function reliabilityPlot(bins: readonly ReliabilityBin[], error: number, title: string): string {
   const count = bins.reduce((sum, bin) => sum + bin.count, 0);
-  const told = `${count} finding-days, expected calibration error ${error.toFixed(4)}`;
+  const caption = `${count} finding-days, expected calibration error ${error.toFixed(4)}`;
   const [first] = PANELS;
   return `${[
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img" aria-labelledby="title" font-family="system-ui, sans-serif" font-size="13">`,
-    `<title id="title">${title}: ${told}</title>`,
+    `<title id="title">${title}: ${caption}</title>`,
     `<rect x="0.5" y="0.5" width="${WIDTH - 1}" height="${HEIGHT - 1}" rx="8" fill="#ffffff" stroke="${GRID}"/>`,
     text({ x: first?.left ?? 0, y: 28 }, title, 'font-weight="600" font-size="15"'),
-    text({ x: first?.left ?? 0, y: 48 }, told),
+    text({ x: first?.left ?? 0, y: 48 }, caption),
     ...PANELS.flatMap((panel) => [...axes(panel), ...dots(panel, bins)]),
     ...countTable(bins),
     '</svg>',

@@ -16,7 +16,7 @@ const OPEN_SESSIONS = 2_000;
 const USERS = { first: 0, count: 10_000 };
 /** Totals are folded while rows are added, as in production. */
 const FOLD_EVERY_ROWS = 500_000;
-const TELL_EVERY_ROWS = 1_000_000;
+const LOG_EVERY_ROWS = 1_000_000;
 
 export interface LoadedWindow {
   fromMicros: bigint;
@@ -57,14 +57,14 @@ export async function loadRows(
     sent.finally(() => pending.delete(sent)).catch(() => undefined);
     if (pending.size >= BATCHES_AHEAD) await Promise.race(pending);
     if (at % FOLD_EVERY_ROWS === 0) await foldEverything(database);
-    if (at > 0 && at % TELL_EVERY_ROWS === 0) tell(at, started);
+    if (at > 0 && at % LOG_EVERY_ROWS === 0) logProgress(at, started);
   }
   await Promise.all(pending);
   await foldEverything(database);
-  tell(rows, started);
+  logProgress(rows, started);
 }
 
-function tell(rows: number, started: number): void {
+function logProgress(rows: number, started: number): void {
   const seconds = (performance.now() - started) / 1000;
   process.stdout.write(
     `  ${formatCount(rows)} rows stored and folded in ${seconds.toFixed(0)} s (${formatCount(rows / seconds)}/s)\n`,

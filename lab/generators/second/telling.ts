@@ -72,7 +72,7 @@ export function tell(random: Random, call: RealCall, telling: Telling): ToldCall
   const cut = call.status === 'cancelled' ? random.next() : 1;
   const cutMore = telling.fault === 'cut_streams' && random.chance(0.3) ? random.next() : 1;
   const unseen = telling.fault === 'no_reasoning' ? call.reasoning : 0;
-  const told = Math.max(0, Math.round((output - unseen) * cut * cutMore));
+  const reportedOutput = Math.max(0, Math.round((output - unseen) * cut * cutMore));
   return {
     provider: series.model.provider,
     accountId: series.accountId,
@@ -89,8 +89,8 @@ export function tell(random: Random, call: RealCall, telling: Telling): ToldCall
     cacheRead: lacksCache ? 0 : read,
     cacheWrite5m: lacksCache ? 0 : write5m,
     cacheWrite1h: lacksCache ? 0 : write1h,
-    output: told,
-    reasoning: Math.min(told, unseen > 0 ? 0 : call.reasoning),
+    output: reportedOutput,
+    reasoning: Math.min(reportedOutput, unseen > 0 ? 0 : call.reasoning),
     lacksCache,
     inferenceGeo: asked.geo === 'us' ? 'us' : null,
   };
