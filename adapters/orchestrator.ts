@@ -28,7 +28,10 @@ import {
   MOVE_UPDATE,
   ONE_SHOT_TIMEOUT,
   POKE_SIGNAL,
+  REPORT_SCHEDULE_PREFIX,
+  reportScheduleId,
   retentionScheduleId,
+  type ScheduledReportInput,
   type ScheduledSyncInput,
   SYNC_SCHEDULE_PREFIX,
   syncScheduleId,
@@ -98,6 +101,10 @@ export interface Orchestrator {
   hasRetentionSchedule(): Promise<boolean>;
   /** All schedules of connections, by id. Error: workflow_engine_unavailable. */
   listSyncSchedules(): Promise<Map<string, { paused: boolean }>>;
+  /** Makes the schedule of an organization's reports, or changes it to this. Error: workflow_engine_unavailable. */
+  putReportSchedule(schedule: ReportScheduleTimes): Promise<void>;
+  /** The ids of all schedules of reports. Error: workflow_engine_unavailable. */
+  listReportSchedules(): Promise<Set<string>>;
   /** Whether a workflow is running. Error: workflow_engine_unavailable. */
   describe(workflowId: string): Promise<WorkflowState>;
   status(): Promise<'up' | 'degraded'>;
@@ -194,6 +201,20 @@ export class TemporalOrchestrator implements Orchestrator {
         if (!scheduleId.startsWith(SYNC_SCHEDULE_PREFIX) || memo?.taskQueue !== this.#taskQueue) continue;
         found.set(scheduleId, { paused: state.paused });
       }
+      return found;
+    });
+  }
+
+  async putReportSchedule(schedule: ReportScheduleTimes): Promise<void> {
+    await this.#put(reportScheduleOptions(schedule, this.#taskQueue));
+  }
+
+  async listReportSchedules(): Promise<Set<string>> {
+    return this.#call(async () => {
+      const found = new Set<string>();
+      for await (const { scheduleId, memo } of this.#client.schedule.list())
+        if (scheduleId.startsWith(REPORT_SCHEDULE_PREFIX) && memo?.taskQueue === this.#taskQueue)
+          found.add(scheduleId);
       return found;
     });
   }
@@ -418,6 +439,37 @@ export function retentionScheduleOptions(taskQueue: string) {
       taskQueue,
       args: [],
       workflowExecutionTimeout: '23 hours',
+    },
+    memo: { taskQueue },
+  } satisfies ScheduleOptions;
+}
+
+/** When an organization's report is made. */
+export interface ReportScheduleTimes extends ScheduledReportInput {
+  /** IANA name. */
+  timeZone: string;
+  /** Local hour, 6 or later: no clock changes then, so that no time is skipped or comes twice. */
+  hour: number;
+}
+
+/** The schedule of an organization's reports: on Mondays, or on the first of each month. */
+export function reportScheduleOptions(
+  { orgId, cadence, timeZone, hour }: ReportScheduleTimes,
+  taskQueue: string,
+) {
+  const scheduleId = reportScheduleId({ orgId, cadence });
+  const day = cadence === 'weekly' ? { dayOfWeek: 'MONDAY' as const } : { dayOfMonth: 1 };
+  return {
+    scheduleId,
+    spec: { calendars: [{ ...day, hour, minute: 0, second: 0 }], timezone: timeZone, jitter: '10 minutes' },
+    policies: { overlap: 'BUFFER_ONE', catchupWindow: '3 days', pauseOnFailure: false },
+    action: {
+      type: 'startWorkflow',
+      workflowType: WORKFLOW_NAMES.scheduledReport,
+      workflowId: scheduleId,
+      taskQueue,
+      args: [{ orgId, cadence }],
+      workflowExecutionTimeout: '2 hours',
     },
     memo: { taskQueue },
   } satisfies ScheduleOptions;

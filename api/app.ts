@@ -49,6 +49,7 @@ import { weightEndpoints } from './reconciliation/weights/endpoints.js';
 import { brandingEndpoints } from './reports/branding/endpoints.js';
 import { chargebackEndpoints } from './reports/chargeback/endpoints.js';
 import { reportEndpoints } from './reports/reports/endpoints.js';
+import { reportScheduleEndpoints } from './reports/schedules/endpoints.js';
 import { dashboardEndpoints, usageEndpoints } from './usage/usage/endpoints.js';
 import { webhookDeliveryEndpoints } from './webhooks/deliveries/endpoints.js';
 import { webhookEndpoints } from './webhooks/endpoints/endpoints.js';
@@ -99,6 +100,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...webhookEndpoints,
   ...webhookDeliveryEndpoints,
   ...reportEndpoints,
+  ...reportScheduleEndpoints,
 ];
 
 /**

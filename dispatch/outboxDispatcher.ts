@@ -137,6 +137,7 @@ export class OutboxDispatcher {
     if (kind === 'webhook.deliver') return orchestrator.wakeWebhookDelivery({ orgId, endpointId: subjectId });
     if (kind === 'claim.wake') return orchestrator.wakeClaim({ orgId, claimId: subjectId });
     if (kind === 'weights.recompute') return orchestrator.pokeWeightRecompute({ orgId });
+    if (kind === 'report.schedule') return schedules.tendReports(orgId);
     return schedules.tend(orgId, subjectId);
   }
 }

@@ -3,6 +3,11 @@ import {
   type SyncScheduleDeps,
   tendSyncSchedule,
 } from '../usecases/billing/syncSchedules.js';
+import {
+  openMissedReports,
+  reconcileReportSchedules,
+  tendReportSchedules,
+} from '../usecases/reports/reportSchedules.js';
 
 export type SyncSchedulesOptions = SyncScheduleDeps;
 
@@ -10,8 +15,8 @@ export type SyncSchedulesOptions = SyncScheduleDeps;
 const RECONCILE_MS = 600_000;
 
 /**
- * Keeps Temporal's schedules in line with Postgres: the retention always has one, and each connection has one. It
- * compares after each change of a connection, when a worker starts and every ten minutes. Several processes may run it.
+ * Keeps Temporal's schedules in line with Postgres: the retention always has one, and each connection and
+ * each schedule of reports has one. It compares after each change of these, when a worker starts and every ten minutes. Several processes may run it.
  */
 export class SyncSchedules {
   readonly #options: SyncSchedulesOptions;
@@ -19,6 +24,7 @@ export class SyncSchedules {
   #working: Promise<void> | undefined;
   /** Whether this process has stored it: then it matches this version, unless it was lost. */
   #hasPutRetention = false;
+  #hasPutReports = false;
 
   constructor(options: SyncSchedulesOptions) {
     this.#options = options;
@@ -46,11 +52,20 @@ export class SyncSchedules {
   /** Creates missing schedules, corrects different ones, and removes those without a connection. */
   async reconcile(): Promise<void> {
     const { orchestrator } = this.#options;
+    // Reports that were missed need no engine to be opened.
+    await openMissedReports(this.#options);
     if (!this.#hasPutRetention || !(await orchestrator.hasRetentionSchedule())) {
       await orchestrator.putRetentionSchedule();
       this.#hasPutRetention = true;
     }
     await reconcileSyncSchedules(this.#options);
+    await reconcileReportSchedules(this.#options, !this.#hasPutReports);
+    this.#hasPutReports = true;
+  }
+
+  /** Makes one organization's schedules of reports match their rows. Error: workflow_engine_unavailable. */
+  tendReports(orgId: string): Promise<void> {
+    return tendReportSchedules(this.#options, orgId);
   }
 
   /** Makes one connection's schedule match its row. Error: workflow_engine_unavailable. */

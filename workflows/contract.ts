@@ -2,6 +2,7 @@
  * The public interface of the workflows: their names, ids and inputs. Inputs are ids; activities read everything else
  * from the database.
  */
+import type { Cadence } from '../domain/reports/schedule.js';
 
 /** All workflows, and the activities that need only the database. */
 export const TASK_QUEUE_CORE = 'trueup-core';
@@ -45,6 +46,12 @@ export interface ScheduledSyncInput {
   connectionId: string;
 }
 
+/** Input of a schedule of reports. */
+export interface ScheduledReportInput {
+  orgId: string;
+  cadence: Cadence;
+}
+
 export interface WebhookDeliveryInput {
   orgId: string;
   endpointId: string;
@@ -66,6 +73,7 @@ export interface WeightRecomputeInput {
 /** Names of the workflows; those of runs are in domain/runs/runKinds.ts. */
 export const WORKFLOW_NAMES = {
   scheduledSync: 'scheduledSync',
+  scheduledReport: 'scheduledReport',
   retention: 'retention',
   webhookDelivery: 'webhookDelivery',
   weightRecompute: 'weightRecompute',
@@ -105,6 +113,14 @@ export const SYNC_SCHEDULE_PREFIX = 'sync:';
 /** `sync:<organization>:<connection>`: the schedule's id, and the prefix of its workflows' ids. */
 export function syncScheduleId(input: ScheduledSyncInput): string {
   return `${SYNC_SCHEDULE_PREFIX}${input.orgId}:${input.connectionId}`;
+}
+
+/** What the ids of schedules of reports begin with. */
+export const REPORT_SCHEDULE_PREFIX = 'report:';
+
+/** `report:<organization>:<cadence>`: the schedule, and what the ids of its workflows begin with. */
+export function reportScheduleId({ orgId, cadence }: ScheduledReportInput): string {
+  return `${REPORT_SCHEDULE_PREFIX}${orgId}:${cadence}`;
 }
 
 /**

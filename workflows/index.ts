@@ -8,6 +8,7 @@ export { managementReport } from './managementReport.js';
 export { repricing } from './repricing.js';
 export { retention } from './retention.js';
 export { savingsRun } from './savingsRun.js';
+export { scheduledReport } from './scheduledReport.js';
 export { scheduledSync } from './scheduledSync.js';
 export { webhookDelivery } from './webhookDelivery.js';
 export { weightRecompute } from './weightRecompute.js';

@@ -25,7 +25,11 @@ export async function renderReportPdf(
 ): Promise<Buffer> {
   const sections = document.sections.map(({ chart, ...section }) => ({
     ...section,
-    chart: chart && { title: chart.title, alt: chart.alt, ...drawChart(chart.drawing, document.brandColor) },
+    chart: chart && {
+      title: chart.title,
+      alt: chart.alt,
+      ...drawChart(chart.drawing, document.brandTextColor),
+    },
   }));
   return renderer.render({
     template: REPORT_TEMPLATE,

@@ -6,6 +6,7 @@ import { DOCUMENT_STYLE } from './documentStyle.js';
  */
 export const REPORT_TEMPLATE = `${DOCUMENT_STYLE}
 #let brand = rgb(d.brandColor)
+#let brand-text = rgb(d.brandTextColor)
 #set document(title: d.title + ", " + d.organization + ", " + d.period, author: d.organization, date: datetime(
   year: d.date.at(0), month: d.date.at(1), day: d.date.at(2)))
 #set page(
@@ -13,7 +14,7 @@ export const REPORT_TEMPLATE = `${DOCUMENT_STYLE}
   margin: (x: 20mm, top: 24mm, bottom: 22mm),
   header: context if counter(page).get().first() > 1 {
     set text(size: 7.5pt, fill: muted)
-    grid(columns: (1fr, auto), column-gutter: 10pt, d.organization, [#d.title · #d.period])
+    grid(columns: (1fr, auto), column-gutter: 10pt, d.organization, [#d.title · #d.period#if d.provisional != "" [ · provisional]])
     v(-5pt)
     line(length: 100%, stroke: 0.5pt + rule)
   },
@@ -29,7 +30,7 @@ export const REPORT_TEMPLATE = `${DOCUMENT_STYLE}
 #if d.logo != "" {
   block(above: 0pt, below: 14mm, image(bytes(d.logo), format: "png", height: 16mm, fit: "contain", alt: "Logo of " + d.organization))
 } else { v(22mm) }
-#text(size: 8pt, weight: 600, fill: brand, tracking: 0.08em, upper(d.title))
+#text(size: 8pt, weight: 600, fill: brand-text, tracking: 0.08em, upper(d.title))
 #v(-2pt)
 #line(length: 100%, stroke: 1.4pt + brand)
 #v(12pt)

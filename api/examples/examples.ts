@@ -421,6 +421,12 @@ const ORGANIZATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   createManagementReport: { body: { from: '2026-10-01', to: '2026-10-31', sections: ['summary', 'spend'] } },
   listReports: { query: { limit: '1' } },
   getReport: { params: { report_id: idFrom('rpt', 'listReports', '/reports/0/id') } },
+  putReportSchedule: {
+    params: { cadence: 'monthly' },
+    body: { time_zone: 'Europe/Berlin', deliveries: [{ type: 'email', to: 'finance@example.com' }] },
+  },
+  getReportSchedule: { params: { cadence: 'monthly' } },
+  deleteReportSchedule: { params: { cadence: 'monthly' } },
   listReportRuns: { query: { limit: '1' } },
   getReportRun: { params: { id: idFrom('run', 'listReportRuns', '/runs/0/id') } },
   createWebhookEndpoint: {

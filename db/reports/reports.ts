@@ -94,20 +94,6 @@ export async function recordReportFile(inside: OrgDb, id: string, file: ReportFi
   return changed === 1;
 }
 
-/** How often a scheduled report of a period was tried and failed. */
-export async function countFailedReports(
-  orgDb: OrgDb,
-  cadence: Cadence,
-  periodFrom: string,
-): Promise<number> {
-  const [row] = await orgDb.rows<{ failed: number }>(
-    `select count(*)::bigint as failed from reports
-     where org_id = $1 and cadence = $2 and period_from = $3::date and status in ('failed', 'cancelled')`,
-    [orgDb.orgId, cadence, periodFrom],
-  );
-  return row?.failed ?? 0;
-}
-
 export interface ExpiredReport {
   orgId: string;
   id: string;

@@ -39,7 +39,7 @@ export function enforcementSection(figures: ReportFigures): DocumentSection {
       ...(callsWithoutAmount === 0
         ? []
         : [
-            `Of ${callsText(callsWithoutAmount)} nobody said what they would have cost; they are not in the amount.`,
+            `${callsText(callsWithoutAmount)} of them ${callsWithoutAmount === 1 ? 'has' : 'have'} no stated cost and add${callsWithoutAmount === 1 ? 's' : ''} nothing to the amount.`,
           ]),
       ...(modeled ? [modeledText(modeled)] : []),
     ],

@@ -1,5 +1,6 @@
 import { counted, dayText, listed, shortened, timeText } from '../claims/evidence/documentTexts.js';
 import { dayOf, isoFromMicros } from '../period.js';
+import { textColor } from './branding.js';
 import { enforcementSection } from './enforcementSection.js';
 import type { ReportFigures } from './figures.js';
 import { reconciliationSection } from './reconciliationSection.js';
@@ -25,6 +26,8 @@ export interface ReportDocument {
   organization: string;
   footer: string;
   brandColor: string;
+  /** The same, as dark as text must be. */
+  brandTextColor: string;
   period: string;
   /** Year, month and day on which it was generated. */
   date: readonly number[];
@@ -60,6 +63,7 @@ export function reportDocument(
     organization: shortened(branding.orgName, NAME_CHARS),
     footer: shortened(branding.footerText, FOOTER_CHARS),
     brandColor: branding.brandColor,
+    brandTextColor: textColor(branding.brandColor),
     period: periodText(period),
     date: today.split('-').map(Number),
     facts: [

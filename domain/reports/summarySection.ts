@@ -131,7 +131,7 @@ function cumulativeChart({ period, previous, spend }: ReportFigures): DocumentSe
     drawing: {
       kind: 'lines',
       unit: 'dollars',
-      series: ['This period', ...(hasBefore ? ['Period before'] : [])],
+      series: ['This period', ...(hasBefore ? ['Period before, dashed'] : [])],
       points: places.map((at) => ({
         label: `Day ${at + 1}`,
         values: [now[at], ...(hasBefore ? [before[at]] : [])],

@@ -44,6 +44,8 @@ const LAST = [
   ...['listDisputes', 'resolveDispute', 'resolveDisputeByPatch', 'confirmReviewItem', 'resolveDisputeByPut'],
   ...['rotateKey', 'revokeKey', 'archiveWorkspace', 'removeEnforcementRule', 'deleteWebhookEndpoint'],
   ...['correctInvoiceLine', 'confirmInvoice', 'retryInvoice', 'deleteInvoice'],
+  ...['createManagementReport', 'listReports', 'getReport', 'listReportRuns', 'getReportRun'],
+  ...['putReportSchedule', 'getReportSchedule', 'deleteReportSchedule'],
   ...['endContractRate', 'endPriceOverride', 'deleteBillingConnection', 'closePeriod'],
 ];
 

@@ -1,4 +1,5 @@
 import type { OrgDb } from '../../db/orgDb.js';
+import { upsertReportSchedule } from '../../db/reports/reportSchedules.js';
 import { type NewReport, REPORTS, recordReportFile } from '../../db/reports/reports.js';
 import { insertRun, markRunStarted } from '../../db/runs/runTable.js';
 import { newUuid } from '../../domain/ids.js';
@@ -43,4 +44,16 @@ export async function storeReport(
   });
   await endRun(orgDb, 'report', report.id, { status: 'succeeded' });
   return report.id;
+}
+
+/** A weekly schedule, which mails to an address of this name. */
+export async function storeSchedule(orgDb: OrgDb, marker = 'finance'): Promise<void> {
+  await upsertReportSchedule(
+    orgDb,
+    {
+      ...{ cadence: 'weekly', sections: ['summary'], timeZone: 'Europe/Berlin', dueFrom: '2026-02-02' },
+      deliveries: [{ id: newUuid(0n), type: 'email', to: `${marker}@example.com` }],
+    },
+    'test',
+  );
 }

@@ -8,7 +8,7 @@ import { REPORT_KEPT_DAYS } from '../../domain/reports/report.js';
 import { type ReportDocument, reportDocument } from '../../domain/reports/reportDocument.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
 import { endRun } from '../runs/endRun.js';
-import { getBranding } from './branding.js';
+import { getBranding, readLogo } from './branding.js';
 import { gatherFigures } from './gatherFigures.js';
 
 /** What making a report needs of the process. */
@@ -66,7 +66,8 @@ async function renderPdf(
   const figures = await gatherFigures(orgDb, period, nowMicros);
   const branding = await getBranding(orgDb, new URL(deps.baseUrl()).host);
   const document = reportDocument(figures, sections, branding);
-  return deps.renderReport(document, { logo: undefined, generatedAt: isoFromMicros(nowMicros) });
+  const logo = (await readLogo(deps, orgDb.orgId, branding.logo)) ?? undefined;
+  return deps.renderReport(document, { logo, generatedAt: isoFromMicros(nowMicros) });
 }
 
 async function* bytesOf(pdf: Buffer): AsyncGenerator<Buffer> {

@@ -91,8 +91,9 @@ const BY_ID = ENTRIES.flatMap(([name, operation]) =>
 
 describe('an id', () => {
   it('is known to the list of operations wherever a path takes one', () => {
-    // Parameters that do not identify a row: a month, a dimension, a policy type, a page and a line of an invoice.
-    const words = ['period', 'dimension', 'policy_type', 'page', 'line'];
+    // Parameters that do not identify a row: a month, a dimension, a policy type, a page and a line of an invoice, a
+    // cadence of reports.
+    const words = ['period', 'dimension', 'policy_type', 'page', 'line', 'cadence'];
     for (const [name, operation] of ENTRIES) {
       const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, id = '']) => id);
       expect(Object.keys(operation.ids ?? {}), name).toEqual(inPath.filter((id) => !words.includes(id)));

@@ -1,6 +1,6 @@
 import { publicId } from '../../../../domain/ids.js';
 import type { TestOrganization } from '../../../support/api.js';
-import { storeReport } from '../../../support/reports.js';
+import { storeReport, storeSchedule } from '../../../support/reports.js';
 import {
   markerOf,
   type Operation,
@@ -19,6 +19,19 @@ const ofReport =
   async (_place: OperationsPlace, owner: TestOrganization): Promise<OperationRequest> => ({
     params: params(await storeReport(owner.orgDb)),
   });
+/** A request about the weekly schedule. */
+const ofSchedule = (
+  method: Operation['method'],
+  access: Operation['access'],
+  status: number,
+  json?: object,
+): Operation => ({
+  ...{ method, access, status, path: `${REPORTS}/schedules/{cadence}` },
+  request: async (_place, owner) => {
+    await storeSchedule(owner.orgDb);
+    return { params: { cadence: 'weekly' }, ...(json ? { json } : {}) };
+  },
+});
 const none = ofReport(() => ({}));
 
 const BRANDING = '/api/v1/reports/branding';
@@ -73,6 +86,12 @@ export const REPORT_OPERATIONS: Record<string, Operation> = {
     ids: { report_id: unknownId('rpt') },
     request: ofReport((id) => ({ report_id: publicId('rpt', id) })),
   },
+  getReportSchedule: ofSchedule('GET', READ, 200),
+  putReportSchedule: ofSchedule('PUT', WRITE, 200, {
+    ...{ sections: ['spend'], time_zone: 'Europe/Berlin' },
+    deliveries: [{ type: 'webhook' }],
+  }),
+  deleteReportSchedule: ofSchedule('DELETE', WRITE, 204),
   listReportRuns: { method: 'GET', path: `${REPORTS}/runs`, access: READ, status: 200, request: none },
   getReportRun: {
     method: 'GET',

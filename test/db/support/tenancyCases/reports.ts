@@ -4,16 +4,18 @@ import { listClaimsOver } from '../../../../db/claims/claims.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { sumAlerts } from '../../../../db/policies/alerts.js';
 import { findBranding, upsertBranding } from '../../../../db/reports/branding.js';
+import * as schedules from '../../../../db/reports/reportSchedules.js';
 import * as reports from '../../../../db/reports/reports.js';
 import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
 import { publicId } from '../../../../domain/ids.js';
 import { changeBranding, getBranding, openLogo } from '../../../../usecases/reports/branding.js';
 import { gatherFigures } from '../../../../usecases/reports/gatherFigures.js';
 import { openReport } from '../../../../usecases/reports/reportFiles.js';
+import * as useCases from '../../../../usecases/reports/reportSchedules.js';
 import { requestReport } from '../../../../usecases/reports/requestReport.js';
 import { endRun } from '../../../../usecases/runs/endRun.js';
 import { testBlobs } from '../../../support/blobs.js';
-import { aReport, storeReport } from '../../../support/reports.js';
+import { aReport, storeReport, storeSchedule } from '../../../support/reports.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const ALL = { fromDay: '2020-01-01', toDay: '2100-01-01' };
@@ -40,6 +42,7 @@ export interface OwnedReports {
 
 export async function makeReports(db: OrgDb, marker: string): Promise<OwnedReports> {
   const reportId = await storeReport(db, { marker });
+  await storeSchedule(db, marker);
   const open = aReport({ requestKey: marker, requestedBy: marker });
   await insertRun(db, reports.REPORTS, open);
   const failed = aReport({ cause: 'schedule', cadence: 'monthly' });
@@ -58,7 +61,6 @@ export const REPORT_CASES: Record<string, TenancyCase> = {
   'listRuns of report': (db) => listRuns(db, reports.REPORTS, {}, PAGE),
   findReport: (db, { reportId }) => reports.findReport(db, reportId),
   findReportOfRequest: (db, { reportRequestKey }) => reports.findReportOfRequest(db, reportRequestKey),
-  countFailedReports: (db) => reports.countFailedReports(db, 'monthly', '2026-02-01'),
   listReports: (db) => reports.listReports(db, PAGE),
   recordReportFile: (db, { openReportId }) =>
     reports.recordReportFile(db, openReportId, {
@@ -80,6 +82,31 @@ export const REPORT_CASES: Record<string, TenancyCase> = {
     ),
   getBranding: (db) => getBranding(db, 'trueup.test'),
   gatherFigures: (db) => gatherFigures(db, { fromDay: '2026-02-01', toDay: '2026-12-31' }, NOW),
+  findReportSchedule: (db) => schedules.findReportSchedule(db, 'weekly'),
+  lockReportSchedule: (db) => db.transaction((inside) => schedules.lockReportSchedule(inside, 'weekly')),
+  listReportSchedules: (db) => schedules.listReportSchedules(db),
+  upsertReportSchedule: (db) =>
+    schedules.upsertReportSchedule(
+      db,
+      {
+        ...{ cadence: 'weekly', sections: ['spend'], timeZone: 'UTC' },
+        deliveries: [],
+        dueFrom: '2026-02-02',
+      },
+      'test',
+    ),
+  recordDueFrom: (db) => schedules.recordDueFrom(db, 'weekly', '2026-02-09'),
+  deleteReportSchedule: (db) => schedules.deleteReportSchedule(db, 'weekly'),
+  getReportSchedule: (db) => useCases.getReportSchedule(db, 'weekly'),
+  putReportSchedule: (db) =>
+    useCases.putReportSchedule(
+      db,
+      { ...{ cadence: 'weekly', sections: ['spend'], timeZone: 'UTC' }, deliveries: [] },
+      anAuthor('schedule'),
+      NOW,
+    ),
+  removeReportSchedule: (db) => useCases.removeReportSchedule(db, 'weekly', anAuthor('schedule')),
+  openDueReports: (db) => useCases.openDueReports(db, 'weekly', NOW, NOW),
   sumAlerts: (db) => sumAlerts(db, ALL_TIME),
   listClaimsOver: (db) => listClaimsOver(db, ALL, 10),
   findBranding: (db) => findBranding(db),
