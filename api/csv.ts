@@ -1,7 +1,13 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { csvText } from '../domain/csv.js';
-import { decimalFromPico, decimalFromScaled, divideHalfEven, type Pico } from '../domain/money.js';
+import {
+  decimalFromPico,
+  decimalFromScaled,
+  divideHalfEven,
+  type Pico,
+  parseScaled,
+} from '../domain/money.js';
 
 /** The `format` parameter of resources that answer JSON or CSV. */
 export const formatParameter = z
@@ -91,4 +97,64 @@ async function* startingWith<T>(
   if (first.done) return;
   yield first.value;
   yield* rest;
+}
+
+/** A list whose JSON rows are the rows of a CSV answer too. */
+export interface CsvList {
+  /** Of the file. */
+  name: string;
+  /** The list in the body. */
+  field: string;
+  /** Paths of the columns in a row. */
+  columns: readonly (readonly string[])[];
+}
+
+/**
+ * Every field of a row that is one value, or a list of single values, becomes a column; a field of an object in the row
+ * is named after both.
+ */
+export function csvList(name: string, field: string, row: z.ZodType): CsvList {
+  return { name, field, columns: leavesOf(row, []) };
+}
+
+const SINGLE = new Set(['string', 'number', 'int', 'boolean', 'enum', 'literal']);
+const DEPTH_MAX = 2;
+
+function leavesOf(schema: z.ZodType, path: readonly string[]): (readonly string[])[] {
+  const { def } = schema as unknown as { def: { type: string; innerType?: z.ZodType; element?: z.ZodType } };
+  if (def.innerType) return leavesOf(def.innerType, path);
+  if (SINGLE.has(def.type)) return [path];
+  if (def.type === 'array') return def.element && isSingle(def.element) ? [path] : [];
+  if (def.type !== 'object' || path.length >= DEPTH_MAX) return [];
+  const { shape } = schema as z.ZodObject;
+  return Object.entries(shape).flatMap(([name, field]) => leavesOf(field as z.ZodType, [...path, name]));
+}
+
+const isSingle = (schema: z.ZodType): boolean =>
+  SINGLE.has((schema as unknown as { def: { type: string } }).def.type);
+
+/** The rows of a body as CSV, with the same figures. */
+export function tableOfList({ name, field, columns }: CsvList, body: unknown): CsvTable {
+  const rows = (body as Record<string, readonly object[]>)[field] ?? [];
+  const cells: CsvColumns<object> = columns.map((path) => [
+    path.join('_'),
+    (row) =>
+      cellOf(path.reduce<unknown>((value, key) => (value as Record<string, unknown> | null)?.[key], row)),
+  ]);
+  return csvTable(name, cells, rows);
+}
+
+function cellOf(value: unknown): CsvCell {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'number') return { number: decimalFromNumber(value) };
+  return Array.isArray(value) ? value.join('; ') : String(value);
+}
+
+/** More digits than any number has after its point. */
+const DIGITS_MAX = 350;
+
+/** The shortest decimal of a JSON number, without an exponent. */
+function decimalFromNumber(value: number): string {
+  const text = String(value);
+  return text.includes('e') ? decimalFromScaled(parseScaled(text, DIGITS_MAX) ?? 0n, DIGITS_MAX) : text;
 }

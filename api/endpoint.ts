@@ -6,7 +6,7 @@ import type { ErrorCode } from '../domain/errors.js';
 import type { RunKind } from '../domain/runs/runKinds.js';
 import type { Settle as SettleAnswer } from '../usecases/access/answerOnce.js';
 import type { OpenRunLimit } from '../usecases/runs/openRun.js';
-import { type CsvTable, formatParameter } from './csv.js';
+import { type CsvList, type CsvTable, formatParameter } from './csv.js';
 import type { ApiDeps } from './deps.js';
 import type { IncomingBody } from './pipeline/body.js';
 import type { Deprecation } from './pipeline/deprecation.js';
@@ -164,7 +164,7 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   /** A request without a body is as one with `{}`. */
   isBodyOptional?: true;
   /** Takes `format=csv` too, and then answers the `table` of its answer: all of the list, or the page that is asked for. */
-  csv?: true;
+  csv?: true | CsvList;
   /** Of a POST or PATCH; `transaction` where nothing is said. */
   idempotency?: IdempotencyMode;
   /** Media types of a body that the handler reads itself, for the documents. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { DomainError } from '../../domain/errors.js';
-import { type CsvTable, csvAnswer } from '../csv.js';
+import { type CsvList, type CsvTable, csvAnswer, tableOfList } from '../csv.js';
 import type { EndpointResponse } from '../endpoint.js';
 
 /** Rows of one page while a whole list is written. */
@@ -24,31 +24,40 @@ export function firstPageQuery(query: Query, asked: Query): { query: Query; isWh
 
 /** The rows of an answer as CSV; `readPage` is there where the pages after it belong to the answer. */
 export function csvListAnswer(
+  list: CsvList | undefined,
   first: EndpointResponse,
   readPage: ((position: Query) => Promise<EndpointResponse>) | undefined,
 ): EndpointResponse {
-  const { table } = first;
+  const tableOf = (page: EndpointResponse) => page.table ?? (list && tableOfList(list, page.body));
+  const table = tableOf(first);
   if (!table) throw new TypeError('an answer without a table cannot be written as CSV');
   const next = nextPosition(first);
   const data =
-    next && readPage ? Readable.from(writePages(table, next, readPage)) : table.header + table.rows();
+    next && readPage
+      ? Readable.from(
+          writePages(table, next, async (position) => {
+            const page = await readPage(position);
+            return { text: tableOf(page)?.rows() ?? '', next: nextPosition(page) };
+          }),
+        )
+      : table.header + table.rows();
   return csvAnswer(table.filename, data);
 }
 
 async function* writePages(
   first: CsvTable,
   second: Query,
-  readPage: (position: Query) => Promise<EndpointResponse>,
+  readPage: (position: Query) => Promise<{ text: string; next: Query | undefined }>,
 ): AsyncGenerator<string> {
   yield first.header + first.rows();
   let written = PAGE_ROWS;
   for (let position: Query | undefined = second; position !== undefined; ) {
     if (written >= ROWS_MAX)
       throw new DomainError('invalid_range', `the list has more than ${ROWS_MAX} rows`);
-    const page: EndpointResponse = await readPage(position);
-    yield page.table?.rows() ?? '';
+    const { text, next } = await readPage(position);
+    yield text;
     written += PAGE_ROWS;
-    position = nextPosition(page);
+    position = next;
   }
 }
 

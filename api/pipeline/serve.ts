@@ -88,12 +88,12 @@ export async function serve(
       deps.logger.warn({ err: error }, 'what follows a stored change failed');
     }
   }
-  if (csv && response.table) {
+  if (csv) {
     const readPage = (position: object) => {
       words.valid.query = { ...csv.query, ...position };
       return run(caller && handleOf(caller, deps), refuseToSettle);
     };
-    response = csvListAnswer(response, csv.isWhole ? readPage : undefined);
+    response = csvListAnswer(csv.list, response, csv.isWhole ? readPage : undefined);
   }
   send(ctx, endpoint, response, deps);
 }
@@ -129,7 +129,9 @@ function judgeAgain(
 /** How the list is read whose answer is to be CSV; undefined where it is JSON. */
 function csvQueryOf(endpoint: Endpoint, { valid, words }: ReadRequest) {
   const query = valid.query as { format?: string };
-  return endpoint.csv && query.format === 'csv' ? firstPageQuery(query, words.query) : undefined;
+  if (!endpoint.csv || query.format !== 'csv') return undefined;
+  const list = endpoint.csv === true ? undefined : endpoint.csv;
+  return { list, ...firstPageQuery(query, words.query) };
 }
 
 interface ReadRequest {

@@ -4,7 +4,7 @@ import { readCoverage } from '../../../usecases/reconciliation/coverage.js';
 import { endpointGroup } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { dayWindowOf, providerFilter } from '../../query.js';
-import { COVERAGE_DAYS_MAX, coverageQuery, coverageResponse, presentCoverage } from './wire.js';
+import { COVERAGE_DAYS_MAX, coverageCsv, coverageQuery, coverageResponse, presentCoverage } from './wire.js';
 
 const routes = endpointGroup({
   tag: 'Reconciliation',
@@ -17,6 +17,7 @@ routes.get('/api/v1/reconciliation/coverage', {
   description:
     'Of tokens and of dollars, by provider, account, model, provider key or day, of the last 30 days, or between from and to. Every group sums to the totals. Unknown amounts are listed apart and lower no share: charges that no call can show, days before the first event, days that were not compared. By key, bills and calls are compared as they are; the other groups read the latest runs.',
   query: coverageQuery,
+  csv: coverageCsv,
   responses: {
     200: { description: 'A page of groups, and the totals', schema: coverageResponse },
   },

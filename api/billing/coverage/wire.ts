@@ -3,6 +3,7 @@ import type { CoverageGroup } from '../../../db/reconciliation/coverage.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
 import { shiftDay } from '../../../domain/period.js';
 import { type CoverageFigures, dollarShare, tokenShare } from '../../../domain/reconciliation/coverage.js';
+import { csvList } from '../../csv.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { filterParameter, instantParameter, withDefault, wordParameter } from '../../query.js';
 
@@ -134,3 +135,6 @@ export function presentCoverage(
     totals: presentFigures(totals.days, totals.figures),
   };
 }
+
+/** The list as CSV. */
+export const coverageCsv = csvList('coverage', 'groups', groupSchema);

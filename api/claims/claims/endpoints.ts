@@ -36,6 +36,7 @@ import {
   CLAIMS_PATH,
   claimParams,
   claimSchema,
+  claimsCsv,
   createClaimBody,
   creditParams,
   EVIDENCE_PATH,
@@ -61,6 +62,7 @@ const listClaimsEndpoint = routes.get(CLAIMS_PATH, {
   summary: 'Claims on providers, newest first',
   description: 'Without evidence and history: GET /api/v1/claims/{id} has both.',
   query: listClaimsQuery,
+  csv: claimsCsv,
   responses: { 200: { description: 'A page of claims', schema: listClaimsResponse } },
   async handle({ query, orgDb }) {
     const after = decodeTimeCursor(query.cursor, isUuidText);

@@ -17,6 +17,7 @@ import { usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros, isoOrNull, parseInstant } from '../../../domain/period.js';
 import { TAXONOMY_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import { claimNotFound, type WholeClaim } from '../../../usecases/claims/wholeClaim.js';
+import { csvList } from '../../csv.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, wordParameter } from '../../query.js';
 
@@ -411,3 +412,6 @@ export const EVIDENCE_PATH = `${CLAIMS_PATH}/{id}/evidence`;
 export const attached = (id: string, extension: string): Record<string, string> => ({
   'Content-Disposition': `attachment; filename="${publicId('clm', id)}-evidence.${extension}"`,
 });
+
+/** The list as CSV. */
+export const claimsCsv = csvList('claims', 'claims', listedClaimSchema);

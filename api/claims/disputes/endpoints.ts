@@ -11,6 +11,7 @@ import {
   DISPUTES_PATH,
   disputeParams,
   disputeSchema,
+  disputesCsv,
   exportDisputesQuery,
   listDisputesQuery,
   listDisputesResponse,
@@ -28,6 +29,7 @@ const listDisputesEndpoint = routes.get(DISPUTES_PATH, {
   operationId: 'listDisputes',
   summary: 'Disputes with providers, newest first',
   query: listDisputesQuery,
+  csv: disputesCsv,
   responses: { 200: { description: 'A page of disputes', schema: listDisputesResponse } },
   async handle({ query, orgDb }) {
     const after = decodeTimeCursor(query.cursor, isUuidText);

@@ -6,6 +6,7 @@ import { usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import type { WholeDispute } from '../../../usecases/claims/decideFindings.js';
+import { csvList } from '../../csv.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, wordParameter } from '../../query.js';
 import {
@@ -167,3 +168,6 @@ export function presentWholeDispute(
     },
   };
 }
+
+/** The list as CSV. */
+export const disputesCsv = csvList('disputes', 'disputes', disputeSchema);

@@ -23,6 +23,7 @@ import {
   confirmBody,
   invoiceForm,
   invoiceSchema,
+  invoicesCsv,
   listInvoicesQuery,
   listInvoicesResponse,
   pageParams,
@@ -95,6 +96,7 @@ routes.get(INVOICES_PATH, {
   summary: 'Invoices, newest first',
   description: 'Without lines, checks and fields: GET /api/v1/reconciliation/invoices/{id} has them.',
   query: listInvoicesQuery,
+  csv: invoicesCsv,
   responses: { 200: { description: 'A page of invoices', schema: listInvoicesResponse } },
   async handle({ query, orgDb }) {
     const provider = query.provider === undefined ? undefined : findProvider(query.provider);

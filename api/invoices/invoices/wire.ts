@@ -14,6 +14,7 @@ import { usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { PROVIDERS } from '../../../domain/providers.js';
 import type { InvoiceWithRun, WholeInvoice } from '../../../usecases/invoices/storedInvoice.js';
+import { csvList } from '../../csv.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { filterParameter, monthParameter, wordParameter } from '../../query.js';
 import {
@@ -344,3 +345,6 @@ export function presentInvoice(whole: WholeInvoice): z.output<typeof invoiceSche
     lines: whole.lines.map(presentLine),
   };
 }
+
+/** The list as CSV. */
+export const invoicesCsv = csvList('invoices', 'invoices', listedInvoiceSchema);

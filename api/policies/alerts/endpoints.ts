@@ -8,6 +8,7 @@ import {
   ALERTS_PATH,
   alertParams,
   alertSchema,
+  alertsCsv,
   listAlertsQuery,
   listAlertsResponse,
   presentAlert,
@@ -29,6 +30,7 @@ routes.get(ALERTS_PATH, {
   description:
     'The time of an alert is when its call was stored, not when the call was made. A key of a workspace reads the alerts of its project’s calls and no notices.',
   query: listAlertsQuery,
+  csv: alertsCsv,
   responses: {
     200: { description: 'A page of alerts; count is the number in this page', schema: listAlertsResponse },
   },

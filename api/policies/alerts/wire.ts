@@ -5,6 +5,7 @@ import { usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { ALERT_KINDS, ALERT_STATUSES, NOTICE_CODES, SEVERITIES } from '../../../domain/policies/alert.js';
 import { POLICY_TYPES } from '../../../domain/policies/policy.js';
+import { csvList } from '../../csv.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, instantParameter } from '../../query.js';
 
@@ -103,3 +104,6 @@ export function presentAlert(alert: StoredAlert): z.output<typeof alertSchema> {
     acknowledged_by: alert.acknowledgedBy,
   };
 }
+
+/** The list as CSV. */
+export const alertsCsv = csvList('alerts', 'alerts', alertSchema);

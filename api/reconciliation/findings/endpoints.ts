@@ -10,6 +10,7 @@ import { providerFilter, windowOf } from '../../query.js';
 import {
   FINDINGS_PATH,
   findingParams,
+  findingsCsv,
   listFindingsQuery,
   listFindingsResponse,
   presentFinding,
@@ -45,6 +46,7 @@ routes.get(FINDINGS_PATH, {
   description:
     'Mistakes of the provider, the organization’s own (blame=own, with what to change) and what nothing explains. The review queue has those of them that people decide on.',
   query: listFindingsQuery,
+  csv: findingsCsv,
   responses: { 200: { description: 'A page of findings', schema: listFindingsResponse } },
   problems: ['invalid_range'],
   async handle({ query, orgDb }) {

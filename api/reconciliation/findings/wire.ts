@@ -18,6 +18,7 @@ import {
 } from '../../../domain/reconciliation/inference/finding.js';
 import { GRADES, VISIBILITIES, type WaterfallStep } from '../../../domain/reconciliation/matching/cells.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
+import { csvList } from '../../csv.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, instantParameter, wordParameter } from '../../query.js';
 
@@ -271,3 +272,6 @@ export function presentWholeFinding(
     evidence_refs: evidenceRefs({ ...finding, findingId: finding.id }),
   };
 }
+
+/** The list as CSV. */
+export const findingsCsv = csvList('findings', 'findings', findingSchema);

@@ -19,6 +19,7 @@ import {
   EXPLORER_PATH,
   explorerQuery,
   explorerResponse,
+  gapsCsv,
   listRunsQuery,
   listRunsResponse,
   presentGap,
@@ -115,6 +116,7 @@ routes.get(EXPLORER_PATH, {
   description:
     'The period is the UTC days that end with today, up to now. Days, and hours with period=7d where the provider’s usage report is hourly. total and flagged count the period before flagged_only and flagged are applied. Newest first, then the largest gap; one answer holds at most 10,000 buckets, and next_cursor leads to the others.',
   query: explorerQuery,
+  csv: gapsCsv,
   responses: { 200: { description: 'Buckets of the latest runs, newest first', schema: explorerResponse } },
   problems: ['invalid_parameter'],
   async handle({ query, orgDb }, deps) {

@@ -20,6 +20,7 @@ import { BUCKET_REASONS, GRADES } from '../../../domain/reconciliation/matching/
 import type { MonthSummary } from '../../../domain/reconciliation/summary.js';
 import { RUN_TERMINAL_STATUSES } from '../../../domain/runs/runKinds.js';
 import { presentSuspectKey, suspectKeySchema } from '../../billing/providerKeys/wire.js';
+import { csvList } from '../../csv.js';
 import { cursoredPageFields, offsetParameters, pageFields, pageParametersOf } from '../../paging.js';
 import { booleanParameter } from '../../query.js';
 import {
@@ -431,3 +432,6 @@ export function presentSummary(summary: MonthSummary): z.output<typeof summaryRe
     },
   };
 }
+
+/** The list as CSV. */
+export const gapsCsv = csvList('billed-days', 'gaps', gapSchema);

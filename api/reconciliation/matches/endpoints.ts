@@ -6,7 +6,7 @@ import { readMatches } from '../../../usecases/reconciliation/readRuns.js';
 import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeAmountCursor } from '../../paging.js';
 import { dayWindowOf, providerFilter } from '../../query.js';
-import { matchesQuery, matchesResponse, presentMatch, presentTotals } from './wire.js';
+import { matchesCsv, matchesQuery, matchesResponse, presentMatch, presentTotals } from './wire.js';
 
 function filterOf(query: z.output<typeof matchesQuery>, nowMicros: bigint): MatchFilter {
   return {
@@ -32,6 +32,7 @@ routes.get('/api/v1/reconciliation/matches', {
   description:
     'One record for each account, model and UTC day of the latest runs: matched, partial and unmatched ones, with the evidence and what explains them. The largest |delta_usd| first. totals cover the whole selection; for a month whose days have all been compared they are the summary’s.',
   query: matchesQuery,
+  csv: matchesCsv,
   responses: { 200: { description: 'A page of records', schema: matchesResponse } },
   problems: ['invalid_parameter', 'invalid_range'],
   async handle({ query, orgDb }, deps) {

@@ -14,6 +14,7 @@ import {
   reasonsOfMatch,
 } from '../../../domain/reconciliation/matching/matchRecord.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
+import { csvList } from '../../csv.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, instantParameter, wordParameter } from '../../query.js';
 
@@ -194,3 +195,6 @@ export const presentTotals = ({
   matched_usd: usdNumberFromPico(matchedPico),
   unmatched_usd: usdNumberFromPico(unmatchedPico),
 });
+
+/** The list as CSV. */
+export const matchesCsv = csvList('matches', 'matches', matchSchema);

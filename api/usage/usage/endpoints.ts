@@ -14,6 +14,7 @@ import {
 import { assertPayloads } from '../../pipeline/auth.js';
 import { providerFilter, windowOf } from '../../query.js';
 import {
+  breakdownCsv,
   breakdownParams,
   breakdownQuery,
   breakdownResponse,
@@ -22,6 +23,7 @@ import {
   presentUsageRecord,
   presentUsageSummary,
   USAGE_GROUPS_MAX,
+  usageCsv,
   usageRecordsQuery,
   usageRecordsResponse,
   usageSummaryQuery,
@@ -38,6 +40,7 @@ const usageSummary = routes.get('/api/v1/usage/summary', {
   description:
     'By default the last 30 days by model. A call that was just acknowledged is in it. Closed months stand as they were closed, and what changed later is in the day on which it came; `as_of` asks otherwise.',
   query: usageSummaryQuery,
+  csv: usageCsv,
   responses: {
     200: { description: 'Totals and their breakdown, cost descending', schema: usageSummaryResponse },
   },
@@ -155,6 +158,7 @@ const breakdown = routes.get('/api/v1/dashboard/breakdown/{dimension}', {
     'By default the last 30 days. Items are ordered by cost; those of `day` by day. Closed months stand as they were closed; `as_of` asks otherwise.',
   params: breakdownParams,
   query: breakdownQuery,
+  csv: breakdownCsv,
   responses: { 200: { description: 'The breakdown and its total', schema: breakdownResponse } },
   problems: ['invalid_range', 'as_of_unanswerable'],
   async handle({ params, query, orgDb }, deps) {

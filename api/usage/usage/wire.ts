@@ -8,6 +8,7 @@ import { usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { OTHER_KEY, UNSET_KEY } from '../../../domain/usage/chargeback.js';
 import type { UsageBooks } from '../../../usecases/usage/usage.js';
+import { csvList } from '../../csv.js';
 import { eventFiltersQuery } from '../../events/events/wire.js';
 import { pageParameters } from '../../paging.js';
 import { booleanParameter, filterParameter, instantParameter } from '../../query.js';
@@ -244,3 +245,7 @@ export function presentBreakdown(
     ...presentAsOf(sums, nowMicros),
   };
 }
+
+/** The list as CSV. */
+export const usageCsv = csvList('usage', 'breakdown', usageItemSchema);
+export const breakdownCsv = csvList('breakdown', 'items', usageItemSchema);

@@ -104,15 +104,15 @@ describe('/openapi.json', () => {
           ({ name, schema }) => ('default' in schema ? [[name, schema.default]] : []),
         ),
       );
-    expect(defaults('listMatches')).toEqual({ limit: 100, offset: 0 });
+    expect(defaults('listMatches')).toEqual({ limit: 100, offset: 0, format: 'json' });
     expect(defaults('getReviewQueue')).toEqual({
       status: 'open',
       direction: 'overcharge',
       limit: 100,
       offset: 0,
     });
-    expect(defaults('getCoverage')).toEqual({ group_by: 'provider', limit: 100, offset: 0 });
-    expect(defaults('exploreGaps')).toEqual({ period: '30d', limit: 10_000, offset: 0 });
+    expect(defaults('getCoverage')).toEqual({ group_by: 'provider', limit: 100, offset: 0, format: 'json' });
+    expect(defaults('exploreGaps')).toEqual({ period: '30d', limit: 10_000, offset: 0, format: 'json' });
     for (const [name, { parameters = [] }] of operations())
       for (const { name: parameter, schema } of parameters)
         if (parameter === 'limit') expect(schema, name).toHaveProperty('default');
