@@ -11,8 +11,7 @@ import { DomainError } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import { looksLikePdf } from '../../domain/invoices/looksLikePdf.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
-
-import { assertRoomForRun, insertWithinLimit, type OpenRunLimit, queueRun } from '../runs/openRun.js';
+import { insertWithinLimit, type OpenRunLimit, queueRun } from '../runs/openRun.js';
 import { INVOICE_BYTES_MAX, type InvoiceDeps, invoiceFolder } from './invoiceDeps.js';
 
 /** What an upload says of itself, known only once all of it has arrived. */
@@ -32,7 +31,8 @@ export interface UploadOptions {
 /**
  * Stores an invoice while it arrives; its row, its first run and the message that starts it follow in one transaction
  * when the file is whole. The same file again gives the invoice that is there. A file whose row is not stored is
- * removed, by the retention at the latest. Errors: those of `receive`, not_a_pdf, rate_limited, and those of the blob
+ * removed, by the retention at the latest. The limit of open runs is checked last: whether the file is there already is
+ * known only by its hash. Errors: those of `receive`, not_a_pdf, rate_limited, and those of the blob
  * store.
  */
 export async function uploadInvoice(
@@ -41,7 +41,6 @@ export async function uploadInvoice(
   receive: ReceiveInvoice,
   { author, limit, nowMicros }: UploadOptions,
 ): Promise<{ invoice: StoredInvoice; existing: boolean }> {
-  await assertRoomForRun(orgDb, limit);
   const id = newUuid(nowMicros);
   const blobKey = `${invoiceFolder(orgDb.orgId, id)}document.pdf`;
   let isKept = false;
