@@ -48,7 +48,8 @@ function reasonOf(error: unknown): string {
   return (told || 'the typesetter found a fault').slice(0, 4_000);
 }
 
-function compile(job: RenderJob, isLoose: boolean): Uint8Array {
+/** Sets a job in this process; `isLoose` takes fonts of the machine and no standard. */
+export function compile(job: RenderJob, isLoose: boolean): Uint8Array {
   const compiler = NodeCompiler.create({
     workspace: job.workspace,
     fontArgs: [{ fontPaths: job.fontPaths }],

@@ -72,7 +72,7 @@ export class Renderer {
 const failed = (why: string) => new DomainError('document_failed', `the document cannot be set: ${why}`);
 
 /** Font files of the weights that templates use: the typesetter reads no web fonts. */
-function fontPaths(): string[] {
+export function fontPaths(): string[] {
   const folder = dirname(createRequire(import.meta.url).resolve('@expo-google-fonts/inter/package.json'));
   return ['400Regular', '400Regular_Italic', '500Medium', '600SemiBold', '700Bold'].map((name) =>
     join(folder, name),

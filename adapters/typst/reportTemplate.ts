@@ -64,6 +64,8 @@ export const REPORT_TEMPLATE = `${DOCUMENT_STYLE}
   if place == 0 or not (section.isEmpty and d.sections.at(place - 1).isEmpty) { pagebreak(weak: true) }
   heading(level: 1, section.title)
   for sentence in section.sentences { block(above: 0pt, below: 7pt, width: 100%, par(sentence)) }
+  // Above the figures: at their end it could be alone on a page.
+  block(above: 0pt, below: 0pt, width: 100%, par(small(section.sources)))
   if section.chart != none {
     block(above: 14pt, below: 0pt, breakable: false, width: 100%, {
       block(below: 6pt, text(size: 9.4pt, weight: 600, section.chart.title))
@@ -72,10 +74,13 @@ export const REPORT_TEMPLATE = `${DOCUMENT_STYLE}
     })
   }
   for part in section.tables {
-    heading(level: 2, part.title)
-    ledger(part.table, grow: 0, size: 8.2pt)
-    if part.note != "" { block(above: 5pt, par(small(part.note))) }
+    let content = {
+      heading(level: 2, part.title)
+      ledger(part.table, grow: 0, size: 8.2pt)
+      if part.note != "" { block(above: 5pt, par(small(part.note))) }
+    }
+    // A short table stays whole: no single row is left for the next page.
+    if part.table.rows.len() <= 16 { block(above: 15pt, below: 0pt, breakable: false, width: 100%, content) } else { content }
   }
-  block(above: 12pt, below: 0pt, par(small(section.sources)))
 }
 `;

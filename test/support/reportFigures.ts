@@ -78,7 +78,12 @@ export function reportFigures({
     const all = weights.reduce((sum, weight) => sum + weight, 0);
     const parts = weights.map((weight) => (total * BigInt(weight)) / BigInt(all));
     parts[0] = (parts[0] ?? 0n) + total - parts.reduce((sum, part) => sum + part, 0n);
-    return sums(parts.map((part, at) => group(names[at] ?? '', part)));
+    const groups = parts.map((part, at) => group(names[at] ?? '', part));
+    // The same calls and tokens whichever way they are grouped.
+    const [first] = groups as [SpendGroup];
+    for (const name of ['calls', 'inputTokens', 'outputTokens'] as const)
+      first[name] += days.totals[name] - groups.reduce((sum, one) => sum + one[name], 0);
+    return sums(groups);
   };
   const models = share(
     [44, 20, 16, 9, 6, 3, 2],
