@@ -3,6 +3,7 @@ import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BillingFileReader } from '../adapters/billing/file.js';
 import type { BlobStore } from '../adapters/blobs/blobStore.js';
 import type { InvoiceExtractor } from '../adapters/invoices/extractor.js';
+import type { DeliverMail } from '../adapters/mail/smtpMailer.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
 import type { RetentionLimits } from '../domain/installation/retention.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
@@ -34,6 +35,8 @@ export interface ActivityDeps extends UseCaseDeps {
   prepareExtraction?: InvoiceExtractor['prepare'];
   /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */
   deliverWebhook: DeliverWebhook;
+  /** Sends one mail; undefined: no mail server is set. */
+  deliverMail?: DeliverMail | undefined;
   /** Timing of deliveries; absent: the product's default. */
   webhookPace?: WebhookPace;
   /** Decrypts stored credentials. */

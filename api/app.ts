@@ -53,6 +53,7 @@ import { reportScheduleEndpoints } from './reports/schedules/endpoints.js';
 import { dashboardEndpoints, usageEndpoints } from './usage/usage/endpoints.js';
 import { webhookDeliveryEndpoints } from './webhooks/deliveries/endpoints.js';
 import { webhookEndpoints } from './webhooks/endpoints/endpoints.js';
+import { unsubscribeRoutes } from './webhooks/unsubscribe.js';
 
 /** All endpoints of the API. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -128,6 +129,7 @@ export function createApp(
   const fixed: FixedRoutes = new Map();
   for (const endpoint of endpoints) mount(router, fixed, endpoint, deps, authenticator);
   healthRoutes(router, deps);
+  unsubscribeRoutes(router, deps);
   docsRoutes(router, () => buildOpenApi(endpoints, deps.settings));
   // A request's log line holds only the fields that are written here, so redaction is not needed.
   const lines = deps.logger.child({}, { redact: [] });

@@ -4,6 +4,7 @@ import type { BlobStore } from '../adapters/blobs/blobStore.js';
 import type { BodyReader } from '../adapters/ingestBodies/bodyReader.js';
 import type { InvoiceExtractor } from '../adapters/invoices/extractor.js';
 import type { RenderLogo } from '../adapters/logos/logoRenderer.js';
+import type { DeliverMail } from '../adapters/mail/smtpMailer.js';
 import type { Orchestrator } from '../adapters/orchestrator.js';
 import type * as otlp from '../adapters/otlp/protobuf.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
@@ -51,6 +52,8 @@ export interface ApiDeps {
   outbound: SafeFetch;
   /** Makes one attempt to deliver a webhook, through `outbound`. */
   deliverWebhook: DeliverWebhook;
+  /** Sends one mail; undefined: no mail server is set. */
+  deliverMail?: DeliverMail | undefined;
   /** Encrypts and decrypts stored credentials. */
   secretKeys: SecretKeys;
   /** The present time, microseconds since 1970. */

@@ -40,6 +40,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   workspace_archived: { status: 409, title: 'Workspace archived' },
   invalid_policy_type: { status: 400, title: 'Unknown type of policy' },
   webhook_disabled: { status: 409, title: 'Webhook endpoint disabled' },
+  mail_not_configured: { status: 409, title: 'No mail server is set' },
   rule_removed: { status: 409, title: 'Rule removed' },
   nothing_to_dispute: { status: 409, title: 'Nothing to dispute' },
   not_for_review: { status: 409, title: 'Not for review' },

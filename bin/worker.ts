@@ -9,7 +9,13 @@ import { PriceBookHolder } from '../usecases/pricing/priceBookHolder.js';
 import { requireCurrentSchema } from './service/prepareDatabase.js';
 import { startAuditAnchors } from './wiring/auditAnchors.js';
 import { startEngineWork, waitForEngine } from './wiring/engineWork.js';
-import { blobStoreOf, connectorsOf, invoiceExtractorOf, webhookDeliveryOf } from './wiring/outside.js';
+import {
+  blobStoreOf,
+  connectorsOf,
+  invoiceExtractorOf,
+  mailerOf,
+  webhookDeliveryOf,
+} from './wiring/outside.js';
 import { requireDatabase, requireEngine, requireSecretKeys, retentionOf } from './wiring/requirements.js';
 
 /** Core activity slots / 5, maintenance, and the four simultaneous webhook transactions. */
@@ -60,6 +66,7 @@ await runMain(async () => {
     renderInvoicePage: invoices.renderPage,
     prepareExtraction: invoices.prepare,
     deliverWebhook: webhookDeliveryOf(config),
+    deliverMail: mailerOf(config),
     secretKeys,
     directUrl,
     baseUrl: () => config.baseUrl ?? `http://localhost:${config.port}`,

@@ -67,6 +67,7 @@ export const ERROR_CODES = [
   'workspace_archived',
   'invalid_policy_type',
   'webhook_disabled',
+  'mail_not_configured',
   'rule_removed',
   'nothing_to_dispute',
   'not_for_review',

@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import type { RateSetting } from './limitSettings.js';
 import { PROJECT_ROOT } from './projectRoot.js';
-import { isPostgresUrl, SETTING_NAMES, SETTINGS, type SettingName } from './settings.js';
+import { isPostgresUrl, readSender, SETTING_NAMES, SETTINGS, type SettingName } from './settings.js';
 import { StartError } from './startError.js';
 
 /** Within DATA_DIR. */
@@ -68,8 +68,15 @@ export interface Config {
   readonly hstsMaxAgeSeconds: number;
   /** `host` or `host:port`, as a URL writes them. */
   readonly outboundAllowedHosts: readonly string[];
+  /** The mail server and the sender; undefined: no mails. */
+  readonly mail: MailSettings | undefined;
   /** Folder for files that are created once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
   readonly cacheDir: string;
+}
+
+export interface MailSettings {
+  readonly url: string;
+  readonly from: { readonly name: string; readonly address: string };
 }
 
 export interface InvoiceSettings {
@@ -195,6 +202,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     corsOrigins: Object.freeze(values.CORS_ORIGINS),
     hstsMaxAgeSeconds: values.HSTS_MAX_AGE_SECONDS,
     outboundAllowedHosts: Object.freeze(values.OUTBOUND_ALLOWED_HOSTS),
+    mail: readMailSettings(values),
     cacheDir: join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trueup'),
   });
 }
@@ -221,6 +229,18 @@ function readBlobSettings(
     accessKeyId: S3_ACCESS_KEY_ID,
     secretAccessKey: S3_SECRET_ACCESS_KEY,
   });
+}
+
+/** @throws StartError where a mail server is set and no sender. */
+function readMailSettings({
+  SMTP_URL,
+  MAIL_FROM,
+}: z.infer<typeof environmentSchema>): MailSettings | undefined {
+  if (SMTP_URL === undefined) return undefined;
+  const from = MAIL_FROM === undefined ? undefined : readSender(MAIL_FROM);
+  if (from === undefined)
+    throw new StartError(`MAIL_FROM is missing, and SMTP_URL is set: ${SETTINGS.MAIL_FROM.remedy}.`);
+  return Object.freeze({ url: SMTP_URL, from });
 }
 
 /** @throws StartError where Document AI should read invoices and no processor is set. */

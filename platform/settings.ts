@@ -355,6 +355,23 @@ export const SETTINGS = {
     remedy:
       'give hosts in lower case with commas between, for example OUTBOUND_ALLOWED_HOSTS=hooks.example.com,10.0.0.5:8443',
   }),
+  SMTP_URL: setting({
+    schema: z.string().refine(isSmtpUrl).optional(),
+    shownDefault: '(no e-mail)',
+    meaning:
+      'Mail server of notices and reports: smtp:// (STARTTLS; required where there is a password) or smtps://.',
+    remedy: 'give smtp://user:password@host:587 or smtps://user:password@host:465',
+    secret: true,
+  }),
+  MAIL_FROM: setting({
+    schema: z
+      .string()
+      .refine((value) => readSender(value) !== undefined)
+      .optional(),
+    shownDefault: '(none)',
+    meaning: 'Sender of mails, an address or a name with one; required with SMTP_URL.',
+    remedy: 'give an address, for example MAIL_FROM="Trueup <trueup@example.com>"',
+  }),
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -365,6 +382,23 @@ export function isPostgresUrl(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const { protocol, pathname } = new URL(value);
   return /^postgres(?:ql)?:$/.test(protocol) && pathname.length > 1;
+}
+
+/** A mail server's address. */
+function isSmtpUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, hostname, pathname, search, hash } = new URL(value);
+  return /^smtps?:$/.test(protocol) && hostname !== '' && /^\/?$/.test(pathname) && `${search}${hash}` === '';
+}
+
+/** The name and address of a sender; undefined: the text is none. */
+export function readSender(value: string): { name: string; address: string } | undefined {
+  const [, name = '', bracketed, bare] =
+    /^(?:([^<>"\p{Cc}]{0,100})<([^<>\s]+)>|([^<>\s]+))$/u.exec(value.trim()) ?? [];
+  const address = bracketed ?? bare ?? '';
+  return /^[^\s@,;<>()"\p{Cc}]{1,64}@[A-Za-z0-9.-]{1,189}$/u.test(address)
+    ? { name: name.trim(), address }
+    : undefined;
 }
 
 /** http(s) without parts that a log must not show or that a path cannot follow. */

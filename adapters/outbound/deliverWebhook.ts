@@ -13,7 +13,7 @@ export interface WebhookToDeliver {
   /** As receivers see it: `msg_…`. */
   messageId: string;
   body: string;
-  /** The present signing secrets (`signingSecrets`). */
+  /** The present signing secrets (`signingSecrets`); empty: the message is not signed. */
   secrets: readonly string[];
   signal?: AbortSignal;
 }
@@ -42,7 +42,7 @@ export function deliverWebhookBy(outbound: SafeFetch, clock: DeliveryClock): Del
     const timestampSeconds = Number(nowMicros / 1_000_000n);
     const headers = {
       'content-type': 'application/json',
-      ...signMessage({ id: messageId, timestampSeconds, body, secrets }),
+      ...(secrets.length > 0 ? signMessage({ id: messageId, timestampSeconds, body, secrets }) : {}),
     };
     const outcomeOf = (rest: Omit<AttemptOutcome, 'durationMs'>): AttemptOutcome => ({
       ...rest,

@@ -119,6 +119,7 @@ export interface ApiServerOptions
     | 'secretKeys'
     | 'blobs'
     | 'renderInvoicePage'
+    | 'deliverMail'
   > {
   database: Database;
   /** Absent: only Postgres is queried. */

@@ -36,6 +36,7 @@ export interface EngineWorkOptions
     ActivityDeps,
     | 'connectors'
     | 'deliverWebhook'
+    | 'deliverMail'
     | 'secretKeys'
     | 'directUrl'
     | 'retention'

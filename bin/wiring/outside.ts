@@ -9,6 +9,7 @@ import {
   type InvoiceExtractor,
   type InvoiceExtractorSettings,
 } from '../../adapters/invoices/extractor.js';
+import { type DeliverMail, smtpMailer } from '../../adapters/mail/smtpMailer.js';
 import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch } from '../../adapters/outbound/safeFetch.js';
 import { microsFromDate } from '../../domain/period.js';
@@ -67,5 +68,11 @@ export function outsideOfApi(config: Config) {
     blobs: blobStoreOf(config),
     renderInvoicePage: invoiceExtractorOf(config).renderPage,
     outbound: safeFetchOf(config),
+    deliverMail: mailerOf(config),
   };
+}
+
+/** Sends mails by the configured server; undefined: none is set. */
+export function mailerOf({ mail }: Pick<Config, 'mail'>): DeliverMail | undefined {
+  return mail && smtpMailer(mail, { nowMs: () => performance.now() });
 }

@@ -311,7 +311,7 @@ export async function readMarkedRules(orgDb: OrgDb): Promise<MarkedRules> {
           order by policy_type)::text
         from policies where org_id = $1 and enabled) as policies,
        exists (select from webhook_endpoints where org_id = $1 and status = 'active' and removed_at is null
-         and (event_types = '{}' or 'alert.created' = any(event_types))) as alerts_wanted
+         and report_cadence is null and (event_types = '{}' or 'alert.created' = any(event_types))) as alerts_wanted
      from organizations where id = $1`,
     [orgDb.orgId],
     'rules_marked',

@@ -43,6 +43,7 @@ import { invoiceFindings } from './0044_invoice_findings.js';
 import { chargebackSetting } from './0045_chargeback_setting.js';
 import { reports } from './0046_reports.js';
 import { branding } from './0047_branding.js';
+import { notices } from './0048_notices.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -95,4 +96,5 @@ export const MIGRATIONS: readonly Migration[] = [
   chargebackSetting,
   reports,
   branding,
+  notices,
 ];

@@ -13,6 +13,7 @@ import { insertOutboxMessage } from '../runs/outbox.js';
 export interface ClaimedDelivery {
   deliveryId: string;
   messageId: string;
+  type: MessageType;
   body: string;
   /** Of the current series, this attempt included. */
   attempts: number;
@@ -21,18 +22,32 @@ export interface ClaimedDelivery {
 }
 
 /**
- * Takes due deliveries under a lease. Attempts are counted before sending, so that one that kills its process counts
+ * Whether a pending delivery `d` of an endpoint with digests waits for one: nothing was sent of it yet, and it is none
+ * itself. A message that is sent again by request goes alone.
+ */
+export const WAITS_FOR_DIGEST = `(d.digest_delivery_id is null
+  and not exists (select from webhook_attempts a where a.org_id = d.org_id and a.delivery_id = d.id)
+  and not exists (select from webhook_messages m where m.org_id = d.org_id and m.id = d.message_id and m.type = 'digest.daily'))`;
+
+/**
+ * Takes due deliveries under a lease; `gathers`: those that wait for a digest are not taken. Attempts are counted before sending, so that one that kills its process counts
  * too.
  */
 export async function claimDueDeliveries(
   inside: OrgDb,
   endpointId: string,
-  { limit, leaseSeconds, attemptsMax }: { limit: number; leaseSeconds: number; attemptsMax: number },
+  {
+    limit,
+    leaseSeconds,
+    attemptsMax,
+    gathers = false,
+  }: { limit: number; leaseSeconds: number; attemptsMax: number; gathers?: boolean },
 ): Promise<ClaimedDelivery[]> {
   return inside.rows<ClaimedDelivery>(
     `with due as (
-       select id from webhook_deliveries
+       select id from webhook_deliveries d
        where org_id = $1 and endpoint_id = $2 and status = 'pending' and next_attempt_at <= now() and attempts < $5
+         and (not $6::boolean or not ${WAITS_FOR_DIGEST})
        order by next_attempt_at, id limit $3 for update skip locked),
      counted as (
        update webhook_deliveries d set attempts = d.attempts + 1, next_attempt_at = now() + make_interval(secs => $4)
@@ -41,9 +56,9 @@ export async function claimDueDeliveries(
        insert into webhook_attempts (org_id, delivery_id, number)
        select $1::uuid, c.id, 1 + coalesce((select max(a.number) from webhook_attempts a where a.org_id = $1 and a.delivery_id = c.id), 0)
        from counted c returning delivery_id, number)
-     select c.id as "deliveryId", c.message_id as "messageId", m.body, c.attempts, n.number
+     select c.id as "deliveryId", c.message_id as "messageId", m.type, m.body, c.attempts, n.number
      from counted c join noted n on n.delivery_id = c.id join webhook_messages m on m.org_id = $1 and m.id = c.message_id`,
-    [inside.orgId, endpointId, limit, leaseSeconds, attemptsMax],
+    [inside.orgId, endpointId, limit, leaseSeconds, attemptsMax, gathers],
     'webhooks_claim',
   );
 }
@@ -201,7 +216,8 @@ export async function publishMessages(orgDb: OrgDb, messages: readonly NewMessag
        wanted as (
          select e.id as endpoint_id, told.id as message_id from webhook_endpoints e join told
            on e.event_types = '{}' or told.type = any(e.event_types)
-         where e.org_id = $1 and e.status = 'active' and e.removed_at is null),
+         where e.org_id = $1 and e.status = 'active' and e.removed_at is null
+           and e.report_cadence is null),
        kept as (
          insert into webhook_messages (org_id, id, type, body)
          select $1::uuid, id, type, body from told where id in (select message_id from wanted)
@@ -218,6 +234,26 @@ export async function publishMessages(orgDb: OrgDb, messages: readonly NewMessag
       textArray(messages.map(({ type }) => type)),
       textArray(messages.map(({ body }) => body)),
     ],
+  );
+}
+
+/** Publishes a message to these endpoints alone, where they are active, in the caller's transaction. A repeat adds nothing. */
+export async function publishToEndpoints(
+  inside: OrgDb,
+  { id, type, body }: NewMessage,
+  endpointIds: readonly string[],
+): Promise<void> {
+  await inside.run(
+    `with kept as (
+       insert into webhook_messages (org_id, id, type, body) values ($1, $2, $3, $4) on conflict do nothing),
+     left_for as (
+       insert into webhook_deliveries (org_id, id, endpoint_id, message_id)
+       select $1::uuid, gen_random_uuid(), e.id, $2::uuid from webhook_endpoints e
+       where e.org_id = $1 and e.id = any($5::uuid[]) and e.status = 'active' and e.removed_at is null
+       on conflict do nothing
+       returning endpoint_id)
+     insert into outbox (org_id, kind, subject_id) select $1::uuid, 'webhook.deliver', endpoint_id from left_for`,
+    [inside.orgId, id, type, body, plainArray(endpointIds)],
   );
 }
 
@@ -243,6 +279,8 @@ export interface WebhookDelivery {
   nextAttemptAtMicros: bigint | null;
   lastStatus: number | null;
   lastError: string | null;
+  /** The delivery of the digest that the message is in; null: it is sent alone. */
+  digestDeliveryId: string | null;
   createdAtMicros: bigint;
   finishedAtMicros: bigint | null;
 }
@@ -262,6 +300,7 @@ const DELIVERY = defineEntity<WebhookDelivery>('webhook_deliveries', {
   nextAttemptAtMicros: column(),
   lastStatus: column(),
   lastError: column(),
+  digestDeliveryId: column(),
   createdAtMicros: column(),
   finishedAtMicros: column(),
 });

@@ -132,7 +132,8 @@ export const AUDIT_ACTIONS = {
     'A webhook endpoint got a new secret; the old one signs too for its grace period.',
   'webhook.tested': 'A test message was sent to a webhook endpoint.',
   'webhook.redelivered': 'A message was sent to a webhook endpoint again.',
-  'webhook.disabled': 'A webhook endpoint was disabled because its receiver answered 410.',
+  'webhook.disabled':
+    'A webhook endpoint was disabled because its receiver answered 410, or the recipient of its mails ended them.',
   'enforcement_rule.created': 'An enforcement rule was made.',
   'enforcement_rule.changed': 'An enforcement rule was changed, switched on or off.',
   'enforcement_rule.removed': 'An enforcement rule was removed.',

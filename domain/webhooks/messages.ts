@@ -26,21 +26,37 @@ export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 
 /** Sent only on request. */
 export const TEST_MESSAGE_TYPE = 'webhook.test';
-export const MESSAGE_TYPES = [...WEBHOOK_EVENT_TYPES, TEST_MESSAGE_TYPE] as const;
+/** Gathers the messages of a day, for endpoints that want a digest. */
+export const DIGEST_MESSAGE_TYPE = 'digest.daily';
+export const MESSAGE_TYPES = [...WEBHOOK_EVENT_TYPES, TEST_MESSAGE_TYPE, DIGEST_MESSAGE_TYPE] as const;
 export type MessageType = (typeof MESSAGE_TYPES)[number];
+
+/**
+ * `standard`: the signed message (Standard Webhooks). The others are for people and contain a sentence, the amount and
+ * a link: an incoming webhook of Slack or Teams, or an e-mail.
+ */
+export const ENDPOINT_FORMATS = ['standard', 'slack', 'teams', 'email'] as const;
+export type EndpointFormat = (typeof ENDPOINT_FORMATS)[number];
+/** `daily`: one message a day with everything since the last one. */
+export const DIGESTS = ['none', 'daily'] as const;
+export type Digest = (typeof DIGESTS)[number];
 
 export const ENDPOINT_STATUSES = ['active', 'disabled'] as const;
 export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
-/** `requested`: an admin disabled it. `gone`: the receiver answered 410. */
-export const DISABLED_REASONS = ['requested', 'gone'] as const;
+/** `requested`: an admin disabled it. `gone`: the receiver answered 410. `unsubscribed`: the recipient ended it. */
+export const DISABLED_REASONS = ['requested', 'gone', 'unsubscribed'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
-/** `failed`: the last attempt failed. `cancelled`: the endpoint was disabled or removed before the delivery. */
-export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
+/**
+ * `failed`: the last attempt failed. `cancelled`: the endpoint was disabled or removed before the delivery. `gathered`:
+ * the message is in a digest, which is a delivery of its own.
+ */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled', 'gathered'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** Ids, kinds and amounts; never a payload or prompt text. */
-type MessageData = { readonly [name: string]: string | number | boolean | null };
+export type MessageData = { readonly [name: string]: MessageValue | readonly MessageData[] };
+export type MessageValue = string | number | boolean | null;
 
 /**
  * The body of every attempt: `{type, timestamp, data}` (Standard Webhooks, "Payload structure"); ISO time of the

@@ -67,7 +67,7 @@ export type AttemptAnswer = (typeof ATTEMPT_ANSWERS)[number];
 export interface AttemptOutcome {
   result: AttemptResult;
   durationMs: number;
-  /** null: no complete answer was received. */
+  /** The status of the answer, of a mail server its reply code; null: no complete answer was received. */
   httpStatus: number | null;
   /** A sentence for the operator of the receiver, without the addresses that its name resolves to; null: delivered. */
   error: string | null;
@@ -75,6 +75,8 @@ export interface AttemptOutcome {
   answer: string | null;
   /** The wait in seconds that a 429 or 503 answer requests; null: it requests none. */
   retryAfterSeconds: number | null;
+  /** true: a repeat would be refused too, so the delivery is given up. */
+  isFinal?: boolean;
 }
 
 /** A delivery shows at most this many of its latest attempts. */

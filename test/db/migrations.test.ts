@@ -55,7 +55,9 @@ import { CADENCES } from '../../domain/reports/schedule.js';
 import { OUTBOX_KINDS, RUN_STATUSES } from '../../domain/runs/runKinds.js';
 import {
   DELIVERY_STATUSES,
+  DIGESTS,
   DISABLED_REASONS,
+  ENDPOINT_FORMATS,
   ENDPOINT_STATUSES,
   MESSAGE_TYPES,
 } from '../../domain/webhooks/messages.js';
@@ -312,6 +314,9 @@ const LISTS: Record<string, readonly string[]> = {
   'alerts.severity': SEVERITIES,
   'alerts.status': ALERT_STATUSES,
   'webhook_endpoints.status': ENDPOINT_STATUSES,
+  'webhook_endpoints.format': ENDPOINT_FORMATS,
+  'webhook_endpoints.digest': DIGESTS,
+  'webhook_endpoints.report_cadence': CADENCES,
   'webhook_endpoints.disabled_reason': DISABLED_REASONS,
   'webhook_messages.type': MESSAGE_TYPES,
   'webhook_deliveries.status': DELIVERY_STATUSES,

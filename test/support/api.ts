@@ -110,6 +110,7 @@ export async function startTestApi(
       | 'renderInvoicePage'
       | 'moveClaim'
       | 'outbound'
+      | 'deliverMail'
       | 'secretKeys'
       | 'logger'
       | 'allowedHosts'

@@ -113,6 +113,7 @@ export interface TestEngineOptions
   readsInvoices?: boolean;
   /** Sends webhooks; absent: none are sent. */
   deliverWebhook?: ActivityDeps['deliverWebhook'];
+  deliverMail?: ActivityDeps['deliverMail'];
 }
 
 /** Dispatcher, workers and client on a separate task queue, against a real Temporal server. */
@@ -169,6 +170,7 @@ export async function startTestEngine(
     retention: options.retention ?? TEST_RETENTION,
     ...(options.syncPace ? { syncPace: options.syncPace } : {}),
     deliverWebhook: options.deliverWebhook ?? testWebhookDelivery(testOutbound()),
+    deliverMail: options.deliverMail,
     ...(options.webhookPace ? { webhookPace: options.webhookPace } : {}),
     ...(options.repricePassMs === undefined ? {} : { repricePassMs: options.repricePassMs }),
     ...(options.replayPageCalls === undefined ? {} : { replayPageCalls: options.replayPageCalls }),

@@ -100,7 +100,10 @@ export async function anEndpoint(
   await orgDb.transaction((inside) =>
     insertWebhookEndpoint(
       inside,
-      { id, url, description: '', eventTypes, enabled: true, createdBy: 'test' },
+      {
+        ...{ id, description: '', eventTypes, enabled: true, createdBy: 'test' },
+        target: { format: 'standard', url, digest: 'none' },
+      },
       100,
       () => sealSecrets(testSecretKeys(), orgId, id, { current: secret, previous: null }),
     ),

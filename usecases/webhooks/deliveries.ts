@@ -1,4 +1,3 @@
-import type { DeliverWebhook } from '../../adapters/outbound/deliverWebhook.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   findWebhookDelivery,
@@ -11,38 +10,30 @@ import { DomainError } from '../../domain/errors.js';
 import { findUuid, newUuid, publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { messageBody, TEST_MESSAGE_TYPE } from '../../domain/webhooks/messages.js';
-import { openSecrets, signingSecrets } from '../../domain/webhooks/secret.js';
-import type { SecretKeys } from '../../platform/secretKeys.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { getWebhook, webhookSubject } from './endpoints.js';
-
-interface SendTestDeps {
-  secretKeys: SecretKeys;
-  deliverWebhook: DeliverWebhook;
-  nowMicros(): bigint;
-}
+import { type AttemptDeps, type MessageToSend, secretsForSending, sendAttempt } from './sendAttempt.js';
 
 /**
  * Sends a test message immediately, once; `recordTest` stores its outcome. Errors: not_found, credentials_missing,
- * secret_key_missing.
+ * secret_key_missing, mail_not_configured.
  */
 export async function sendTest(
   orgDb: OrgDb,
   endpointId: string,
   signal: AbortSignal,
-  { secretKeys, deliverWebhook, nowMicros }: SendTestDeps,
+  deps: AttemptDeps,
 ): Promise<SentTest> {
-  const { url, ciphertext } = await getWebhook(orgDb, endpointId);
-  const startedAtMicros = nowMicros();
-  const opened = openSecrets(secretKeys, orgDb.orgId, { id: endpointId, ciphertext });
-  const secrets = signingSecrets(opened, startedAtMicros);
+  const endpoint = await getWebhook(orgDb, endpointId);
+  const startedAtMicros = deps.nowMicros();
+  const secrets = secretsForSending(orgDb.orgId, endpoint, deps);
   const messageId = newUuid(startedAtMicros);
   const deliveryId = newUuid(startedAtMicros);
   const body = messageBody(TEST_MESSAGE_TYPE, isoFromMicros(startedAtMicros), {
     webhook_endpoint_id: publicId('whk', endpointId),
   });
-  const message = { url, messageId: publicId('msg', messageId), body, secrets, signal };
-  const outcome = await deliverWebhook(message);
+  const message: MessageToSend = { deliveryId, messageId, type: TEST_MESSAGE_TYPE, body };
+  const outcome = await sendAttempt(orgDb, { endpoint, secrets }, message, signal, deps);
   return { deliveryId, messageId, endpointId, body, startedAtMicros, outcome };
 }
 

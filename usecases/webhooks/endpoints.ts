@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import type { DeliverMail } from '../../adapters/mail/smtpMailer.js';
 import type { SafeFetch } from '../../adapters/outbound/safeFetch.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   type EndpointChanges,
+  type EndpointTarget,
   findWebhookEndpoint,
   insertWebhookEndpoint,
   type NewWebhookEndpoint,
@@ -11,8 +13,9 @@ import {
   updateWebhookEndpoint,
   type WebhookEndpoint,
 } from '../../db/webhooks/webhookEndpoints.js';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, newUuid, publicId } from '../../domain/ids.js';
+import { domainOfAddress } from '../../domain/webhooks/mailAddress.js';
 import {
   type EndpointSecrets,
   findSecrets,
@@ -23,6 +26,8 @@ import {
 } from '../../domain/webhooks/secret.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
+import { mailNotConfigured } from './sendAttempt.js';
+import { unsubscribeHash, unsubscribeToken } from './unsubscribe.js';
 
 /** Most webhook endpoints of an organization. Each message goes to each of them. */
 export const WEBHOOK_ENDPOINTS_MAX = 50;
@@ -47,36 +52,65 @@ export async function getWebhook(orgDb: OrgDb, id: string): Promise<WebhookEndpo
 
 export const webhookSubject = (uuid: string) => ({ type: 'webhook_endpoint', id: publicId('whk', uuid) });
 
-/** The part of an address that the audit log shows, because its path may contain a secret of the receiver. */
-const hostOf = (url: string): string => new URL(url).host;
+/**
+ * The part of an address that alerts and the audit log show: its path may contain a secret of the receiver, and more
+ * people may read them than endpoints.
+ */
+export function placeOf({ url, recipient }: { url?: string | null; recipient?: string | null }): string {
+  return url ? new URL(url).host : domainOfAddress(recipient ?? '');
+}
 
-const drawSecret = (): string => formatSecret(randomBytes(SECRET_BYTES));
+export const drawSecret = (): string => formatSecret(randomBytes(SECRET_BYTES));
 
 /**
- * Creates an endpoint whose address was resolved before; this is the only time its secret is shown. Error:
- * too_many_items.
+ * Resolves the address of a new endpoint before the transaction, which must not wait for DNS. Errors: invalid_body,
+ * mail_not_configured.
+ */
+export async function readyToCreate(
+  target: EndpointTarget,
+  { outbound, deliverMail }: { outbound: SafeFetch; deliverMail?: DeliverMail | undefined },
+): Promise<EndpointTarget> {
+  if (target.format !== 'email')
+    return { ...target, url: await outbound.assertPublicAddress(target.url, 'url') };
+  if (!deliverMail) throw mailNotConfigured();
+  return target;
+}
+
+/**
+ * Creates an endpoint whose address was resolved before; this is the only time its secret is shown. null: its messages
+ * are not signed. Error: too_many_items.
  */
 export async function createWebhook(
   orgDb: OrgDb,
   wanted: Omit<NewWebhookEndpoint, 'id' | 'createdBy'>,
   author: RequestAuthor,
   { secretKeys, nowMicros }: { secretKeys: SecretKeys; nowMicros: () => bigint },
-): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+): Promise<{ endpoint: WebhookEndpoint; secret: string | null }> {
   const id = newUuid(nowMicros());
-  const secret = drawSecret();
+  const { target } = wanted;
+  const secret = target.format === 'slack' || target.format === 'teams' ? null : drawSecret();
+  const isMail = target.format === 'email';
   return orgDb.transaction(async (inside) => {
-    const row = { ...wanted, id, createdBy: author.caller.keyId };
-    const endpoint = await insertWebhookEndpoint(inside, row, WEBHOOK_ENDPOINTS_MAX, () =>
-      sealSecrets(secretKeys, inside.orgId, id, { current: secret, previous: null }),
-    );
+    const row = {
+      ...{ ...wanted, id, createdBy: author.caller.keyId },
+      unsubscribeHash: isMail && secret ? unsubscribeHash(unsubscribeToken(secret)) : undefined,
+    };
+    const seal =
+      secret === null
+        ? undefined
+        : () => sealSecrets(secretKeys, inside.orgId, id, { current: secret, previous: null });
+    const endpoint = await insertWebhookEndpoint(inside, row, WEBHOOK_ENDPOINTS_MAX, seal);
     if (!endpoint)
       throw new DomainError(
         'too_many_items',
         `an organization can have ${WEBHOOK_ENDPOINTS_MAX} webhook endpoints: remove some that are no longer used`,
       );
-    const details = { host: hostOf(wanted.url), event_types: wanted.eventTypes, enabled: wanted.enabled };
+    const details = {
+      ...{ host: placeOf(target), event_types: wanted.eventTypes, enabled: wanted.enabled },
+      ...(target.format === 'standard' ? {} : { format: target.format }),
+    };
     await recordAction(inside, author, 'webhook.created', webhookSubject(id), details);
-    return { endpoint, secret };
+    return { endpoint, secret: isMail ? null : secret };
   });
 }
 
@@ -87,8 +121,15 @@ export async function readyToChange(
   change: EndpointChanges,
   outbound: SafeFetch,
 ): Promise<EndpointChanges> {
-  await getWebhook(orgDb, id);
+  const { format } = await getWebhook(orgDb, id);
   if (change.url === undefined) return change;
+  if (format === 'email')
+    throw invalidField(
+      'body',
+      'url',
+      'an e-mail endpoint has none; make a new endpoint instead',
+      'invalid_body',
+    );
   return { ...change, url: await outbound.assertPublicAddress(change.url, 'url') };
 }
 
@@ -106,12 +147,13 @@ export async function changeWebhook(
     const after = await updateWebhookEndpoint(inside, id, change);
     if (!after) throw webhookNotFound();
     if (!after.isChanged) return after.endpoint;
-    const { url, eventTypes, enabled } = change;
+    const { url, eventTypes, enabled, digest } = change;
     const details = {
       changed: [...changed].sort(),
-      host: url && hostOf(url),
+      host: url && placeOf({ url }),
       event_types: eventTypes,
       enabled,
+      digest,
     };
     await recordAction(inside, author, 'webhook.changed', webhookSubject(id), details);
     return after.endpoint;
@@ -123,7 +165,7 @@ export async function deleteWebhook(orgDb: OrgDb, id: string, author: RequestAut
   await orgDb.transaction(async (inside) => {
     const removed = await removeWebhookEndpoint(inside, id);
     if (!removed) throw webhookNotFound();
-    const details = { host: hostOf(removed.url) };
+    const details = { host: placeOf(removed) };
     await recordAction(inside, author, 'webhook.removed', webhookSubject(id), details);
   });
 }
@@ -135,7 +177,7 @@ export interface RotatedWebhook {
   previousUntilMicros: bigint | null;
 }
 
-/** Replaces the secret of an endpoint. Error not_found. */
+/** Replaces the secret of an endpoint. Errors: not_found; credentials_missing where its format is not signed. */
 export async function rotateWebhookSecret(
   orgDb: OrgDb,
   { id, graceSeconds }: { id: string; graceSeconds: number },
@@ -145,7 +187,12 @@ export async function rotateWebhookSecret(
   const secret = drawSecret();
   return orgDb.transaction(async (inside) => {
     let secrets: EndpointSecrets = { current: secret, previous: null };
-    const endpoint = await replaceWebhookSecrets(inside, id, ({ ciphertext }) => {
+    const endpoint = await replaceWebhookSecrets(inside, id, ({ ciphertext, format }) => {
+      if (format !== 'standard')
+        throw new DomainError(
+          'credentials_missing',
+          `messages of the format ${format} are not signed, so the endpoint has no secret to replace`,
+        );
       // A present secret that cannot be decrypted signs nothing, so the new one replaces it without a grace period.
       const before = findSecrets(secretKeys, inside.orgId, { id, ciphertext });
       if (before) secrets = rotateSecrets(before, secret, nowMicros(), graceSeconds);

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { DeliverWebhook } from '../../adapters/outbound/deliverWebhook.js';
 import { recordAudit } from '../../db/access/auditLog.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { recordNotice } from '../../db/policies/alerts.js';
@@ -31,8 +30,9 @@ import {
   pauseSeconds,
   RETRY_DELAYS_SECONDS,
 } from '../../domain/webhooks/retrySchedule.js';
-import { openSecrets, signingSecrets } from '../../domain/webhooks/secret.js';
-import type { SecretKeys } from '../../platform/secretKeys.js';
+import { placeOf } from './endpoints.js';
+import { gatherDigest } from './gatherDigest.js';
+import { type AttemptDeps, secretsForSending, sendAttempt } from './sendAttempt.js';
 
 /** Timing of deliveries. Shorter in tests. */
 export interface WebhookPace {
@@ -44,10 +44,13 @@ export interface WebhookPace {
   passMs: number;
   /**
    * Seconds after which an attempt whose process died is repeated. Longer than an attempt can take, which is the 15
-   * seconds of adapters/outbound/safeFetch.ts.
+   * seconds of adapters/outbound/safeFetch.ts and the 45 of adapters/mail/smtpMailer.ts.
    */
   leaseSeconds: number;
-  /** Seconds before messages are retried that cannot be signed, because the endpoint's secret cannot be decrypted. */
+  /**
+   * Seconds before messages are retried that cannot be sent, because the endpoint's secret cannot be decrypted or no
+   * mail server is set.
+   */
   unsignedWaitSeconds: number;
 }
 
@@ -63,13 +66,10 @@ export const WEBHOOK_PACE: WebhookPace = {
 const ROUND_TRIES = 10;
 const ROUND_PAUSE_MS = 1_000;
 
-interface SendingDeps {
+interface SendingDeps extends AttemptDeps {
   /** Limits the concurrent webhook transactions of a process. */
   places: Places;
-  deliverWebhook: DeliverWebhook;
   webhookPace?: WebhookPace;
-  secretKeys: SecretKeys;
-  nowMicros(): bigint;
   logger: Logger;
 }
 
@@ -87,14 +87,19 @@ export async function sendDueWebhooks(
   return new SendingPass(deps, orgDb, endpointId, cancelled).run();
 }
 
-/** The deliveries that are started next, with the endpoint's data. */
-interface Round {
-  claimed: ClaimedDelivery[];
-  url: string;
+/** Where a round's messages go. */
+interface Addressee {
+  endpoint: WebhookEndpoint;
   secrets: readonly string[];
 }
 
-const NOTHING: Round = { claimed: [], url: '', secrets: [] };
+/** The deliveries that are started next, with the endpoint's data. */
+interface Round {
+  claimed: ClaimedDelivery[];
+  addressee: Addressee | undefined;
+}
+
+const NOTHING: Round = { claimed: [], addressee: undefined };
 
 /**
  * One pass over an endpoint's due messages. Each round is one transaction that records finished attempts and takes as
@@ -126,7 +131,7 @@ class SendingPass {
       for (;;) {
         const takesMore = !this.#signal.aborted && performance.now() < untilMs;
         const round = await this.#turnPatiently(takesMore ? this.#pace.lanes - this.#underWay.size : 0);
-        for (const claimed of round.claimed) this.#begin(claimed, round);
+        for (const claimed of round.claimed) if (round.addressee) this.#begin(claimed, round.addressee);
         // Attempts that ended during the last round are recorded in another round.
         if (this.#ended.length > 0) continue;
         if (this.#underWay.size === 0) break;
@@ -139,24 +144,22 @@ class SendingPass {
     return { nextInMs: await findNextAttemptMs(this.#orgDb, this.#endpointId) };
   }
 
-  #begin(claimed: ClaimedDelivery, { url, secrets }: Round): void {
-    const attempt = this.#attempt(claimed, url, secrets).finally(() => this.#underWay.delete(attempt));
+  #begin(claimed: ClaimedDelivery, addressee: Addressee): void {
+    const attempt = this.#attempt(claimed, addressee).finally(() => this.#underWay.delete(attempt));
     // An error ends the pass through the race below, or is part of its end.
     attempt.catch(() => undefined);
     this.#underWay.add(attempt);
   }
 
-  async #attempt(claimed: ClaimedDelivery, url: string, secrets: readonly string[]): Promise<void> {
-    const { body } = claimed;
-    const messageId = publicId('msg', claimed.messageId);
-    const outcome = await this.#deps.deliverWebhook({ url, messageId, body, secrets, signal: this.#signal });
+  async #attempt(claimed: ClaimedDelivery, addressee: Addressee): Promise<void> {
+    const outcome = await sendAttempt(this.#orgDb, addressee, claimed, this.#signal, this.#deps);
     this.#ended.push({ claimed, outcome, next: this.#nextOf(claimed, outcome) });
   }
 
   #nextOf({ attempts }: ClaimedDelivery, outcome: AttemptOutcome): EndedAttempt['next'] {
     // The receiver may or may not have got the message. It is due again immediately, in another process.
     if (this.#signal.aborted && outcome.httpStatus === null) return { delaySeconds: 0, counted: false };
-    if (outcome.result === 'gone') return { delaySeconds: null, counted: true };
+    if (outcome.result === 'gone' || outcome.isFinal) return { delaySeconds: null, counted: true };
     const { retryAfterSeconds } = outcome;
     const { delaysSeconds } = this.#pace;
     return {
@@ -217,29 +220,30 @@ class SendingPass {
     }
     const secrets = await this.#secretsOf(inside, endpoint);
     if (!secrets) return NOTHING;
+    const gathers = endpoint.digest === 'daily';
+    if (gathers) await gatherDigest(inside, endpoint.id, this.#deps);
     const { leaseSeconds, delaysSeconds } = this.#pace;
     const max = attemptsMax(delaysSeconds);
     const [claimed, [spent]] = await Promise.all([
-      claimDueDeliveries(inside, endpoint.id, { limit, leaseSeconds, attemptsMax: max }),
+      claimDueDeliveries(inside, endpoint.id, { limit, leaseSeconds, attemptsMax: max, gathers }),
       giveUpSpentDeliveries(inside, endpoint.id, max),
     ]);
     if (spent) await reportEndpointFailing(inside, endpoint.id, spent);
-    return { claimed, url: endpoint.url, secrets };
+    return { claimed, addressee: { endpoint, secrets } };
   }
 
-  /** The decrypted secrets; undefined: no key decrypts them, and the messages wait with that reason. */
+  /** The decrypted secrets; undefined: the messages cannot be sent at present, and wait with that reason. */
   async #secretsOf(inside: OrgDb, endpoint: WebhookEndpoint): Promise<string[] | undefined> {
-    const { secretKeys, nowMicros, logger } = this.#deps;
     try {
-      return signingSecrets(openSecrets(secretKeys, inside.orgId, endpoint), nowMicros());
+      return secretsForSending(inside.orgId, endpoint, this.#deps);
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       const { unsignedWaitSeconds } = this.#pace;
       const waiting = await postponeDeliveries(inside, endpoint.id, unsignedWaitSeconds, error.message);
       if (waiting > 0)
-        logger.warn(
+        this.#deps.logger.warn(
           { err: error, orgId: inside.orgId, endpointId: endpoint.id },
-          'webhooks cannot be signed; they wait',
+          'webhooks cannot be sent; they wait',
         );
       return undefined;
     }
@@ -247,11 +251,6 @@ class SendingPass {
 }
 
 const subjectOf = (endpointId: string) => ({ type: 'webhook_endpoint', id: publicId('whk', endpointId) });
-
-/** Only the host of an address, because its path may be a secret and more people may read alerts than endpoints. */
-function hostOf({ url }: WebhookEndpoint): string {
-  return new URL(url).host;
-}
 
 /** Disables an endpoint whose receiver answered that it is gone, and reports it once. In the caller's transaction. */
 async function reportEndpointGone(inside: OrgDb, endpointId: string): Promise<void> {
@@ -264,7 +263,7 @@ async function reportEndpointGone(inside: OrgDb, endpointId: string): Promise<vo
     key: `webhook_disabled:${subject.id}:${endpoint.disabledAtMicros}`,
     subject,
     severity: 'high',
-    message: `The webhook endpoint at ${hostOf(endpoint)} answered 410 Gone, so it was switched off: it receives nothing until it is switched on again.`,
+    message: `The webhook endpoint at ${placeOf(endpoint)} answered 410 Gone, so it was switched off: it receives nothing until it is switched on again.`,
     details: { reason: 'gone' },
     provider: null,
   });
@@ -295,7 +294,7 @@ async function reportEndpointFailing(
     key: `webhook_failing:${subject.id}:${since}`,
     subject,
     severity: 'medium',
-    message: `A message to the webhook endpoint at ${hostOf(endpoint)} was given up after ${attempts} attempts: ${lastError ?? 'no answer'}. Others may follow; what was given up can be sent again.`,
+    message: `A message to the webhook endpoint at ${placeOf(endpoint)} was given up after ${attempts} attempts: ${lastError ?? 'no answer'}. Others may follow; what was given up can be sent again.`,
     details: { delivery_id: publicId('dlv', deliveryId), attempts },
     provider: null,
   });

@@ -30,10 +30,11 @@ routes.post(`${WEBHOOKS_PATH}/{id}/test`, {
   params: webhookParams,
   idempotency: 'afterwards',
   responses: { 200: { description: 'What came of it', schema: testedWebhookSchema } },
-  problems: ['not_found', 'credentials_missing', 'secret_key_missing'],
+  problems: ['not_found', 'credentials_missing', 'secret_key_missing', 'mail_not_configured'],
   async handle(request, deps) {
     const { params, orgDb, signal, settle } = request;
-    const test = await sendTest(orgDb, uuidOfWebhook(params.id), signal, deps);
+    const sending = { ...deps, baseUrl: deps.settings.baseUrl };
+    const test = await sendTest(orgDb, uuidOfWebhook(params.id), signal, sending);
     return settle(async (inside) => {
       await recordTest(inside, test, request);
       return { status: 200, body: presentTest(test) };

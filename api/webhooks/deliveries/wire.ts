@@ -29,7 +29,10 @@ const attemptSchema = z
       .int()
       .nullable()
       .meta({ description: 'null while it is under way, and where the service ended before it knew' }),
-    http_status: z.int().nullable().meta({ description: 'null: no answer came' }),
+    http_status: z
+      .int()
+      .nullable()
+      .meta({ description: 'Of a mail server its reply code; null: no answer came' }),
     error: z.string().nullable(),
     answer: z.string().nullable().meta({ description: 'The beginning of what the receiver said' }),
   })
@@ -46,12 +49,16 @@ export const deliverySchema = z
     type: z.enum(MESSAGE_TYPES),
     status: z.enum(DELIVERY_STATUSES).meta({
       description:
-        'failed: given up after the last attempt; cancelled: its endpoint was switched off or removed before',
+        'failed: given up after the last attempt, or refused for good; cancelled: its endpoint was switched off or removed before; gathered: it is in a digest, digest_delivery_id',
     }),
     attempts_made: z.int().meta({ description: 'Since it was made, or started again' }),
     next_attempt_at: z.string().nullable(),
     last_status: z.int().nullable(),
     last_error: z.string().nullable(),
+    digest_delivery_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'The delivery of the digest that the message is in; null: none' }),
     created_at: z.string(),
     finished_at: z.string().nullable(),
     attempts: z
@@ -99,6 +106,7 @@ export function presentDelivery(delivery: LoggedDelivery): z.output<typeof deliv
     next_attempt_at: isoOrNull(delivery.nextAttemptAtMicros),
     last_status: delivery.lastStatus,
     last_error: delivery.lastError,
+    digest_delivery_id: delivery.digestDeliveryId && publicId('dlv', delivery.digestDeliveryId),
     created_at: isoFromMicros(delivery.createdAtMicros),
     finished_at: isoOrNull(delivery.finishedAtMicros),
     attempts: delivery.history.map(presentAttempt),

@@ -6,6 +6,7 @@ import {
   deleteWebhook,
   getWebhook,
   readyToChange,
+  readyToCreate,
   rotateWebhookSecret,
   uuidOfWebhook,
 } from '../../../usecases/webhooks/endpoints.js';
@@ -19,6 +20,7 @@ import {
   presentWebhook,
   rotatedWebhookSchema,
   rotateSecretBody,
+  targetOf,
   updateWebhookBody,
   WEBHOOKS_PATH,
   webhookParams,
@@ -32,7 +34,7 @@ routes.post(WEBHOOKS_PATH, {
   operationId: 'createWebhookEndpoint',
   summary: 'Make a webhook endpoint',
   description:
-    'From now on it is sent what happens. The answer holds the secret that signs its messages, this once (docs/webhooks.md).',
+    'From now on it is sent what happens. The answer holds the secret that signs its messages, this once; formats for people have none (docs/webhooks.md).',
   body: createWebhookBody,
   idempotency: 'afterwards',
   responses: {
@@ -42,14 +44,13 @@ routes.post(WEBHOOKS_PATH, {
       headers: { Location: 'The endpoint' },
     },
   },
-  problems: ['invalid_body', 'too_many_items'],
+  problems: ['invalid_body', 'too_many_items', 'mail_not_configured'],
   async handle(request, deps) {
     const { body, settle } = request;
     const { description, event_types: eventTypes, enabled } = body;
-    // Resolves the host name before the transaction, which must not wait for DNS.
-    const url = await deps.outbound.assertPublicAddress(body.url, 'url');
+    const target = await readyToCreate(targetOf(body), deps);
     return settle(async (inside) => {
-      const wanted = { url, description, eventTypes, enabled };
+      const wanted = { target, description, eventTypes, enabled };
       const { endpoint, secret } = await createWebhook(inside, wanted, request, deps);
       const shown = { ...presentWebhook(endpoint), secret };
       return { status: 201, headers: { Location: `${WEBHOOKS_PATH}/${shown.id}` }, body: shown };
@@ -98,8 +99,8 @@ routes.patch(`${WEBHOOKS_PATH}/{id}`, {
   async handle(request, deps) {
     const { params, body, orgDb, settle } = request;
     const id = uuidOfWebhook(params.id);
-    const { url, description, event_types: eventTypes, enabled } = body;
-    const wanted = { url, description, eventTypes, enabled };
+    const { event_types: eventTypes, ...rest } = body;
+    const wanted = { ...rest, eventTypes };
     const change = await readyToChange(orgDb, id, wanted, deps.outbound);
     return settle(async (inside) => {
       const changed = await changeWebhook(inside, id, change, Object.keys(body), request);
@@ -130,7 +131,7 @@ routes.post(`${WEBHOOKS_PATH}/{id}/rotate-secret`, {
   body: rotateSecretBody,
   isBodyOptional: true,
   responses: { 200: { description: 'The endpoint, with its new secret', schema: rotatedWebhookSchema } },
-  problems: ['not_found', 'invalid_body'],
+  problems: ['not_found', 'invalid_body', 'credentials_missing'],
   async handle(request, deps) {
     const { params, body, orgDb } = request;
     const wanted = { id: uuidOfWebhook(params.id), graceSeconds: body.grace_seconds };

@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import type { WebhookEndpoint } from '../../../db/webhooks/webhookEndpoints.js';
+import type { EndpointTarget, WebhookEndpoint } from '../../../db/webhooks/webhookEndpoints.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
+import { isMailAddress } from '../../../domain/webhooks/mailAddress.js';
 import {
+  DIGESTS,
   DISABLED_REASONS,
+  ENDPOINT_FORMATS,
   WEBHOOK_EVENT_TYPES,
   type WebhookEventType,
 } from '../../../domain/webhooks/messages.js';
@@ -30,6 +33,22 @@ const descriptionField = z
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, { error: 'must not hold control characters' })
   .meta({ description: 'For people' });
+const toField = z
+  .string()
+  .refine(isMailAddress, { error: 'must be one mail address such as finance@example.com' })
+  .meta({
+    example: 'finance@example.com',
+    description: 'The address that mails go to, of the format email in place of url',
+  });
+const formatField = z
+  .enum(ENDPOINT_FORMATS, { error: `must be one of ${ENDPOINT_FORMATS.join(', ')}` })
+  .meta({
+    description:
+      'standard: signed messages (Standard Webhooks). slack, teams: to an incoming webhook there; email: to an address. These have one sentence, the amount and a link, and are not signed',
+  });
+const digestField = z.enum(DIGESTS, { error: `must be one of ${DIGESTS.join(', ')}` }).meta({
+  description: 'daily: one message a day, at 8 in the organization’s time zone, in place of single ones',
+});
 /** Event types without repeats, in the order of the list of types. */
 const eventTypesField = z
   .array(z.enum(WEBHOOK_EVENT_TYPES, { error: `must be one of ${WEBHOOK_EVENT_TYPES.join(', ')}` }), {
@@ -45,16 +64,39 @@ const eventTypesField = z
 
 export const createWebhookBody = z
   .strictObject({
-    url: urlField,
+    format: formatField.default('standard'),
+    url: urlField.optional(),
+    to: toField.optional(),
+    digest: digestField.default('none'),
     description: descriptionField.default(''),
     event_types: eventTypesField.default([]),
     enabled: z.boolean().default(true),
   })
+  .superRefine(({ format, url, to }, context) => {
+    const isMail = format === 'email';
+    const refuse = (field: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    if (isMail && to === undefined) refuse('to', 'is needed with the format email');
+    if (isMail && url !== undefined) refuse('url', 'goes with other formats than email; give to');
+    if (!isMail && url === undefined) refuse('url', 'is needed, except with the format email');
+    if (!isMail && to !== undefined) refuse('to', 'goes with the format email alone; give url');
+  })
   .meta({ id: 'NewWebhookEndpoint' });
+
+/** Where the messages of a new endpoint go. */
+export function targetOf({
+  format,
+  url = '',
+  to = '',
+  digest,
+}: z.output<typeof createWebhookBody>): EndpointTarget {
+  return format === 'email' ? { format, recipient: to, digest } : { format, url, digest };
+}
 
 export const updateWebhookBody = z
   .strictObject({
     url: urlField.optional(),
+    digest: digestField.optional(),
     description: descriptionField.optional(),
     event_types: eventTypesField.optional(),
     enabled: z.boolean().optional().meta({
@@ -82,17 +124,24 @@ export const listWebhooksQuery = z.object(pageParameters);
 
 const endpointFields = {
   id: z.string(),
-  url: z.string().meta({ description: 'The given address, in the form of the URL standard' }),
+  format: z.enum(ENDPOINT_FORMATS),
+  url: z
+    .string()
+    .nullable()
+    .meta({ description: 'The given address, in the form of the URL standard; null: an e-mail' }),
+  to: z.string().nullable().meta({ description: 'The address of an e-mail, else null' }),
+  digest: z.enum(DIGESTS),
   description: z.string(),
   event_types: z.array(z.enum(WEBHOOK_EVENT_TYPES)).meta({ description: 'Empty: every type' }),
   enabled: z.boolean(),
-  disabled_reason: z
-    .enum(DISABLED_REASONS)
-    .nullable()
-    .meta({ description: 'requested: by an admin; gone: the receiver answered 410' }),
+  disabled_reason: z.enum(DISABLED_REASONS).nullable().meta({
+    description:
+      'requested: by an admin; gone: the receiver answered 410; unsubscribed: the recipient ended the mails',
+  }),
   disabled_at: z.string().nullable(),
   has_secret: z.boolean().meta({
-    description: 'false: it was given up with a lost secret key; rotate-secret gives a new one',
+    description:
+      'false: its format needs none, or it was given up with a lost secret key; rotate-secret gives a new one',
   }),
   last_delivered_at: z.string().nullable(),
   last_failed_at: z.string().nullable(),
@@ -108,7 +157,7 @@ const secretField = z
   .meta({ description: 'What its messages are signed with: shown this once', example: 'whsec_…' });
 
 export const webhookWithSecretSchema = z
-  .strictObject({ ...endpointFields, secret: secretField })
+  .strictObject({ ...endpointFields, secret: secretField.nullable() })
   .meta({ id: 'WebhookEndpointWithSecret' });
 
 export const rotatedWebhookSchema = z
@@ -130,7 +179,10 @@ export const listWebhooksResponse = z.strictObject({
 export function presentWebhook(endpoint: WebhookEndpoint): z.output<typeof webhookSchema> {
   return {
     id: publicId('whk', endpoint.id),
+    format: endpoint.format,
     url: endpoint.url,
+    to: endpoint.recipient,
+    digest: endpoint.digest,
     description: endpoint.description,
     event_types: [...endpoint.eventTypes],
     enabled: endpoint.status === 'active',

@@ -67,7 +67,10 @@ describe('a webhook endpoint', () => {
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(rest).toEqual({
       id: expect.stringMatching(/^whk_[0-9a-f]{32}$/),
+      format: 'standard',
       url: 'https://hooks.example.com/a?key=1',
+      to: null,
+      digest: 'none',
       description: 'Alerts for the team',
       event_types: ['alert.created', 'gap_run.completed'],
       enabled: true,

@@ -135,6 +135,9 @@ export const ACROSS: Readonly<Record<string, string>> = {
   insertDemoKey: 'the cases insertKey and recordAudit, in one transaction',
   removeDemoOrganization: 'an organization is not there after it; only a demonstration is removed',
   findKey: 'the key tells the organization',
+  findMailSubscription: 'the token in a mail names the organization',
+  endMails:
+    'the token in a mail names the organization; its steps are the cases disableUnsubscribedEndpoint and on',
   touchKeys: 'times of use of keys of any organization, gathered',
   listUnfoldedOrganizations: 'the fold looks for work',
   openDueSavings: 'looks for work; what it opens is the case queueSavingsRun',

@@ -130,6 +130,7 @@ const ALSO: Record<string, Record<string, unknown>> = {
   modeled_calls: { saved_usd: '1.25' },
   reports: { sections: ['summary'] },
   report_schedules: { sections: ['summary'] },
+  webhook_endpoints: { url: 'https://hooks.example.com' },
   own_prices: { discount_percent: '10', source: '{}' },
   call_spans: { biller: 'openai', trace_id: '00000000000000000000000000000001', span_id: 1 },
 };

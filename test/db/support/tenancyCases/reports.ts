@@ -67,8 +67,7 @@ export const REPORT_CASES: Record<string, TenancyCase> = {
       ...{ blobKey: 'reports/a.pdf', sizeBytes: 1, generatedAtMicros: NOW, expiresAtMicros: NOW },
     }),
   openReport: async (db, { reportId }) => {
-    const { report, stream } = await openReport({ blobs: testBlobs() }, db, publicId('rpt', reportId));
-    stream.destroy();
+    const { report } = await openReport({ blobs: testBlobs() }, db, publicId('rpt', reportId));
     return report;
   },
   requestReport: (db) =>
