@@ -67,7 +67,8 @@ export const REPORT_CASES: Record<string, TenancyCase> = {
       ...{ blobKey: 'reports/a.pdf', sizeBytes: 1, generatedAtMicros: NOW, expiresAtMicros: NOW },
     }),
   openReport: async (db, { reportId }) => {
-    const { report } = await openReport({ blobs: testBlobs() }, db, publicId('rpt', reportId));
+    const { report, stream } = await openReport({ blobs: testBlobs() }, db, publicId('rpt', reportId));
+    stream.destroy();
     return report;
   },
   requestReport: (db) =>
