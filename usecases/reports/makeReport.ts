@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { BlobStore } from '../../adapters/blobs/blobStore.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { REPORTS, type Report, recordReportFile } from '../../db/reports/reports.js';
+import { findReportSchedule } from '../../db/reports/reportSchedules.js';
+import { findReport, REPORTS, type Report, recordReportFile } from '../../db/reports/reports.js';
 import { findRun, markRunStarted } from '../../db/runs/runTable.js';
 import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { REPORT_KEPT_DAYS } from '../../domain/reports/report.js';
 import { type ReportDocument, reportDocument } from '../../domain/reports/reportDocument.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
+import type { SecretKeys } from '../../platform/secretKeys.js';
 import { endRun } from '../runs/endRun.js';
+import { deliverReport } from '../webhooks/deliverReport.js';
 import { getBranding, readLogo } from './branding.js';
 import { gatherFigures } from './gatherFigures.js';
 
@@ -21,6 +24,8 @@ export interface ReportDeps {
   ): Promise<Buffer>;
   /** The address of this installation, without a slash at its end. */
   baseUrl(): string;
+  /** Seal what ends the mails of a schedule. */
+  secretKeys: SecretKeys;
   nowMicros(): bigint;
 }
 
@@ -49,11 +54,20 @@ export async function makeReport(deps: ReportDeps, orgDb: OrgDb, id: string): Pr
     isKept = await orgDb.transaction(async (inside) => {
       const file = { blobKey, sizeBytes, generatedAtMicros, expiresAtMicros };
       if (!(await recordReportFile(inside, id, file))) return false;
-      return endRun(inside, 'report', id, { status: 'succeeded' });
+      if (!(await endRun(inside, 'report', id, { status: 'succeeded' }))) return false;
+      await mailScheduledReport(deps, inside, id);
+      return true;
     });
   } finally {
     if (!isKept) await deps.blobs.delete(blobKey).catch(() => undefined);
   }
+}
+
+/** Mails a report of a schedule that still exists to its addresses. */
+async function mailScheduledReport({ secretKeys }: ReportDeps, inside: OrgDb, id: string): Promise<void> {
+  const report = await findReport(inside, id);
+  const schedule = report?.cadence ? await findReportSchedule(inside, report.cadence) : undefined;
+  if (report && schedule) await deliverReport(inside, report, schedule, { secretKeys });
 }
 
 async function renderPdf(

@@ -4,6 +4,7 @@ import { isTimeZone } from '../../../domain/installation/settings.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { REPORT_SECTIONS } from '../../../domain/reports/report.js';
 import { CADENCES, DELIVERIES_MAX, DELIVERY_TYPES, type Delivery } from '../../../domain/reports/schedule.js';
+import { isMailAddress } from '../../../domain/webhooks/mailAddress.js';
 import { nextOf } from '../../../usecases/reports/reportSchedules.js';
 import { REPORTS_PATH, sectionsField } from '../reports/wire.js';
 
@@ -22,7 +23,10 @@ const deliveryField = z.discriminatedUnion(
     z.strictObject({ type: z.literal('webhook') }),
     z.strictObject({
       type: z.literal('email'),
-      to: z.string({ error: ADDRESS_RULE }).regex(ADDRESS, { error: ADDRESS_RULE }),
+      to: z
+        .string({ error: ADDRESS_RULE })
+        .regex(ADDRESS, { error: ADDRESS_RULE })
+        .refine(isMailAddress, { error: ADDRESS_RULE }),
     }),
   ],
   { error: 'must have a type: webhook, or email with to' },
