@@ -88,16 +88,20 @@ export type Settle = SettleAnswer<EndpointResponse>;
  *   and streams nothing.
  * - `afterwards`: the handler runs outside of a transaction, under a lease; the answer is stored by `settle`, or after
  *   the handler where repeating its work is harmless.
+ * - `own`: the handler recognizes repeats by the header itself, because its answer cannot be stored.
  * - `ignored`: the content identifies repeats.
  */
-export type IdempotencyMode = 'transaction' | 'afterwards' | 'ignored';
+export type IdempotencyMode = 'transaction' | 'afterwards' | 'own' | 'ignored';
 
-/** The endpoint's idempotency mode; undefined where the method is idempotent anyway and the header has no effect. */
-export function idempotencyOf(endpoint: Endpoint): Exclude<IdempotencyMode, 'ignored'> | undefined {
+/**
+ * How the pipeline recognizes repeats of the endpoint; undefined: the method is idempotent anyway, or the pipeline takes
+ * no part in it.
+ */
+export function idempotencyOf(endpoint: Endpoint): Exclude<IdempotencyMode, 'own' | 'ignored'> | undefined {
   if ((endpoint.method !== 'post' && endpoint.method !== 'patch') || 'public' in endpoint.access)
     return undefined;
   const mode = endpoint.idempotency ?? 'transaction';
-  return mode === 'ignored' ? undefined : mode;
+  return mode === 'own' || mode === 'ignored' ? undefined : mode;
 }
 
 /**

@@ -117,7 +117,7 @@ function otherContentOf({ otherTypes = {} }: ResponseDoc): Record<string, object
 
 function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
   const schemes = endpoint.authSchemes ?? ['bearer'];
-  const takesKey = idempotencyOf(endpoint) !== undefined;
+  const takesKey = idempotencyOf(endpoint) !== undefined || endpoint.idempotency === 'own';
   const content = endpoint.streams
     ? Object.fromEntries(
         Object.entries(endpoint.streams).map(([type, schema]) => [

@@ -49,7 +49,7 @@ routes.post(`${REPORTS_PATH}/management`, {
     'A PDF over the UTC days from `from` to `to`, at most 366. The request waits up to 60 seconds; a report that takes longer goes on, and Location names its run. With `Prefer: respond-async` the answer is its run at once. The same Idempotency-Key gives the same report, for as long as it is kept.',
   body: reportBody,
   limit: 'report',
-  idempotency: 'ignored',
+  idempotency: 'own',
   responses: {
     200: { description: 'The report', contentType: 'application/pdf', headers: PDF_HEADERS },
     ...acceptedResponse(reportRunSchema),

@@ -14,7 +14,8 @@ export const scheduleParams = z.object({
   cadence: z.enum(CADENCES, { error: `must be one of ${CADENCES.join(', ')}` }),
 });
 
-const ADDRESS = /^[^\s@<>,;:"]{1,64}@[^\s@<>,;:"]{1,189}$/;
+/** Printable ASCII without quotes, brackets and separators: an address that needs no quoting in a header of a mail. */
+const ADDRESS = /^[\x21\x23-\x27\x2a\x2b\x2d-\x39\x3d\x3f\x41-\x5a\x5e-\x7e]{1,64}@[0-9A-Za-z.-]{1,189}$/;
 const ADDRESS_RULE = 'must be an e-mail address';
 
 const deliveryField = z.discriminatedUnion(

@@ -92,8 +92,9 @@ describe('a DELETE', () => {
     expect([first.status, first.bytes.length, first.headers['content-type']]).toEqual([204, 0, undefined]);
     const again = await perform(operation, request, owner.adminKey);
     expect([again.status, again.body.code]).toEqual([404, 'not_found']);
+    if (!operation.ids) return;
     const params = Object.fromEntries(
-      Object.entries(operation.ids ?? {}).map(([name, unknown]) => [name, unknown()]),
+      Object.entries(operation.ids).map(([name, unknown]) => [name, unknown()]),
     );
     const unknown = await perform(operation, { ...request, params }, owner.adminKey);
     expect([unknown.status, unknown.body.code]).toEqual([404, 'not_found']);

@@ -98,7 +98,8 @@ describe('a body outside ingest', () => {
     const walk = (schema: JsonSchema, where: string): void => {
       for (const one of schemasAt(schema, [])) {
         const properties = (one.properties ?? {}) as Record<string, JsonSchema>;
-        if (one.type === 'object' && one.additionalProperties === undefined) open.push(where);
+        const isChoice = one.oneOf !== undefined || one.anyOf !== undefined;
+        if (one.type === 'object' && one.additionalProperties === undefined && !isChoice) open.push(where);
         for (const [name, inner] of Object.entries(properties)) walk(inner, `${where}.${name}`);
         if (one.items) walk(one.items as JsonSchema, `${where}[]`);
       }
