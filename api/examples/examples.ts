@@ -423,7 +423,7 @@ const ORGANIZATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getReport: { params: { report_id: idFrom('rpt', 'listReports', '/reports/0/id') } },
   putReportSchedule: {
     params: { cadence: 'monthly' },
-    body: { time_zone: 'Europe/Berlin', deliveries: [{ type: 'email', to: 'finance@example.com' }] },
+    body: { time_zone: 'Europe/Berlin', deliveries: [{ type: 'webhook' }] },
   },
   getReportSchedule: { params: { cadence: 'monthly' } },
   deleteReportSchedule: { params: { cadence: 'monthly' } },

@@ -35,6 +35,7 @@ import { reportScheduleId } from '../../workflows/contract.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { queueRun } from '../runs/openRun.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
+import { mailNotConfigured } from '../webhooks/sendAttempt.js';
 
 export interface WantedSchedule {
   cadence: Cadence;
@@ -46,15 +47,17 @@ export interface WantedSchedule {
 
 /**
  * Makes or replaces a schedule, with the message that makes the engine's. The first report is of the period that runs
- * now; a schedule that exists keeps its place.
+ * now; a schedule that exists keeps its place. Errors: mail_not_configured, when it has an e-mail delivery and `canMail`
+ * is false.
  */
 export async function putReportSchedule(
   orgDb: OrgDb,
   wanted: WantedSchedule,
   author: RequestAuthor,
-  nowMicros: bigint,
+  { nowMicros, canMail }: { nowMicros: bigint; canMail: boolean },
 ): Promise<ReportSchedule> {
   const { cadence, sections, deliveries } = wanted;
+  if (!canMail && deliveries.some(({ type }) => type === 'email')) throw mailNotConfigured();
   return orgDb.transaction(async (inside) => {
     const timeZone = wanted.timeZone ?? (await getOrganization(inside)).settings.timeZone;
     const ended = periodEndedBefore(cadence, localDayAt(timeZone, nowMicros));

@@ -31,7 +31,7 @@ routes.put(SCHEDULE_PATH, {
   body: scheduleBody,
   isBodyOptional: true,
   responses: { 200: { description: 'The schedule', schema: scheduleSchema } },
-  problems: ['invalid_parameter'],
+  problems: ['invalid_parameter', 'mail_not_configured'],
   async handle(request, deps) {
     const { params, body, orgDb, afterCommit } = request;
     const nowMicros = deps.nowMicros();
@@ -41,7 +41,8 @@ routes.put(SCHEDULE_PATH, {
       timeZone: body.time_zone ?? undefined,
       deliveries: body.deliveries.map((delivery) => ({ id: newUuid(nowMicros), ...delivery })),
     };
-    const schedule = await putReportSchedule(orgDb, wanted, request, nowMicros);
+    const options = { nowMicros, canMail: deps.deliverMail !== undefined };
+    const schedule = await putReportSchedule(orgDb, wanted, request, options);
     afterCommit(() => deps.kickDispatcher());
     return { status: 200, body: presentSchedule(schedule) };
   },

@@ -4,10 +4,16 @@ import { REPORTS_PATH } from '../../support/reports.js';
 import { sendJson } from '../support/requests.js';
 
 let api: TestApi;
+/** Without a mail server. */
+let mailless: TestApi;
 beforeAll(async () => {
-  api = await startTestApi();
+  api = await startTestApi({ deliverMail: () => Promise.reject(new Error('no mail is sent here')) });
+  mailless = await startTestApi({ database: api.database });
 }, 300_000);
-afterAll(() => api?.close());
+afterAll(async () => {
+  await mailless?.close();
+  await api?.close();
+});
 
 const put = (cadence: string, json: object, key = api.adminKey) =>
   sendJson(api, { method: 'PUT', path: `${REPORTS_PATH}/schedules/${cadence}`, key, json });
@@ -32,6 +38,14 @@ it('keeps a schedule as it was put, with the organization’s time zone where no
   expect(changed.body.sections).toHaveLength(5);
   expect(changed.body.next.period_from).toBe(read.next.period_from);
   expect((await api.get(`${REPORTS_PATH}/schedules/monthly`, adminKey)).body.code).toBe('not_found');
+});
+
+it('refuses mail where the service has no mail server, and names the setting', async () => {
+  const json = { deliveries: [{ type: 'email', to: 'finance@example.com' }] };
+  const path = `${REPORTS_PATH}/schedules/weekly`;
+  const { status, body } = await sendJson(mailless, { method: 'PUT', path, key: mailless.adminKey, json });
+  expect([status, body.code]).toEqual([409, 'mail_not_configured']);
+  expect(body.detail).toContain('SMTP_URL');
 });
 
 it.each([

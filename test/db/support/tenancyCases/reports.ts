@@ -104,7 +104,7 @@ export const REPORT_CASES: Record<string, TenancyCase> = {
       db,
       { ...{ cadence: 'weekly', sections: ['spend'], timeZone: 'UTC' }, deliveries: [] },
       anAuthor('schedule'),
-      NOW,
+      { nowMicros: NOW, canMail: false },
     ),
   removeReportSchedule: (db) => useCases.removeReportSchedule(db, 'weekly', anAuthor('schedule')),
   openDueReports: (db) => useCases.openDueReports(db, 'weekly', NOW, NOW),
