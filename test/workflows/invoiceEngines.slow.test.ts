@@ -206,7 +206,7 @@ describe('an invoice of many pages that Document AI reads', () => {
     }
   });
 
-  it('is read by one long operation, which a worker after the first goes on with', async () => {
+  it('is read by one long operation, which is asked for once and polled until it is done', async () => {
     const engine = await startEngine('grpc', 'invoices/drop');
     try {
       const { adminKey: key } = await api.addOrganization();
