@@ -1,7 +1,6 @@
 import { MICROS_PER_HOUR } from '../domain/period.js';
 import { makeReport } from '../usecases/reports/makeReport.js';
 import { openDueReports } from '../usecases/reports/reportSchedules.js';
-import { endRun } from '../usecases/runs/endRun.js';
 import { orgDbOf } from '../usecases/useCaseDeps.js';
 import type { ScheduledReportInput } from '../workflows/contract.js';
 import type { ActivityDeps } from './deps.js';
@@ -19,6 +18,7 @@ interface RunRef {
 
 /** The effects of a management report. */
 export function createReportActivities(deps: ActivityDeps) {
+  const endings = runEndings(deps, 'report');
   return {
     /** Gathers the figures, sets the document, stores it and ends the run. */
     generateReport: ({ orgId, runId }: RunRef): Promise<void> =>
@@ -37,18 +37,7 @@ export function createReportActivities(deps: ActivityDeps) {
         await openDueReports(orgDbOf(deps, orgId), cadence, byMicros, deps.nowMicros());
       }),
 
-    endReportCancelled: runEndings(deps, 'report').cancelled,
-
-    endReportFailed: ({
-      orgId,
-      runId,
-      code,
-      message,
-    }: RunRef & { code: string; message: string }): Promise<void> =>
-      // Only an open run is ended.
-      withFailures(async () => {
-        deps.logger.error({ orgId, runId, code, message }, 'a report failed');
-        await endRun(orgDbOf(deps, orgId), 'report', runId, { status: 'failed', error: { code, message } });
-      }),
+    endReportCancelled: endings.cancelled,
+    endReportFailed: endings.failed,
   };
 }

@@ -18,11 +18,15 @@ export function runEndings(deps: ActivityDeps, kind: RunKind) {
         await endRun(orgDbOf(deps, orgId), kind, runId, { status: 'cancelled' });
       }),
 
-    failed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
+    failed: ({
+      orgId,
+      runId,
+      code = 'internal_error',
+      message,
+    }: RunRef & { code?: string; message: string }): Promise<void> =>
       withFailures(async () => {
-        deps.logger.error({ kind, orgId, runId, message }, 'a run failed');
-        const error = { code: 'internal_error', message };
-        await endRun(orgDbOf(deps, orgId), kind, runId, { status: 'failed', error });
+        deps.logger.error({ kind, orgId, runId, code, message }, 'a run failed');
+        await endRun(orgDbOf(deps, orgId), kind, runId, { status: 'failed', error: { code, message } });
       }),
   };
 }

@@ -218,7 +218,7 @@ export async function emptyPages(client: pg.ClientBase, table: PartitionedTable)
 /**
  * Detaches the oldest month from its table, and extends the partition of everything older to its end, so that every
  * time has a partition. One transaction locks the table as briefly as a catalogue change takes; while others read or
- * write, it retries later, so that nobody waits behind it. `isReady` is called under the lock. Returns false when it
+ * write, it retries later, so that no request waits behind it. `isReady` is called under the lock. Returns false when it
  * returned false, or the lock was not available within ten seconds: the next run retries. A detached month is a
  * separate table.
  */

@@ -6,7 +6,7 @@ import { IncomingBody } from '../pipeline/body.js';
 /** Bytes of a request's body, which has a token or two words. */
 const BODY_BYTES_MAX = 4_096;
 
-/** The token is in the fragment, which is sent to no server and stands in no log. */
+/** Reads the token from the fragment, because browsers send no fragment to a server, so it reaches no log. */
 const BOOT = `addEventListener('load', () => {
   const [form, said] = ['form', 'said'].map((id) => document.getElementById(id));
   form.addEventListener('submit', async (event) => {
@@ -44,7 +44,7 @@ const POLICY =
 /**
  * The end of mails by their recipient, without a key (RFC 8058). Mail programs post to the address in the header
  * List-Unsubscribe, which has the token in its query; people open the page, which posts the token of its fragment. Every
- * POST has the same answer, so that nobody learns which tokens exist.
+ * POST has the same answer, so that an answer does not show whether a token exists.
  */
 export function unsubscribeRoutes(router: Router, deps: ApiDeps): void {
   router.get(UNSUBSCRIBE_PATH, (ctx) => {

@@ -8,7 +8,7 @@ export interface StoredBranding {
 
 /** A PNG in the blob store. */
 export interface BrandingLogo {
-  /** Names the file; a UUIDv7, so it tells when the file was made. */
+  /** Identifies the file: a UUIDv7, which contains the time of creation. */
   id: string;
   /** Of the PNG, 64 hex digits. */
   sha256: string;

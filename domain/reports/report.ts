@@ -39,7 +39,7 @@ export function windowOfPeriod({ fromDay, toDay }: ReportPeriod): { fromMicros: 
   return { fromMicros: microsOfDay(fromDay), toMicros: microsOfDay(shiftDay(toDay, 1)) };
 }
 
-/** What the points of a trend stand for. */
+/** The period that one point of a trend covers. */
 export type TrendGrain = 'day' | 'week' | 'month';
 
 /** Points of a trend that a page has room for. */

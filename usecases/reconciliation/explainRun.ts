@@ -88,7 +88,7 @@ export async function planExplanations(work: RunWork): Promise<ExplanationPlan> 
 
 const accountKey = ({ provider, accountId }: AccountName) => `${provider}\n${accountId}`;
 
-/** Inputs besides the bills' days, of every account that has any. */
+/** Reads the inputs other than the bills' days, by account; an account without inputs has no entry. */
 async function readContexts({ orgDb }: RunWork, run: GapRun): Promise<Map<string, Context>> {
   const window = explainedWindowOf(run);
   const contexts = new Map<string, Context>();

@@ -130,7 +130,7 @@ const LISTS = ENTRIES.filter(
   ([name, { method, ids }]) => method === 'GET' && ids === undefined && name !== LOGO,
 );
 
-it('the logo of an organization is nobody else’s', async () => {
+it('the logo of an organization is not found by another', async () => {
   const [, operation] = ENTRIES.find(([name]) => name === LOGO) as [string, Operation];
   const fresh = await place.api.addOrganization();
   const request = await operation.request(place, owner);
