@@ -4,6 +4,7 @@ import { DomainError } from '../domain/errors.js';
 import { AuthFailures } from '../usecases/access/keyUses.js';
 import { auditLogEndpoints } from './access/auditLog/endpoints.js';
 import { keyEndpoints } from './access/keys/endpoints.js';
+import { sessionEndpoints } from './access/sessions/endpoints.js';
 import { workspaceEndpoints } from './access/workspaces/endpoints.js';
 import { connectionEndpoints, syncEndpoints } from './billing/connections/endpoints.js';
 import { coverageEndpoints } from './billing/coverage/endpoints.js';
@@ -92,6 +93,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...claimEndpoints,
   ...auditEndpoints,
   ...keyEndpoints,
+  ...sessionEndpoints,
   ...workspaceEndpoints,
   ...auditLogEndpoints,
   ...alertEndpoints,

@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
+import type { LiveSession } from '../db/access/sessions.js';
 import type { OrgDb } from '../db/orgDb.js';
+import type { AuditActor } from '../domain/access/auditLog.js';
 import { type Role, SCOPES, type Scope } from '../domain/access/keyRules.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { RunKind } from '../domain/runs/runKinds.js';
@@ -19,10 +21,16 @@ export const WORKSPACE_RULES = ['own', 'shared', 'refused'] as const;
 export type WorkspaceRule = (typeof WORKSPACE_RULES)[number];
 
 /**
- * Who may call an endpoint: everybody, or a key with the scope. Some endpoints also require a role, because other roles
- * hold the scope for lesser actions. An endpoint without access neither compiles nor starts.
+ * Who may call an endpoint: everybody, or a key or session with the scope; `any` is each one that is valid. Some
+ * endpoints also require a role, because other roles hold the scope for lesser actions. An endpoint without access
+ * neither compiles nor starts.
  */
-export type Access = { public: true } | { scope: Scope; workspace: WorkspaceRule; role?: 'admin' };
+export type Access = { public: true } | CallerAccess;
+export interface CallerAccess {
+  scope: Scope | 'any';
+  workspace: WorkspaceRule;
+  role?: 'admin';
+}
 
 /**
  * The limits that count an endpoint's requests (docs/limits.md): those of its key, and those of its organization where
@@ -39,9 +47,14 @@ export interface CallerWorkspace {
   projectId: string;
 }
 
-/** The authenticated key of a request. */
+/** The authenticated key or session of a request. */
 export interface Caller {
+  /** The id of the key; of a session that began without one, its principal: lnk_… or usr_…. */
   keyId: string;
+  /** The actor in the audit log, where it is no key. */
+  actor?: AuditActor;
+  /** undefined: the request came with a key. */
+  session?: LiveSession;
   orgId: string;
   role: Role;
   /** undefined: the key covers the whole organization. */
@@ -62,6 +75,10 @@ export interface EndpointRequest<Q, P, B> {
   caller: Caller;
   /** Database handle that is restricted to the caller's rows. Throws in public endpoints. */
   orgDb: OrgDb;
+  /** Authenticates a key that is in the body. Error: unauthenticated, counted as one in the header. */
+  identify(key: string): Promise<Caller>;
+  /** Refuses a request that a browser reports as another site's. Error: cross_site_request. */
+  assertNotForeign(): void;
   /** Aborted when the client disconnects. */
   signal: AbortSignal;
   /** Counts a batch's items against the key's limit, before any item is stored. Error: rate_limited. */
@@ -274,9 +291,14 @@ function isDeclared(access: unknown): boolean {
   if ('public' in access) return access.public === true;
   if (!('scope' in access) || !('workspace' in access)) return false;
   return (
-    SCOPES.some((scope) => scope === access.scope) &&
+    (access.scope === 'any' || SCOPES.some((scope) => scope === access.scope)) &&
     WORKSPACE_RULES.some((rule) => rule === access.workspace)
   );
+}
+
+/** Whether a session's cookie is accepted: calls are sent by programs, which have keys. */
+export function acceptsSessions({ access }: Endpoint): boolean {
+  return !('public' in access) && access.scope !== 'ingest';
 }
 
 /** The class of limits that counts an endpoint's requests. */
@@ -313,6 +335,7 @@ export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
     'request_too_slow',
   ];
   if (!('public' in endpoint.access)) codes.push('unauthenticated', 'forbidden');
+  if (acceptsSessions(endpoint) && endpoint.method !== 'get') codes.push('cross_site_request');
   if (idempotencyOf(endpoint))
     codes.push(
       'invalid_idempotency_key',

@@ -7,7 +7,14 @@ import {
 } from 'zod-openapi';
 import { ERROR_CODES, type ErrorCode } from '../domain/errors.js';
 import type { ApiSettings } from './deps.js';
-import { type Endpoint, idempotencyOf, limitClassOf, problemsOf, type ResponseDoc } from './endpoint.js';
+import {
+  acceptsSessions,
+  type Endpoint,
+  idempotencyOf,
+  limitClassOf,
+  problemsOf,
+  type ResponseDoc,
+} from './endpoint.js';
 import { addExamples } from './examples/addExamples.js';
 import { RATE_LIMIT_HEADER_DOCS, RETRY_AFTER_DOC } from './limits/rateLimitFields.js';
 import { DEPRECATION_HEADER_DOCS } from './pipeline/deprecation.js';
@@ -116,7 +123,10 @@ function otherContentOf({ otherTypes = {} }: ResponseDoc): Record<string, object
 }
 
 function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
-  const schemes = endpoint.authSchemes ?? ['bearer'];
+  const schemes = [
+    ...(endpoint.authSchemes ?? ['bearer']),
+    ...(acceptsSessions(endpoint) ? ['session'] : []),
+  ];
   const takesKey = idempotencyOf(endpoint) !== undefined || endpoint.idempotency === 'own';
   const content = endpoint.streams
     ? Object.fromEntries(
@@ -138,7 +148,7 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
     ...('public' in endpoint.access
       ? {}
       : {
-          'x-scope': endpoint.access.scope,
+          ...(endpoint.access.scope === 'any' ? {} : { 'x-scope': endpoint.access.scope }),
           ...(endpoint.access.role ? { 'x-role': endpoint.access.role } : {}),
           'x-workspace-keys': endpoint.access.workspace,
         }),
@@ -180,6 +190,13 @@ export function buildOpenApi(endpoints: readonly Endpoint[], settings: ApiSettin
           type: 'http',
           scheme: 'basic',
           description: 'For clients that know only Basic: the key is the password.',
+        },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'session',
+          description:
+            'The session of a browser; over TLS the cookie is `__Host-session`. Changes also need `X-Requested-With: dashboard` from a page of this service.',
         },
       },
     },

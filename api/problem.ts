@@ -20,6 +20,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   invalid_pdf: { status: 400, title: 'Invalid PDF' },
   unauthenticated: { status: 401, title: 'Not authenticated' },
   forbidden: { status: 403, title: 'Forbidden' },
+  cross_site_request: { status: 403, title: 'Cross-site request' },
   not_found: { status: 404, title: 'Not found' },
   route_not_found: { status: 404, title: 'No such path' },
   report_not_found: { status: 404, title: 'No such report' },

@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   'export_window_too_large',
   'unauthenticated',
   'forbidden',
+  'cross_site_request',
   'not_found',
   'route_not_found',
   'method_not_allowed',

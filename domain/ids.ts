@@ -24,7 +24,10 @@ export type IdKind =
   | 'rul'
   | 'fnd'
   | 'mat'
-  | 'crd';
+  | 'crd'
+  | 'ses'
+  | 'lnk'
+  | 'usr';
 
 export function publicId(kind: IdKind, uuid: string): string {
   return `${kind}_${uuid.replaceAll('-', '')}`;

@@ -6,7 +6,8 @@ import { ADMIN_ONLY_SCOPES, allowsScope, parseKey, type Scope } from '../../doma
 import { DomainError } from '../../domain/errors.js';
 import { hashSecret, sameDigest } from '../../platform/secretBox.js';
 import { type AuthFailureReason, type AuthFailures, KeyUses } from '../../usecases/access/keyUses.js';
-import type { Caller, WorkspaceRule } from '../endpoint.js';
+import { actorOfSession, findSessionOf, noteSeen } from '../../usecases/access/sessions.js';
+import type { Caller, CallerAccess } from '../endpoint.js';
 import { requestContext } from './requestContext.js';
 
 /** Longest time for which a key's row is cached: the latest time at which a revocation takes effect. */
@@ -15,6 +16,7 @@ const KEY_CACHE_ENTRIES = 10_000;
 /** The digest that is compared when the key is unknown; no known text has it. */
 const NO_DIGEST = Buffer.alloc(32);
 
+const SESSION_REFUSAL = 'the session has ended: sign in again';
 const REFUSAL = 'a valid API key is needed: send the header Authorization: Bearer <key>';
 
 interface RememberedKey extends StoredKey {
@@ -79,6 +81,24 @@ export class Authenticator {
       role: key.role,
       workspace: key.workspace ?? undefined,
       allows: (scope) => allowsScope(key.role, key.scopes, scope),
+    };
+  }
+
+  /** The caller of a session's cookie. Error: unauthenticated, identical for every cause. */
+  async authenticateSession(secret: string): Promise<Caller> {
+    const session = await findSessionOf(this.#database, secret);
+    if (!session) throw new DomainError('unauthenticated', SESSION_REFUSAL);
+    noteSeen(this.#database, session);
+    const { signIn, principal, orgId, role, scopes, workspace } = session;
+    if (signIn === 'key') this.#uses.note(principal);
+    return {
+      keyId: principal,
+      ...(signIn === 'key' ? {} : { actor: actorOfSession(session) }),
+      session,
+      orgId,
+      role,
+      workspace: workspace ?? undefined,
+      allows: (scope) => allowsScope(role, scopes, scope),
     };
   }
 
@@ -176,13 +196,10 @@ export function assertPayloads(caller: Caller, includePayload: boolean | undefin
  * Throws forbidden for a caller that lacks the endpoint's role or scope, or whose workspace key calls an endpoint of
  * the whole organization.
  */
-export function assertAllowed(
-  caller: Caller,
-  access: { scope: Scope; workspace: WorkspaceRule; role?: 'admin' },
-): void {
+export function assertAllowed(caller: Caller, access: CallerAccess): void {
   if (access.role !== undefined && caller.role !== access.role)
     throw new DomainError('forbidden', 'admin role required');
-  assertScope(caller, access.scope);
+  if (access.scope !== 'any') assertScope(caller, access.scope);
   if (caller.workspace && access.workspace === 'refused') {
     throw new DomainError(
       'forbidden',

@@ -3,7 +3,14 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { DomainError } from '../../domain/errors.js';
 import { orgDbOf } from '../../usecases/useCaseDeps.js';
 import type { ApiDeps } from '../deps.js';
-import { type Caller, type Endpoint, type EndpointResponse, jsonBodyOf, type Settle } from '../endpoint.js';
+import {
+  acceptsSessions,
+  type Caller,
+  type Endpoint,
+  type EndpointResponse,
+  jsonBodyOf,
+  type Settle,
+} from '../endpoint.js';
 import { readQuery, validate } from '../query.js';
 import { type Authenticator, assertAllowed } from './auth.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
@@ -11,6 +18,7 @@ import { csvListAnswer, firstPageQuery } from './csvList.js';
 import { deprecationHeaders } from './deprecation.js';
 import { answerRequest, type RequestTexts } from './idempotency.js';
 import { requestContext } from './requestContext.js';
+import { assertNotForeign, assertOwnPage, findSessionSecret } from './sessionCookie.js';
 
 /** Serves one request: authentication, authorization, validation, the handler, the answer. */
 export async function serve(
@@ -22,19 +30,25 @@ export async function serve(
   ctx.state.operation = endpoint.operationId;
   if (endpoint.deprecated) ctx.set(deprecationHeaders(endpoint.deprecated));
   let caller: Caller | undefined;
+  const baseUrl = deps.settings.baseUrl();
+  const secret = sessionSecretOf(ctx, endpoint, baseUrl);
+  const addressOf = () => deps.limits.networkOf(ctx);
+  const authenticate = (header: string | undefined, basic: boolean) =>
+    authenticator.authenticate(header, basic, addressOf).catch((error: unknown) => {
+      throw deps.limits.afterFailedAuthentication(ctx, error);
+    });
   if (!('public' in endpoint.access)) {
-    const addressOf = () => deps.limits.networkOf(ctx);
-    caller = await authenticator
-      .authenticate(ctx.headers.authorization, takesBasic(endpoint), addressOf)
-      .catch((error: unknown) => {
-        throw deps.limits.afterFailedAuthentication(ctx, error);
-      });
+    if (secret === undefined) caller = await authenticate(ctx.headers.authorization, takesBasic(endpoint));
+    else {
+      caller = await authenticator.authenticateSession(secret);
+      assertOwnPage(ctx, baseUrl);
+    }
     const context = requestContext.getStore();
     if (context) context.orgId = caller.orgId;
     await deps.limits.chargeKey(ctx, caller, endpoint);
     assertAllowed(caller, endpoint.access);
   } else deps.limits.chargePublic(ctx);
-  const judge = judgeAgain(ctx, endpoint, authenticator);
+  const judge = judgeAgain(ctx, endpoint, authenticator, secret);
   const hold = (bytes: number) => deps.limits.holdBody(ctx, bytes);
   const words = await readRequest(ctx, endpoint, new IncomingBody(ctx.req, { whenRead: judge, hold }));
   const csv = csvQueryOf(endpoint, words);
@@ -59,6 +73,8 @@ export async function serve(
           await judge();
           return settle(work);
         },
+        identify: (key) => authenticate(`Bearer ${key}`, false),
+        assertNotForeign: () => assertNotForeign(ctx, baseUrl),
         runLimit: begun?.runLimit,
         chargeItems: (count) => deps.limits.chargeItems(ctx, known(caller, endpoint), count),
         get signal() {
@@ -98,6 +114,12 @@ export async function serve(
   send(ctx, endpoint, response, deps);
 }
 
+/** The secret of the request's session; undefined: it has none, or a header that counts instead. */
+function sessionSecretOf(ctx: RouterContext, endpoint: Endpoint, baseUrl: string): string | undefined {
+  if (ctx.headers.authorization !== undefined || !acceptsSessions(endpoint)) return undefined;
+  return findSessionSecret(ctx.headers.cookie, baseUrl);
+}
+
 /** Whether the endpoint accepts the key as the password of HTTP Basic. */
 function takesBasic({ authSchemes }: Endpoint): boolean {
   return authSchemes?.includes('basic') ?? false;
@@ -107,20 +129,24 @@ function takesBasic({ authSchemes }: Endpoint): boolean {
 const JUDGED_MS = 500;
 
 /**
- * Authenticates the key again when the last check is older than JUDGED_MS: while a request waits for its body or a
+ * Authenticates the key or the session again when the last check is older than JUDGED_MS: while a request waits for its body or a
  * provider, its key may be revoked, and a sender can stretch a body to a minute. Errors: unauthenticated, forbidden.
  */
 function judgeAgain(
   ctx: RouterContext,
   endpoint: Endpoint,
   authenticator: Authenticator,
+  secret: string | undefined,
 ): () => Promise<void> {
   const { access } = endpoint;
   if ('public' in access) return async () => undefined;
   let judgedMs = performance.now();
   return async () => {
     if (performance.now() - judgedMs < JUDGED_MS) return;
-    const caller = await authenticator.authenticate(ctx.headers.authorization, takesBasic(endpoint));
+    const caller =
+      secret === undefined
+        ? await authenticator.authenticate(ctx.headers.authorization, takesBasic(endpoint))
+        : await authenticator.authenticateSession(secret);
     assertAllowed(caller, access);
     judgedMs = performance.now();
   };

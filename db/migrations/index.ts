@@ -44,6 +44,7 @@ import { chargebackSetting } from './0045_chargeback_setting.js';
 import { reports } from './0046_reports.js';
 import { branding } from './0047_branding.js';
 import { notices } from './0048_notices.js';
+import { sessions } from './0049_sessions.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -97,4 +98,5 @@ export const MIGRATIONS: readonly Migration[] = [
   reports,
   branding,
   notices,
+  sessions,
 ];

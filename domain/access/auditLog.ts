@@ -154,6 +154,10 @@ export const AUDIT_ACTIONS = {
   'report_schedule.removed': 'A schedule of reports was ended.',
   'export.started': 'An export of calls was begun.',
   'payload.read': 'Prompts and answers of calls were read.',
+  'session.created': 'Somebody signed in with a key, a one-time link or an identity provider.',
+  'session.ended': 'A session was ended, by signing out or by somebody else.',
+  'session.ended_all': 'All sessions of a key, a link or a person were ended.',
+  'session.link_created': 'A one-time sign-in link was made.',
   'auth.failed': 'A request came with a key of the organization that was refused.',
   'secret.rotated': 'Stored credentials were sealed anew under another secret key.',
   'database.restored': 'A backup was restored; what was done after it was taken is lost.',
@@ -164,12 +168,15 @@ export const AUDIT_ACTIONS = {
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS;
 
-/** An actor is an API key, a command on the server, or the service itself (`system`). */
-export const ACTOR_KINDS = ['key', 'command', 'system'] as const;
+/**
+ * An actor is an API key, the session of a one-time link, a person whom an identity provider knows, a command on the
+ * server, or the service itself (`system`).
+ */
+export const ACTOR_KINDS = ['key', 'link', 'person', 'command', 'system'] as const;
 
 export interface AuditActor {
   kind: (typeof ACTOR_KINDS)[number];
-  /** The id of the key, or the name of the command or of the service's job. */
+  /** The id of the key or link, a person's `sub` and e-mail, or the name of the command or of the service's job. */
   id: string;
 }
 

@@ -1,3 +1,4 @@
+import type { AuditActor } from '../access/auditLog.js';
 import { DomainError, invalidField } from '../errors.js';
 import type { TaxonomyKind } from '../reconciliation/taxonomy.js';
 
@@ -118,6 +119,8 @@ export interface ClaimCommand {
   notAfterMicros: number;
   fields: MoveFields;
   keyId: string;
+  /** Its actor in the audit log, where it is no key. */
+  actor?: AuditActor;
   requestId: string;
 }
 

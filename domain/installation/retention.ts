@@ -13,6 +13,7 @@ export const RETENTION_STEPS = [
   'gap_runs',
   'reports',
   'blobs',
+  'sessions',
 ] as const;
 export type RetentionStep = (typeof RETENTION_STEPS)[number];
 

@@ -9,6 +9,7 @@ import { ensurePartitions } from '../../db/partitions.js';
 import { DIMENSION_KEYS } from '../../db/usage/usageLog.js';
 import { ACTOR_KINDS } from '../../domain/access/auditLog.js';
 import { ROLES } from '../../domain/access/keyRules.js';
+import { SIGN_INS } from '../../domain/access/sessionRules.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
@@ -267,6 +268,9 @@ const COST_SOURCES = members<CostSource>({ reported: true, computed: true, unpri
 const LISTS: Record<string, readonly string[]> = {
   'api_keys.role': ROLES,
   'audit_log.actor_kind': ACTOR_KINDS,
+  'sessions.sign_in': SIGN_INS,
+  'sessions.role': ROLES,
+  'sign_in_links.role': ROLES,
   'events.kind': members<EventKind>({ otel_span: true, observability_generation: true, sdk_event: true }),
   'events.status': EVENT_STATUSES,
   'events.cost_source': COST_SOURCES,

@@ -102,7 +102,12 @@ export async function createTestOrganization(database: Database, name = 'Test'):
 
 /** The API over HTTP on a free port, on a separate database, with one organization. Responses are checked. */
 export async function startTestApi(
-  options: { database?: TestDatabase; ingestMaxBodyBytes?: number; tellsChanges?: boolean } & Partial<
+  options: {
+    database?: TestDatabase;
+    ingestMaxBodyBytes?: number;
+    tellsChanges?: boolean;
+    baseUrl?: string;
+  } & Partial<
     Pick<
       ApiServerOptions,
       | 'connectors'
@@ -146,7 +151,7 @@ export async function startTestApi(
     outbound: options.outbound ?? testOutbound(),
     secretKeys: options.secretKeys ?? testSecretKeys(),
     checkResponses: true,
-    baseUrl: () => 'http://trueup.test',
+    baseUrl: () => options.baseUrl ?? 'http://trueup.test',
     loopback: true,
     metricsToken: undefined,
     ingestMaxBodyBytes: options.ingestMaxBodyBytes ?? 16_777_216,

@@ -46,7 +46,7 @@ export interface KeyAuthor {
 
 /** The value of `created_by` and `revoked_by`. */
 export function nameOfActor(actor: AuditActor): string {
-  return actor.kind === 'key' ? actor.id : 'command line';
+  return actor.kind === 'command' || actor.kind === 'system' ? 'command line' : actor.id;
 }
 
 /** A new key whose terms the domain's rules have checked. */

@@ -4,13 +4,18 @@ import type { AuditAction, AuditActor, AuditDetails, AuditSubject } from '../../
 
 /** The author of a request's action. */
 export interface RequestAuthor {
-  caller: { keyId: string };
+  caller: { keyId: string; actor?: AuditActor };
   requestId: string;
+}
+
+/** The actor of a caller: its key, unless it signed in without one. */
+export function actorOf({ keyId, actor }: RequestAuthor['caller']): AuditActor {
+  return actor ?? { kind: 'key', id: keyId };
 }
 
 /** The author of a change that commands can make too. */
 export function authorOf({ caller, requestId }: RequestAuthor): { actor: AuditActor; requestId: string } {
-  return { actor: { kind: 'key', id: caller.keyId }, requestId };
+  return { actor: actorOf(caller), requestId };
 }
 
 /**

@@ -94,6 +94,7 @@ export async function moveClaim(
       notAfterMicros,
       fields,
       keyId: caller.keyId,
+      ...(caller.actor ? { actor: caller.actor } : {}),
       requestId,
     };
     await carryOut(orgDb, command, deps);
@@ -317,11 +318,11 @@ function recordMove(
   inside: OrgDb,
   before: StoredClaim,
   after: StoredClaim,
-  { keyId, requestId, fields }: ClaimCommand,
+  { keyId, actor, requestId, fields }: ClaimCommand,
 ): Promise<void> {
   return recordAudit(inside, {
     action: before.status === 'draft' ? 'claim.submitted' : 'claim.status_changed',
-    actor: { kind: 'key', id: keyId },
+    actor: actor ?? { kind: 'key', id: keyId },
     subject: { type: 'claim', id: publicId('clm', after.id) },
     details: {
       from: before.status,

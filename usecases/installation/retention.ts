@@ -4,6 +4,7 @@ import type { BlobStore } from '../../adapters/blobs/blobStore.js';
 import { recordAudit } from '../../db/access/auditLog.js';
 import { pruneIdempotencyKeys } from '../../db/access/idempotencyKeys.js';
 import { pruneRateBuckets } from '../../db/access/requestLimits.js';
+import { pruneSessions } from '../../db/access/sessions.js';
 import {
   deleteAcknowledgedNotices,
   deleteAlertsOfCalls,
@@ -146,6 +147,8 @@ async function removeOld(deps: RetentionDeps, step: RetentionStep, work: Retenti
       );
     case 'rate_limits':
       return note(pruneRateBuckets(database, RATE_BUCKET_IDLE_SECONDS));
+    case 'sessions':
+      return note(pruneSessions(database));
     case 'alerts':
       return removeOldAlerts(work, retention.eventDays);
     case 'webhook_messages':

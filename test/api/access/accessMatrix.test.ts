@@ -92,14 +92,22 @@ const forbidden = (message: string) => ({
   message,
 });
 
+const NOT_FOUND = {
+  type: 'urn:problem:not_found',
+  status: 404,
+  code: 'not_found',
+  message: 'there is no session with this id',
+};
+
 /** The exact answer of an operation to a key that is known. */
 function expectedOf(operation: Operation, { role, scopes, projectId }: LiveKey): object {
-  const { access, alsoNeeds, status } = operation;
+  const { access, alsoNeeds, hiddenWithout, status } = operation;
   if (access === 'public') return { status };
   if (access.role !== undefined && role !== access.role) return forbidden('admin role required');
-  if (!scopes.includes(access.scope)) return forbidden(refusalOf(access.scope));
+  if (access.scope !== 'any' && !scopes.includes(access.scope)) return forbidden(refusalOf(access.scope));
   if (projectId !== undefined && access.workspace === 'refused') return forbidden(WORKSPACE_REFUSAL);
   if (alsoNeeds !== undefined && !scopes.includes(alsoNeeds)) return forbidden(refusalOf(alsoNeeds));
+  if (hiddenWithout !== undefined && !scopes.includes(hiddenWithout)) return NOT_FOUND;
   return { status };
 }
 
@@ -168,7 +176,9 @@ describe.each(NAMES)('%s', (name) => {
 
   it('answers each key by its role, its scopes and its workspace', async () => {
     const needed =
-      access === 'public' ? [] : [access.scope, ...(operation.alsoNeeds ? [operation.alsoNeeds] : [])];
+      access === 'public' || access.scope === 'any'
+        ? []
+        : [access.scope, ...(operation.alsoNeeds ? [operation.alsoNeeds] : [])];
     const alike = live.filter(({ kind }) => ALIKE.includes(kind));
     const apart = live.filter(({ kind }) => !ALIKE.includes(kind));
     for (const key of [...apart, ...inTurns(alike, at, ALIKE.length), ...(await narrowed.of(needed))]) {

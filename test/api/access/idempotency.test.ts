@@ -53,7 +53,7 @@ describe('a repeated request', () => {
       ENDPOINTS.filter(({ idempotency }) => idempotency === 'own').map(({ operationId }) => operationId),
     ).toEqual(OWN);
     const scopes = others.map(({ access }) => ('public' in access ? 'public' : access.scope));
-    expect(new Set(scopes)).toEqual(new Set(['ingest']));
+    expect(new Set(scopes)).toEqual(new Set(['ingest', 'public']));
     expect(REPEATABLE.length).toBeGreaterThan(10);
     expect(REPEATABLE.every(({ method }) => method === 'post' || method === 'patch')).toBe(true);
   });

@@ -19,6 +19,7 @@ import { PERIOD_OPERATIONS, PRICE_OPERATIONS } from './operations/prices.js';
 import { RECONCILIATION_OPERATIONS } from './operations/reconciliation.js';
 import { REPORT_OPERATIONS } from './operations/reports.js';
 import { SAVINGS_OPERATIONS } from './operations/savings.js';
+import { SESSION_OPERATIONS } from './operations/sessions.js';
 import { WEBHOOK_OPERATIONS } from './operations/webhooks.js';
 
 /**
@@ -44,6 +45,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...EVIDENCE_OPERATIONS,
   ...INVOICE_OPERATIONS,
   ...REPORT_OPERATIONS,
+  ...SESSION_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */

@@ -22,7 +22,7 @@ export interface OperationRequest {
 
 /**
  * Who may call an operation: everybody, or a key with the scope, and with a role where other roles hold the scope for
- * lesser actions; and the answer to a workspace key: `own` shows only its project's rows, `shared` the data of the
+ * lesser actions; `any` is every key; and the answer to a workspace key: `own` shows only its project's rows, `shared` the data of the
  * whole organization, `refused` is 403. Duplicated from the endpoints on purpose, so that a change there is noticed.
  */
 export type ExpectedAccess =
@@ -35,6 +35,8 @@ export interface Operation {
   access: ExpectedAccess;
   /** A further scope that the request's content requires. */
   alsoNeeds?: string;
+  /** Without this scope the object, which the owner's admin key made, answers as an unknown one. */
+  hiddenWithout?: string;
   /** Status of its success. */
   status: number;
   /** Path parameters that are ids of an organization's objects, with a generator of unused ids. */

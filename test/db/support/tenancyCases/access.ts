@@ -5,13 +5,16 @@ import * as keyRing from '../../../../db/access/keys.js';
 import { insertKey } from '../../../../db/access/keys.js';
 import * as requestSlots from '../../../../db/access/requestLimits.js';
 import { leaseRateTokens } from '../../../../db/access/requestLimits.js';
+import * as sessions from '../../../../db/access/sessions.js';
 import * as workspaces from '../../../../db/access/workspaces.js';
 import * as organizations from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { DEFAULT_SETTINGS } from '../../../../domain/installation/settings.js';
+import { hashSecret } from '../../../../platform/secretBox.js';
 import { verifyAuditLog } from '../../../../usecases/access/auditChain.js';
 import { changeKey, createKey, revokeKey, rotateKey } from '../../../../usecases/access/keyChanges.js';
 import { recordAction } from '../../../../usecases/access/recordAction.js';
+import { createSignInLink, endOneSession, endOwnSessions } from '../../../../usecases/access/sessions.js';
 import {
   archiveWithKeys,
   changeWorkspace,
@@ -40,6 +43,27 @@ const newKey = () => ({
   scopes: null,
   secretHash: Buffer.alloc(32),
   last4: 'abcd',
+});
+const newSession = (marker: string, id: string = randomUUID()) => ({
+  id,
+  secretHash: Buffer.alloc(32, 2),
+  signIn: 'link' as const,
+  principal: marker,
+  keySecretHash: null,
+  role: 'member' as const,
+  scopes: null,
+  workspaceId: null,
+  personSub: null,
+  personName: null,
+  personEmail: null,
+  userAgent: marker,
+});
+const LINK_TERMS = { role: 'member', scopes: null, workspaceId: null } as const;
+const newLink = (marker: string) => ({
+  ...LINK_TERMS,
+  id: randomUUID(),
+  tokenHash: hashSecret(marker),
+  createdBy: marker,
 });
 const SECRET = { secretHash: Buffer.alloc(32, 1), last4: 'efgh', graceSeconds: 60 };
 const scopeOf = ({ keyId, marker }: Owned) => ({ apiKeyId: keyId, operation: 'startGapRun', key: marker });
@@ -95,6 +119,17 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
   updateSettings: (db) => organizations.updateSettings(db, { ...DEFAULT_SETTINGS, dropPayloads: true }),
   changeOrganizationSettings: (db, { keyId }) =>
     changeOrganizationSettings(db, { dropPayloads: true }, { caller: { keyId }, requestId: 'req_1' }),
+  insertSession: (db) => sessions.insertSession(db, newSession('new')),
+  listSessions: (db) => sessions.listSessions(db, {}, PAGE),
+  countSessions: (db) => sessions.countSessions(db),
+  endSessions: (db, { workspaceId }) => sessions.endSessions(db, { id: workspaceId }, 'test'),
+  endOneSession: (db, { keyId, workspaceId }) =>
+    endOneSession(db, { id: workspaceId }, { caller: { keyId }, requestId: 'req_1' }),
+  endOwnSessions: (db, { marker }) => endOwnSessions(db, { caller: { keyId: marker }, requestId: 'req_1' }),
+  insertSignInLink: (db) => sessions.insertSignInLink(db, newLink('new')),
+  createSignInLink: (db) => createSignInLink(db, LINK_TERMS, author()),
+  takeSignInLink: (db, { marker }) => sessions.takeSignInLink(db, hashSecret(marker)),
+  recordFirstSignIn: (db) => sessions.recordFirstSignIn(db),
   recordAudit: (db) => auditLog.recordAudit(db, ENTRY),
   listAuditRecords: (db) => auditLog.listAuditRecords(db, {}, PAGE),
   streamAuditRecords: (db) =>
@@ -161,5 +196,7 @@ export async function makeAccess(
   // Any id can hold a slot.
   const holder = workspace.id;
   await requestSlots.takeRequestSlot(db, { kind: 'export', holder, max: 2, seconds: 3_600 });
+  await sessions.insertSession(db, newSession(marker, workspace.id));
+  await sessions.insertSignInLink(db, newLink(marker));
   return { workspaceId: workspace.id };
 }
