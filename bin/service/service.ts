@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { withLoginOf } from '../../db/login.js';
+import { LINK_MINUTES } from '../../domain/access/sessionRules.js';
 import { type Config, type Environment, processEnvironment } from '../../platform/config.js';
 import { openDataDir } from '../../platform/embedded/dataDir.js';
 import { isPortTaken } from '../../platform/embedded/serverProcess.js';
@@ -20,6 +21,7 @@ import {
 } from '../wiring/requirements.js';
 import { checkAdminKey, type FirstStart, prepareDatabase, useToolDatabase } from './prepareDatabase.js';
 import { type Engine, openEngine, openPostgres } from './servers.js';
+import { findFirstSignInLink } from './signInLink.js';
 
 /** Milliseconds after which a stopping API or worker is killed; the servers have the rest of the 30 seconds. */
 const CHILD_STOP_MS = 18_000;
@@ -97,7 +99,9 @@ export async function startService(options: ServiceOptions): Promise<string | un
   runtime.set('api', { address: base });
   if (engine.isAtHand) await within(workerUp, WORKER_WAIT_MS);
   if (engine.isAtHand) await bringWantedDemo(options, base);
-  showReady(options, runtime, base, first);
+  const open = config.baseUrl ?? base;
+  const link = await useToolDatabase(url, (database) => findFirstSignInLink(database, open));
+  showReady(options, runtime, base, { first, open, link });
   return base;
 }
 
@@ -191,7 +195,7 @@ function showReady(
   options: ServiceOptions,
   runtime: RuntimeFile,
   base: string,
-  first: FirstStart | undefined,
+  { first, open, link }: { first: FirstStart | undefined; open: string; link: string | undefined },
 ): void {
   const { config, screen } = options;
   const folder = relative(process.cwd(), config.dataDir);
@@ -212,6 +216,7 @@ function showReady(
   screen.ready(
     `Trueup ${TRUEUP_VERSION} — ready in ${seconds(ms)} s`,
     [
+      ['Open', link === undefined ? open : `${link}  (one-time sign-in, ${LINK_MINUTES} min)`],
       ['API', `${base}/api/v1        Docs  ${base}/docs`],
       ['Admin key', keyText],
       ['Postgres', `${postgres.address} (${where})   Temporal  ${engine}`],
@@ -220,6 +225,7 @@ function showReady(
     ],
     {
       ms,
+      open: link ?? open,
       api: `${base}/api/v1`,
       docs: `${base}/docs`,
       postgres: postgres.address,

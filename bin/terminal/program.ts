@@ -24,6 +24,7 @@ const COMMANDS: Record<
   reconcile: ['compare bills with the calls of the same days', () => import('../commands/reconcile.js')],
   prices: ['import list prices from a public collection', () => import('../commands/prices.js')],
   keys: ['create, list, rotate, revoke and check API keys', () => import('../commands/keys.js')],
+  'sign-in': ['print a link with which a browser signs in once', () => import('../commands/signIn.js')],
   'audit-log': ['verify the audit log', () => import('../commands/auditLog.js')],
   evidence: ['verify the evidence pack of a claim', () => import('../commands/evidence.js')],
   secrets: ['change the key that seals stored credentials', () => import('../commands/secrets.js')],

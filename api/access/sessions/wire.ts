@@ -23,8 +23,6 @@ export const signInBody = z
   .meta({
     id: 'SignIn',
     description: 'Exactly one of the two.',
-    minProperties: 1,
-    maxProperties: 1,
   });
 
 const signInField = z.enum(SIGN_INS).meta({

@@ -77,6 +77,8 @@ describe('an operation that answers 201', () => {
   );
 });
 
+const SIGN_OUTS = ['endSession', 'endOwnSessions'];
+
 describe('a DELETE', () => {
   it('is among the operations of the document', () => {
     expect(deleting.length).toBeGreaterThan(7);
@@ -90,6 +92,8 @@ describe('a DELETE', () => {
     const request = await operation.request(place, owner);
     const first = await perform(operation, request, owner.adminKey);
     expect([first.status, first.bytes.length, first.headers['content-type']]).toEqual([204, 0, undefined]);
+    // Signing out ends what there is, possibly nothing.
+    if (SIGN_OUTS.includes(one.operationId)) return;
     const again = await perform(operation, request, owner.adminKey);
     expect([again.status, again.body.code]).toEqual([404, 'not_found']);
     if (!operation.ids) return;
