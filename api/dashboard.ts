@@ -1,0 +1,133 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants } from 'node:zlib';
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { PROJECT_ROOT } from '../platform/projectRoot.js';
+
+/** Written by `npm start` from web/. */
+const FOLDER = path.join(PROJECT_ROOT, 'dist-web');
+const YEAR_SECONDS = 31_536_000;
+const NONCE = /__NONCE__/g;
+/** Names that the build writes; nothing else is read from the disk. */
+const ASSET_NAME = /^[\w.-]+\.(js|css|svg|woff2|map)$/;
+const ROOT_FILES = ['icon.svg', 'theme.js'];
+const TYPES: Record<string, string> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+  woff2: 'font/woff2',
+  map: 'application/json',
+};
+/** Paths whose unknown addresses answer as the API does, to browsers too. */
+const NOT_SCREENS = /^\/(?:api|docs|v1|assets|healthz|readyz|metrics|openapi\.json)(?:\/|$)/;
+
+const compress = promisify(brotliCompress);
+
+/**
+ * Content-Security-Policy of the dashboard: files of this server only. react-aria adds one style element, which carries
+ * the page's nonce.
+ */
+export function dashboardPolicy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "object-src 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+interface WebFile {
+  plain: Buffer;
+  brotli: Buffer;
+  etag: string;
+}
+
+const files = new Map<string, Promise<WebFile | undefined>>();
+
+/** A file of the build, compressed once. Undefined if it does not exist. */
+function webFile(name: string): Promise<WebFile | undefined> {
+  let file = files.get(name);
+  if (!file) {
+    file = readWebFile(name);
+    files.set(name, file);
+    // A file that is not there yet may be built later, and names that do not exist must not fill the memory.
+    void file.then((found) => found ?? files.delete(name));
+  }
+  return file;
+}
+
+async function readWebFile(name: string): Promise<WebFile | undefined> {
+  let plain: Buffer;
+  try {
+    plain = await readFile(path.join(FOLDER, name));
+  } catch {
+    return undefined;
+  }
+  const brotli = await compress(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } });
+  const etag = `"${createHash('sha256').update(plain).digest('hex').slice(0, 16)}"`;
+  return { plain, brotli, etag };
+}
+
+/** Serves the files of the dashboard: hashed ones for a year, the others with an ETag. */
+export function dashboardRoutes(router: Router): void {
+  router.get('/assets/:name', async (ctx, next) => {
+    ctx.state.operation = 'dashboardFile';
+    const name = ctx.params.name ?? '';
+    const file = ASSET_NAME.test(name) ? await webFile(`assets/${name}`) : undefined;
+    if (!file) return next();
+    ctx.set('Cache-Control', `public, max-age=${YEAR_SECONDS}, immutable`);
+    sendFile(ctx, name, file);
+  });
+  for (const name of ROOT_FILES) {
+    router.get(`/${name}`, async (ctx, next) => {
+      ctx.state.operation = 'dashboardFile';
+      const file = await webFile(name);
+      if (!file) return next();
+      ctx.set('Cache-Control', 'no-cache');
+      sendFile(ctx, name, file);
+    });
+  }
+}
+
+function sendFile(ctx: Context, name: string, file: WebFile): void {
+  ctx.set('Content-Type', TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream');
+  ctx.set('ETag', file.etag);
+  ctx.vary('Accept-Encoding');
+  ctx.status = 200;
+  if (ctx.headers['if-none-match'] === file.etag) {
+    ctx.status = 304;
+    return;
+  }
+  if (ctx.acceptsEncodings('br', 'identity') === 'br') {
+    ctx.set('Content-Encoding', 'br');
+    ctx.body = file.brotli;
+  } else ctx.body = file.plain;
+}
+
+/**
+ * Answers a browser's visit to a screen with the dashboard's page; which screen it is, the page decides. Returns false
+ * for every other request, and where the dashboard is not built.
+ */
+export async function answerScreen(ctx: Context): Promise<boolean> {
+  if ((ctx.method !== 'GET' && ctx.method !== 'HEAD') || NOT_SCREENS.test(ctx.path)) return false;
+  if (!(ctx.headers.accept ?? '').includes('text/html')) return false;
+  const page = await webFile('index.html');
+  if (!page) return false;
+  const nonce = randomBytes(16).toString('base64url');
+  ctx.state.operation = 'dashboard';
+  ctx.status = 200;
+  ctx.set('Content-Type', 'text/html; charset=utf-8');
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('Content-Security-Policy', dashboardPolicy(nonce));
+  ctx.body = page.plain.toString('utf8').replace(NONCE, nonce);
+  return true;
+}

@@ -1,0 +1,54 @@
+import createFetchClient from 'openapi-fetch';
+import createQueryHooks from 'openapi-react-query';
+import type { components, paths } from './schema';
+
+export type { components, paths };
+
+/** A problem+json answer of the API. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: string;
+  request_id?: string;
+  errors?: { in: string; field: string; message: string }[];
+}
+
+type Listener = () => void;
+const listeners = new Set<Listener>();
+
+/** Calls the listener when a request finds that the session has ended. Returns the function that removes it. */
+export function onSignedOut(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Every request of the dashboard: it carries the header that forms of other sites cannot send. */
+export async function dashboardFetch(request: Request): Promise<Response> {
+  request.headers.set('X-Requested-With', 'dashboard');
+  const response = await fetch(request);
+  if (response.status === 401 && new URL(request.url).pathname !== '/api/v1/session')
+    for (const listener of listeners) listener();
+  return response;
+}
+
+/** One typed function for each method: `api.GET('/api/v1/claims', { params })`. */
+export const api = createFetchClient<paths>({ baseUrl: window.location.origin, fetch: dashboardFetch });
+
+/** TanStack Query hooks over the same paths: `query.useQuery('get', '/api/v1/claims', { params })`. */
+export const query = createQueryHooks(api);
+
+/** Whether a caught value is a problem of the API; anything else is a fault of the network or of this page. */
+export function isProblem(error: unknown): error is Problem {
+  return typeof error === 'object' && error !== null && 'code' in error && 'detail' in error;
+}
+
+/** One sentence for a person. */
+export function errorText(error: unknown): string {
+  if (isProblem(error))
+    return error.errors?.map((one) => `${one.field}: ${one.message}`).join(' · ') || error.detail;
+  if (error instanceof TypeError)
+    return 'The service does not answer. Check that it runs; this page tries again.';
+  return error instanceof Error ? error.message : String(error);
+}

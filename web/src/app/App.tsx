@@ -1,0 +1,68 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { Component, type ReactNode, Suspense } from 'react';
+import { Route, Switch } from 'wouter';
+import { isProblem } from '../api/client';
+import { ButtonLink } from '../parts/Button';
+import { Page } from '../parts/Page';
+import { Empty, ErrorState, Loading } from '../parts/States';
+import { Toasts } from '../parts/Toasts';
+import { Frame } from './Frame';
+import { SCREENS } from './screens';
+import { SessionGate } from './session';
+
+const RETRIES_MAX = 2;
+
+/** An answer of the API with a status below 500 is final; a failed connection is tried again. */
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      retry: (failures, error) => failures < RETRIES_MAX && !(isProblem(error) && error.status < 500),
+    },
+  },
+});
+
+export function App() {
+  return (
+    <QueryClientProvider client={client}>
+      <Toasts>
+        <SessionGate>
+          <Frame>
+            <Fault>
+              <Suspense fallback={<Loading />}>
+                <Switch>
+                  {SCREENS.map(({ path, component: Screen }) => (
+                    <Route key={path} path={path}>
+                      <Screen />
+                    </Route>
+                  ))}
+                  <Route>
+                    <Page title="Not found">
+                      <Empty title="There is no screen at this address">
+                        <ButtonLink href="/">Go to the overview</ButtonLink>
+                      </Empty>
+                    </Page>
+                  </Route>
+                </Switch>
+              </Suspense>
+            </Fault>
+          </Frame>
+        </SessionGate>
+      </Toasts>
+    </QueryClientProvider>
+  );
+}
+
+/** Catches a fault of one screen, so that the navigation keeps working. */
+class Fault extends Component<{ children: ReactNode }, { error: unknown }> {
+  override state: { error: unknown } = { error: undefined };
+
+  static getDerivedStateFromError(error: unknown) {
+    return { error };
+  }
+
+  override render() {
+    if (this.state.error === undefined) return this.props.children;
+    return <ErrorState error={this.state.error} retry={() => this.setState({ error: undefined })} />;
+  }
+}

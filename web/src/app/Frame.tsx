@@ -1,0 +1,124 @@
+import { type ReactNode, useState } from 'react';
+import { Button as AriaButton, Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
+import { Link, useLocation } from 'wouter';
+import { Modal } from '../parts/Modal';
+import css from './Frame.module.css';
+import { Search } from './Search';
+import { GROUPS, SCREENS } from './screens';
+import { useMay, useSession } from './session';
+import { ShortcutHelp, useShortcuts } from './shortcuts';
+import { nextTheme, useTheme } from './theme';
+import { useSignOut } from './useSignOut';
+
+/** Navigation at the left, a bar on top, the screen between. On narrow screens the navigation opens from the bar. */
+export function Frame({ children }: { children: ReactNode }) {
+  const session = useSession();
+  const [isNavOpen, setIsNavOpen] = useState(false);
+  const [isSearchOpen, setIsSearchOpen] = useState(false);
+  const [isHelpOpen, setIsHelpOpen] = useState(false);
+  const [theme, setTheme] = useTheme();
+  const [, go] = useLocation();
+  const signOut = useSignOut();
+  useShortcuts({ search: () => setIsSearchOpen(true), help: () => setIsHelpOpen(true) });
+  return (
+    <div className={css.frame}>
+      <a href="#content" className={css.skip}>
+        Skip to the content
+      </a>
+      <header className={css.bar}>
+        <AriaButton
+          className={`${css.barButton} ${css.navButton}`}
+          aria-label="Open the navigation"
+          onPress={() => setIsNavOpen(true)}
+        >
+          ☰
+        </AriaButton>
+        <Link href="/" className={css.brand}>
+          <img src="/icon.svg" alt="" width={24} height={24} /> Trueup
+        </Link>
+        <span className={css.organization}>{session.organization.name}</span>
+        <span className={css.space} />
+        <AriaButton className={css.search} onPress={() => setIsSearchOpen(true)}>
+          Search <kbd>⌘K</kbd>
+        </AriaButton>
+        <AriaButton
+          className={css.barButton}
+          aria-label={`Theme: ${theme}. Change it`}
+          onPress={() => setTheme(nextTheme(theme))}
+        >
+          {theme === 'dark' ? '☾' : theme === 'light' ? '☀' : '◐'}
+        </AriaButton>
+        <MenuTrigger>
+          <AriaButton className={css.barButton} aria-label="Account">
+            ⋯
+          </AriaButton>
+          <Popover className={css.popover}>
+            <Menu
+              className={css.menu}
+              onAction={(key) => {
+                if (key === 'out') void signOut();
+                else if (key === 'help') setIsHelpOpen(true);
+                else if (key === 'docs') window.open('/docs', '_blank', 'noopener');
+                else go(String(key));
+              }}
+            >
+              <MenuItem id="help" className={css.menuItem}>
+                Keyboard shortcuts
+              </MenuItem>
+              <MenuItem id="docs" className={css.menuItem}>
+                API documentation
+              </MenuItem>
+              <MenuItem id="out" className={css.menuItem}>
+                Sign out
+              </MenuItem>
+            </Menu>
+          </Popover>
+        </MenuTrigger>
+      </header>
+      <nav className={css.nav} aria-label="Screens">
+        <Navigation />
+      </nav>
+      <main id="content" tabIndex={-1} className={css.content}>
+        {children}
+      </main>
+      <Modal title="Screens" isOpen={isNavOpen} onClose={() => setIsNavOpen(false)}>
+        <nav aria-label="All screens">
+          <Navigation onGo={() => setIsNavOpen(false)} />
+        </nav>
+      </Modal>
+      <Search isOpen={isSearchOpen} onClose={() => setIsSearchOpen(false)} />
+      <ShortcutHelp isOpen={isHelpOpen} onClose={() => setIsHelpOpen(false)} />
+    </div>
+  );
+}
+
+function Navigation({ onGo }: { onGo?: () => void }) {
+  const [location] = useLocation();
+  const may = useMay();
+  const current = location.split('/')[1] ?? '';
+  return GROUPS.map((group) => {
+    const screens = SCREENS.filter(
+      (screen) => screen.group === group && screen.name && (!screen.scope || may({ scope: screen.scope })),
+    );
+    if (screens.length === 0) return null;
+    return (
+      <div key={group} className={css.group}>
+        {group && <p className={css.groupName}>{group}</p>}
+        <ul>
+          {screens.map((screen) => (
+            <li key={screen.path}>
+              <Link
+                href={screen.path}
+                onClick={onGo}
+                aria-current={screen.path.split('/')[1] === current ? 'page' : undefined}
+                className={css.link}
+              >
+                {screen.name}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </div>
+    );
+  });
+}

@@ -1,0 +1,41 @@
+const dollars = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const exactDollars = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 12 });
+const counts = new Intl.NumberFormat('en-US');
+const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** A decimal as the API sends it: a JSON number, or a string with all digits. */
+export type Decimal = number | string;
+
+/** US dollars with two decimals; negative in parentheses: `$1,234.50`, `($3.20)`. */
+export function usd(value: Decimal): string {
+  return signed(value, dollars);
+}
+
+/** The same amount with all its digits. */
+export function exactUsd(value: Decimal): string {
+  return signed(value, exactDollars);
+}
+
+function signed(value: Decimal, format: Intl.NumberFormat): string {
+  // Intl reads a string exactly, without a float between.
+  const text = format.format(value as number);
+  if (!text.startsWith('-')) return `$${text}`;
+  // An amount that rounds to zero has no sign.
+  return /[1-9]/.test(text) ? `($${text.slice(1)})` : `$${text.slice(1)}`;
+}
+
+export const count = (value: number) => counts.format(value);
+export const compact = (value: number) => short.format(value);
+export const percent = (share: number, digits = 1) => `${(share * 100).toFixed(digits)} %`;
+
+/** `2026-11-23 14:05 UTC`; the organization's zone where it is given. */
+export function time(iso: string, zone = 'UTC'): string {
+  const parts = new Intl.DateTimeFormat('sv-SE', {
+    timeZone: zone,
+    dateStyle: 'short',
+    timeStyle: 'short',
+  }).format(new Date(iso));
+  return `${parts} ${zone === 'UTC' ? 'UTC' : zone}`;
+}
+
+export const day = (iso: string) => iso.slice(0, 10);

@@ -1,0 +1,30 @@
+import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+
+/** One screen of the dashboard. Its code loads when it is first opened. */
+export interface Screen {
+  /** Path, and a pattern of wouter where it has parameters. */
+  path: string;
+  /** Name in the navigation; a screen without one is reached from another. */
+  name?: string;
+  group?: string;
+  /** Second key after g, for example g o. */
+  shortcut?: string;
+  /** Scope without which the navigation does not show the screen. */
+  scope?: string;
+  component: LazyExoticComponent<ComponentType>;
+}
+
+/** Groups in the order of the navigation. */
+export const GROUPS = ['', 'Overcharges', 'Bills', 'Calls', 'Control', 'Finance', 'Set up'] as const;
+
+function screen(
+  path: string,
+  load: () => Promise<{ default: ComponentType }>,
+  rest: Omit<Screen, 'path' | 'component'> = {},
+): Screen {
+  return { path, component: lazy(load), ...rest };
+}
+
+export const SCREENS: readonly Screen[] = [
+  screen('/', () => import('../screens/overview/Overview'), { name: 'Overview', group: '', shortcut: 'o' }),
+];

@@ -1,0 +1,56 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
+import { onSignedOut, query } from '../api/client';
+import type { paths } from '../api/schema';
+import { Modal } from '../parts/Modal';
+import { ErrorState, Loading } from '../parts/States';
+import { SignIn } from '../screens/access/SignIn';
+
+export type Session = paths['/api/v1/session']['get']['responses'][200]['content']['application/json'];
+
+const SessionContext = createContext<Session | undefined>(undefined);
+
+/** The signed-in session. Only below SessionGate. */
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (!session) throw new Error('useSession needs SessionGate above it');
+  return session;
+}
+
+/**
+ * Whether the API would allow a request that needs this scope or role. Screens show no button that the API would refuse.
+ * `scopes` null means all scopes of the role.
+ */
+export function useMay(): (need: { scope?: string; admin?: boolean }) => boolean {
+  const session = useSession();
+  return ({ scope, admin }) =>
+    (!admin || session.role === 'admin') && (scope === undefined || session.scopes.includes(scope as never));
+}
+
+/**
+ * Shows the sign-in screen to people without a session. When a session ends in the middle of a task, the sign-in
+ * covers the screen and the screen keeps what was typed.
+ */
+export function SessionGate({ children }: { children: ReactNode }) {
+  const client = useQueryClient();
+  const session = query.useQuery('get', '/api/v1/session', {}, { retry: false, staleTime: 60_000 });
+  const [isLost, setIsLost] = useState(false);
+  useEffect(() => onSignedOut(() => setIsLost(true)), []);
+  const signedIn = async () => {
+    setIsLost(false);
+    await client.invalidateQueries();
+  };
+  if (session.data)
+    return (
+      <SessionContext.Provider value={session.data}>
+        {children}
+        <Modal title="Your session has ended" isOpen={isLost} isDismissable={false}>
+          <SignIn onSignedIn={signedIn} />
+        </Modal>
+      </SessionContext.Provider>
+    );
+  if (session.isPending) return <Loading label="Trueup" />;
+  if ((session.error as { status?: number } | null)?.status === 401)
+    return <SignIn isPage onSignedIn={signedIn} />;
+  return <ErrorState error={session.error} retry={() => void session.refetch()} />;
+}

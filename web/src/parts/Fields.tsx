@@ -1,0 +1,141 @@
+import type { ReactNode } from 'react';
+import {
+  Button as AriaButton,
+  Select as AriaSelect,
+  TextField as AriaTextField,
+  FieldError,
+  Input,
+  Label,
+  ListBox,
+  ListBoxItem,
+  Popover,
+  SelectValue,
+  Text,
+  TextArea,
+  type TextFieldProps,
+} from 'react-aria-components';
+import css from './Fields.module.css';
+
+/** A labelled text input with its help and its error beneath. */
+export function TextField({
+  label,
+  help,
+  error,
+  lines,
+  placeholder,
+  ...props
+}: Omit<TextFieldProps, 'children'> & {
+  label: string;
+  help?: ReactNode;
+  error?: string | undefined;
+  lines?: number;
+  placeholder?: string;
+}) {
+  return (
+    <AriaTextField {...props} isInvalid={error !== undefined || props.isInvalid} className={css.field}>
+      <Label className={css.label}>{label}</Label>
+      {lines ? (
+        <TextArea className={css.input} rows={lines} placeholder={placeholder} />
+      ) : (
+        <Input className={css.input} placeholder={placeholder} />
+      )}
+      {help && (
+        <Text slot="description" className={css.help}>
+          {help}
+        </Text>
+      )}
+      <FieldError className={css.error}>{error}</FieldError>
+    </AriaTextField>
+  );
+}
+
+export interface Option<T extends string> {
+  value: T;
+  label: string;
+}
+
+/** One of a few values. */
+export function Select<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+  isDisabled,
+}: {
+  label: string;
+  value: T;
+  options: readonly Option<T>[];
+  onChange: (value: T) => void;
+  isDisabled?: boolean;
+}) {
+  return (
+    <AriaSelect
+      className={css.field}
+      value={value}
+      onChange={(key) => onChange(key as T)}
+      isDisabled={isDisabled}
+    >
+      <Label className={css.label}>{label}</Label>
+      <AriaButton className={css.input}>
+        <SelectValue />
+        <span aria-hidden="true">▾</span>
+      </AriaButton>
+      <Popover className={css.popover}>
+        <ListBox className={css.list} items={options}>
+          {(option) => (
+            <ListBoxItem id={option.value} className={css.item}>
+              {option.label}
+            </ListBoxItem>
+          )}
+        </ListBox>
+      </Popover>
+    </AriaSelect>
+  );
+}
+
+/** Days from and to, both inclusive, UTC. */
+export function DateField({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+}) {
+  return (
+    <label className={css.field}>
+      <span className={css.label}>{label}</span>
+      <input
+        className={css.input}
+        type="date"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </label>
+  );
+}
+
+/** Fields in a column and the buttons that end the form. */
+export function Form({
+  onSubmit,
+  actions,
+  children,
+}: {
+  onSubmit: () => void;
+  actions: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <form
+      className={css.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {children}
+      <div className={css.actions}>{actions}</div>
+    </form>
+  );
+}

@@ -1,0 +1,43 @@
+import { type Decimal, exactUsd, usd } from '../app/format';
+import css from './Money.module.css';
+
+/**
+ * An amount in US dollars: two decimals, all digits on hover. An absent amount is a dash, never zero. A modelled amount
+ * has a tilde, a provisional one a mark.
+ */
+export function Money({
+  usd: value,
+  isModeled = false,
+  isProvisional = false,
+}: {
+  usd: Decimal | null | undefined;
+  isModeled?: boolean;
+  isProvisional?: boolean;
+}) {
+  if (value === null || value === undefined)
+    return (
+      <span className={css.money} title="unknown">
+        –
+      </span>
+    );
+  const exact = exactUsd(value);
+  return (
+    <span className={css.money} title={isModeled ? `${exact}, modelled` : exact}>
+      {isModeled && <span className={css.mark}>~</span>}
+      {usd(value)}
+      {isProvisional && (
+        <span className={css.mark} title="provisional: the provider may still change it">
+          *<span className="visually-hidden"> provisional</span>
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** An amount in whole cents. */
+export function Cents({ cents }: { cents: number | null | undefined }) {
+  if (cents === null || cents === undefined) return <Money usd={null} />;
+  const sign = cents < 0 ? '-' : '';
+  const digits = String(Math.abs(cents)).padStart(3, '0');
+  return <Money usd={`${sign}${digits.slice(0, -2)}.${digits.slice(-2)}`} />;
+}
