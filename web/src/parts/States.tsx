@@ -8,6 +8,7 @@ export function Loading({ label = 'Loading', rows = 4 }: { label?: string; rows?
   return (
     <div className={css.loading} role="status" aria-label={label}>
       {Array.from({ length: rows }, (_, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the bars never change their order
         <span key={at} className={css.bar} />
       ))}
     </div>
