@@ -1,8 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
-import { brotliCompress, constants } from 'node:zlib';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { PROJECT_ROOT } from '../platform/projectRoot.js';
@@ -24,8 +22,6 @@ const TYPES: Record<string, string> = {
 /** Paths whose unknown addresses answer as the API does, to browsers too. */
 const NOT_SCREENS = /^\/(?:api|docs|v1|assets|healthz|readyz|metrics|openapi\.json)(?:\/|$)/;
 
-const compress = promisify(brotliCompress);
-
 /**
  * Content-Security-Policy of the dashboard: files of this server only. react-aria adds one style element, which carries
  * the page's nonce.
@@ -46,14 +42,13 @@ export function dashboardPolicy(nonce: string): string {
 }
 
 interface WebFile {
-  plain: Buffer;
-  brotli: Buffer;
+  content: Buffer;
   etag: string;
 }
 
 const files = new Map<string, Promise<WebFile | undefined>>();
 
-/** A file of the build, compressed once. Undefined if it does not exist. */
+/** A file of the build, kept in memory. Undefined if it does not exist. */
 function webFile(name: string): Promise<WebFile | undefined> {
   let file = files.get(name);
   if (!file) {
@@ -66,15 +61,14 @@ function webFile(name: string): Promise<WebFile | undefined> {
 }
 
 async function readWebFile(name: string): Promise<WebFile | undefined> {
-  let plain: Buffer;
+  let content: Buffer;
   try {
-    plain = await readFile(path.join(FOLDER, name));
+    content = await readFile(path.join(FOLDER, name));
   } catch {
     return undefined;
   }
-  const brotli = await compress(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } });
-  const etag = `"${createHash('sha256').update(plain).digest('hex').slice(0, 16)}"`;
-  return { plain, brotli, etag };
+  const etag = `"${createHash('sha256').update(content).digest('hex').slice(0, 16)}"`;
+  return { content, etag };
 }
 
 /** Serves the files of the dashboard: hashed ones for a year, the others with an ETag. */
@@ -101,16 +95,9 @@ export function dashboardRoutes(router: Router): void {
 function sendFile(ctx: Context, name: string, file: WebFile): void {
   ctx.set('Content-Type', TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream');
   ctx.set('ETag', file.etag);
-  ctx.vary('Accept-Encoding');
   ctx.status = 200;
-  if (ctx.headers['if-none-match'] === file.etag) {
-    ctx.status = 304;
-    return;
-  }
-  if (ctx.acceptsEncodings('br', 'identity') === 'br') {
-    ctx.set('Content-Encoding', 'br');
-    ctx.body = file.brotli;
-  } else ctx.body = file.plain;
+  if (ctx.headers['if-none-match'] === file.etag) ctx.status = 304;
+  else ctx.body = file.content;
 }
 
 /**
@@ -128,6 +115,6 @@ export async function answerScreen(ctx: Context): Promise<boolean> {
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Cache-Control', 'no-store');
   ctx.set('Content-Security-Policy', dashboardPolicy(nonce));
-  ctx.body = page.plain.toString('utf8').replace(NONCE, nonce);
+  ctx.body = page.content.toString('utf8').replace(NONCE, nonce);
   return true;
 }
