@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { DomainError } from '../../domain/errors.js';
 import { processEnvironment } from '../../platform/config.js';
@@ -11,7 +11,7 @@ export interface ChildLimits {
   /** JavaScript heap. */
   heapMegabytesMax: number;
   cpuSecondsMax: number;
-  /** Longest time without a message; generous, because a child runs at the lowest priority. */
+  /** Longest time without a message and without CPU time: a busy machine may stop a child of the lowest priority. */
   silenceMsMax: number;
   /** Whether to use prlimit where the system has it. */
   usePrlimit: boolean;
@@ -29,6 +29,8 @@ export const CHILD_LIMITS: ChildLimits = {
 const UNLIMITED_RSS_MEGABYTES_MAX = 600;
 const UNLIMITED_SILENCE_MS_MAX = 30_000;
 const WATCH_MS = 100;
+const LOWEST_NICE = 19;
+const AUTOGROUP_PAUSE_MS = 150;
 const STDERR_CHARACTERS_MAX = 2_000;
 
 /** First message of a child: the document causes every later failure. */
@@ -66,6 +68,7 @@ export function startLimited<J extends object, M extends { is: string }>(
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
+  lowerSession(child);
   const watch = isLimited
     ? undefined
     : watchMemory(child, UNLIMITED_RSS_MEGABYTES_MAX, () => endGroup(child));
@@ -110,8 +113,17 @@ export function startLimited<J extends object, M extends { is: string }>(
         endGroup(child);
       };
       holds(true);
+      let cpuTicks = groupCpuTicks(child.pid);
+      const onSilence = () => {
+        // Without a limit of CPU time the silence is that limit.
+        if (!isLimited) return end();
+        const before = cpuTicks;
+        cpuTicks = groupCpuTicks(child.pid);
+        if (cpuTicks > before) silence.refresh();
+        else end(noCpuTime());
+      };
       const silence = setTimeout(
-        () => end(),
+        onSilence,
         isLimited ? limits.silenceMsMax : Math.min(limits.silenceMsMax, UNLIMITED_SILENCE_MS_MAX),
       );
       const onAbort = () => end(signal?.reason);
@@ -146,6 +158,28 @@ export const resourceLimit = () =>
     'the PDF needs more memory or time than an invoice may: print it to a new PDF and upload that one',
   );
 
+/** No fault of the document: another attempt may succeed. */
+const noCpuTime = () =>
+  new DomainError('service_unavailable', 'the machine is too busy to read the file: try again later', {
+    retryAfterSeconds: 30,
+  });
+
+/**
+ * Linux may share processors among sessions (autogroup). A session's own nice then counts, and that of its processes
+ * only within it. The child leads a session.
+ */
+function lowerSession(child: ChildProcess, attempts = 5): void {
+  if (process.platform !== 'linux' || child.pid === undefined || child.exitCode !== null) return;
+  try {
+    writeFileSync(`/proc/${child.pid}/autogroup`, String(LOWEST_NICE));
+  } catch (error) {
+    // The kernel accepts one change in 100 ms from users other than root. Other errors: it has no autogroups, or the
+    // child has ended.
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN' && attempts > 1)
+      setTimeout(() => lowerSession(child, attempts - 1), AUTOGROUP_PAUSE_MS).unref();
+  }
+}
+
 /** Ends the child and its own children. */
 function endGroup(child: ChildProcess): void {
   if (child.pid === undefined) return;
@@ -171,7 +205,7 @@ function limitedCommand(program: string, limits: ChildLimits): { command: string
   const isLimited = limits.usePrlimit && works(prlimit);
   // A busy child does not notice the end of this process by itself.
   const leash = ['setpriv', '--no-new-privs', '--pdeathsig=KILL'];
-  const lowest = ['nice', '-n', '19'];
+  const lowest = ['nice', '-n', String(LOWEST_NICE)];
   return {
     isLimited,
     command: [
@@ -233,6 +267,23 @@ function watchMemory(child: ChildProcess, megabytesMax: number, exceeded: () => 
     if (process.platform === 'linux') check(procRssKilobytes(child.pid));
     else execFile('ps', ['-o', 'rss=', '-p', String(child.pid)], (_error, out) => check(Number(out)));
   }, WATCH_MS);
+}
+
+/** CPU time of a process group in clock ticks, 10 ms each; 0 where there is no /proc. */
+function groupCpuTicks(group: number | undefined): number {
+  if (process.platform !== 'linux' || group === undefined) return 0;
+  let ticks = 0;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+      // After the name in brackets: state, parent, group, session, …, user and system time in fields 12 and 13.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      if (Number(fields[2]) === group) ticks += Number(fields[11]) + Number(fields[12]);
+    } catch {
+      // It has ended.
+    }
+  }
+  return ticks;
 }
 
 function procRssKilobytes(pid: number): number {
