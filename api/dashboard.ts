@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { DomainError } from '../domain/errors.js';
 import { PROJECT_ROOT } from '../platform/projectRoot.js';
 
 /** Written by `npm start` from web/. */
@@ -73,24 +74,27 @@ async function readWebFile(name: string): Promise<WebFile | undefined> {
 
 /** Serves the files of the dashboard: hashed ones for a year, the others with an ETag. */
 export function dashboardRoutes(router: Router): void {
-  router.get('/assets/:name', async (ctx, next) => {
+  router.get('/assets/:name', async (ctx) => {
     ctx.state.operation = 'dashboardFile';
     const name = ctx.params.name ?? '';
     const file = ASSET_NAME.test(name) ? await webFile(`assets/${name}`) : undefined;
-    if (!file) return next();
+    if (!file) throw notThere(ctx);
     ctx.set('Cache-Control', `public, max-age=${YEAR_SECONDS}, immutable`);
     sendFile(ctx, name, file);
   });
   for (const name of ROOT_FILES) {
-    router.get(`/${name}`, async (ctx, next) => {
+    router.get(`/${name}`, async (ctx) => {
       ctx.state.operation = 'dashboardFile';
       const file = await webFile(name);
-      if (!file) return next();
+      if (!file) throw notThere(ctx);
       ctx.set('Cache-Control', 'no-cache');
       sendFile(ctx, name, file);
     });
   }
 }
+
+const notThere = (ctx: Context) =>
+  new DomainError('route_not_found', `there is nothing at ${ctx.path.slice(0, 200)}`);
 
 function sendFile(ctx: Context, name: string, file: WebFile): void {
   ctx.set('Content-Type', TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream');

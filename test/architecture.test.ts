@@ -64,15 +64,22 @@ const ALLOWED: Partial<Record<Room, { values: string[]; types: string[] }>> = {
   adapters: { values: ['adapters', 'domain', 'workflows/contract', 'platform'], types: [] },
   api: { values: ['api', 'usecases', 'domain', 'platform'], types: ['adapters', 'workflows/contract', 'db'] },
   platform: { values: ['platform'], types: [] },
+  web: { values: ['web'], types: [] },
 };
 /** Functions of db that the API may call itself: they read. */
 const READS = /^(find|get|list|stream|count)[A-Z]/;
+
+/** Libraries that run in the browser. */
+const WEB_PACKAGES =
+  /^(?:react|react-dom\/client|react-aria-components|@tanstack\/react-query|recharts|wouter|openapi-fetch|openapi-react-query)$/;
 
 /** Packages that a room may use; rooms that are not named may use any dependency of the project. */
 const PACKAGES: Partial<Record<Room, (file: string, specifier: string) => boolean>> = {
   domain: (file, specifier) =>
     (specifier === 're2js' && file.startsWith('domain/policies/')) ||
     (specifier === 'node:crypto' && file.startsWith('domain/events/')),
+  web: (file, specifier) =>
+    file === 'web/vite.config.ts' || WEB_PACKAGES.test(specifier) || specifier.endsWith('.css'),
   workflows: (_file, specifier) => specifier === '@temporalio/workflow' || specifier === '@temporalio/common',
 };
 
@@ -192,6 +199,15 @@ describe('the rooms', () => {
     expect(folders.filter((name) => !SUBJECTS.includes(name) && !others.includes(name))).toEqual([]);
   });
 
+  it('web has one folder of screens for each of its subjects', () => {
+    const folders = PRODUCT.flatMap(({ path: file }) => /^web\/src\/screens\/(\w+)\//.exec(file)?.[1] ?? []);
+    expect(folders.length).toBeGreaterThan(0);
+    // The overview shows figures of several subjects.
+    expect([...new Set(folders)].filter((name) => name !== 'overview' && !SUBJECTS.includes(name))).toEqual(
+      [],
+    );
+  });
+
   it('open transactions in usecases alone', () => {
     const openers = PRODUCT.filter(
       ({ room, path: file, text }) =>
@@ -232,6 +248,7 @@ describe('the rooms', () => {
       'bin/service/inspect.ts',
       'platform/embedded/temporalHealth.ts',
       'platform/embedded/temporalProgram.ts',
+      'web/src/api/client.ts',
     ];
     const sends =
       /(?<![.\w#])fetch\(|\bglobalThis\.fetch\b|\bhttps?\.(?:request|get)\(|\{[^}]*\b(?:request|get)\b[^}]*\}\s*from\s*'(?:node:)?(?:https?|http2)'|from\s*'(?:undici|axios|got|node-fetch|node:http2)'|import\('@aws-sdk\/|\b(?:WebSocket|EventSource|XMLHttpRequest)\(/;

@@ -13,6 +13,7 @@ export const ROOMS = [
   'api',
   'platform',
   'bin',
+  'web',
   'lab',
 ] as const;
 export type Room = (typeof ROOMS)[number];
@@ -37,16 +38,20 @@ export interface Import {
   values: string[];
 }
 
+/** Types that a generator writes. */
+const GENERATED = 'web/src/api/schema.d.ts';
+
 /** Every TypeScript file of the rooms. */
 export function readSources(root: string): SourceFile[] {
   return ROOMS.flatMap((room) =>
     readdirSync(path.join(root, room), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && /\.(ts|mjs)$/.test(entry.name))
+      .filter((entry) => entry.isFile() && /\.(tsx?|mjs)$/.test(entry.name))
       .map((entry) => {
         const text = readFileSync(path.join(entry.parentPath, entry.name), 'utf8');
         const file = path.relative(root, path.join(entry.parentPath, entry.name)).split(path.sep).join('/');
         return { path: file, room, text, lines: text.split('\n').length - 1 };
-      }),
+      })
+      .filter((source) => source.path !== GENERATED),
   );
 }
 
