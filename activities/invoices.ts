@@ -1,5 +1,4 @@
 import { Context } from '@temporalio/activity';
-import type { LongExtraction } from '../adapters/invoices/documentAi.js';
 import { extractInvoiceFile } from '../usecases/invoices/extractInvoiceFile.js';
 import { readInvoiceFile } from '../usecases/invoices/readInvoiceFile.js';
 import { beginInvoiceRun, finishInvoiceRun, matchInvoice } from '../usecases/invoices/runInvoice.js';
@@ -31,20 +30,10 @@ export function createInvoiceActivities(deps: ActivityDeps) {
     extractInvoice: ({ orgId, runId }: RunRef): Promise<{ isExtracted: boolean }> =>
       // What is extracted has the run's key: a repeat finds it, or stores the same in its place.
       withFailures(() => {
-        const { cancellationSignal: signal, info } = Context.current();
-        // A long operation at Document AI, which an attempt after this one goes on with.
-        let { operation } = (info.heartbeatDetails ?? {}) as { operation?: LongExtraction };
-        const onOperation = (started: LongExtraction) => {
-          operation = started;
-        };
-        const extract = async () => ({
-          isExtracted: await extractInvoiceFile(deps, orgDbOf(deps, orgId), runId, {
-            signal,
-            operation,
-            onOperation,
-          }),
-        });
-        return withHeartbeat(extract, () => ({ operation }));
+        const signal = Context.current().cancellationSignal;
+        return withHeartbeat(async () => ({
+          isExtracted: await extractInvoiceFile(deps, orgDbOf(deps, orgId), runId, { signal }),
+        }));
       }),
 
     /** Understands what was extracted: all lines are stored, or none. */

@@ -21,7 +21,7 @@ export interface DocumentAiSettings {
   storageEndpoint?: string;
 }
 
-/** A started long operation: small enough for a heartbeat, and sufficient to resume polling. */
+/** A started long operation: sufficient to resume polling in another process. */
 export interface LongExtraction {
   /** Document AI's name of the operation. */
   operation: string;
@@ -44,8 +44,12 @@ export interface DocumentAi {
 
 export interface DocumentAiLong {
   start(pdf: Uint8Array, sent: readonly SentPage[], signal?: AbortSignal): Promise<LongExtraction>;
-  /** Undefined while the operation runs. Removes its files from the bucket at the end. Error ocr_unavailable. */
-  poll(long: LongExtraction, signal?: AbortSignal): Promise<DocumentAiAnswer | undefined>;
+  /** False while the operation runs, true once it has succeeded or failed. Error ocr_unavailable. */
+  poll(long: LongExtraction, signal?: AbortSignal): Promise<boolean>;
+  /** The answer of an operation that is done. Error ocr_unavailable, also where it failed. */
+  read(long: LongExtraction, signal?: AbortSignal): Promise<DocumentAiAnswer>;
+  /** Removes its files from the bucket as far as possible. */
+  remove(long: LongExtraction): Promise<void>;
 }
 
 /** Google's limit for one request, without its imageless mode, which not every processor has. */
@@ -133,9 +137,19 @@ function createLong(
     return names;
   }
 
-  async function remove(folder: string, signal?: AbortSignal): Promise<void> {
-    for (const name of await listObjects(folder, signal))
-      await send({ url: `${objects}/${encodeURIComponent(name)}`, method: 'DELETE' }, signal);
+  async function remove(folder: string): Promise<void> {
+    for (const name of await listObjects(folder))
+      await send({ url: `${objects}/${encodeURIComponent(name)}`, method: 'DELETE' });
+  }
+
+  async function operationOf(long: LongExtraction, signal?: AbortSignal) {
+    const operations = (await client()).operationsClient;
+    const [operation] = await bounded(
+      operations.getOperation({ name: long.operation } as never, options),
+      options.timeout,
+      signal,
+    );
+    return operation;
   }
 
   return {
@@ -172,28 +186,19 @@ function createLong(
         if (!operation.name) throw new UnreadableAnswer('the operation has no name');
         return { operation: operation.name, folder, pages };
       }),
-    poll: (long, signal) =>
+    poll: (long, signal) => guarded(signal, async () => Boolean((await operationOf(long, signal)).done)),
+    read: (long, signal) =>
       guarded(signal, async () => {
-        const operations = (await client()).operationsClient;
-        const [operation] = await bounded(
-          operations.getOperation({ name: long.operation } as never, options),
-          options.timeout,
-          signal,
-        );
-        if (!operation.done) return undefined;
-        try {
-          if (operation.error)
-            throw Object.assign(new Error(operation.error.message ?? ''), { code: operation.error.code });
-          const names = await listObjects(`${long.folder}/output`, signal);
-          const files = names.filter((name) => name.endsWith('.json'));
-          if (files.length !== 1)
-            throw new UnreadableAnswer(`the operation has left ${files.length} files instead of one`);
-          const url = `${objects}/${encodeURIComponent(files[0] ?? '')}?alt=media`;
-          return readAnswer(await send<DocumentAiDocument>({ url }, signal), long.pages);
-        } finally {
-          await remove(long.folder, signal).catch(() => undefined);
-        }
+        const { error } = await operationOf(long, signal);
+        if (error) throw Object.assign(new Error(error.message ?? ''), { code: error.code });
+        const names = await listObjects(`${long.folder}/output`, signal);
+        const files = names.filter((name) => name.endsWith('.json'));
+        if (files.length !== 1)
+          throw new UnreadableAnswer(`the operation has left ${files.length} files instead of one`);
+        const url = `${objects}/${encodeURIComponent(files[0] ?? '')}?alt=media`;
+        return readAnswer(await send<DocumentAiDocument>({ url }, signal), long.pages);
       }),
+    remove: ({ folder }) => remove(folder).catch(() => undefined),
   };
 }
 

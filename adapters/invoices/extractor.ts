@@ -51,8 +51,8 @@ export interface ExtractOptions {
   signal?: AbortSignal;
   /** A long operation that an earlier attempt has started: it is polled instead of starting another. */
   operation?: LongExtraction;
-  /** When a long operation has been started, and at each poll: for a heartbeat. */
-  onOperation?: (operation: LongExtraction) => void;
+  /** When a long operation has been started, to be kept for another attempt; undefined once it has ended. */
+  onOperation?: (operation: LongExtraction | undefined) => Promise<void>;
   /** After each page that is read, in no particular order. */
   onPage?: (page: { page: number; pages: number; engine: InvoiceEngine }) => void;
 }
@@ -187,14 +187,21 @@ export function createInvoiceExtractor(settings: InvoiceExtractorSettings): Invo
     };
     const { long } = documentAi;
     if (unread.length > ONLINE_PAGES_MAX && long !== undefined) {
-      const operation =
-        options.operation ?? (await long.start(await partOf(pdf, unread, progress, signal), unread, signal));
-      options.onOperation?.(operation);
-      for (;;) {
-        const answer = await long.poll(operation, signal);
-        if (answer) return takeAll(answer);
-        options.onOperation?.(operation);
+      let { operation } = options;
+      if (!operation) {
+        operation = await long.start(await partOf(pdf, unread, progress, signal), unread, signal);
+        await options.onOperation?.(operation);
+      }
+      while (!(await long.poll(operation, signal)))
         await delay(settings.documentAi?.pollMs ?? POLL_MS, undefined, signal ? { signal } : {});
+      try {
+        return takeAll(await long.read(operation, signal));
+      } finally {
+        // It is forgotten before its files are removed: an attempt that ends in between starts another.
+        if (!signal?.aborted) {
+          await options.onOperation?.(undefined);
+          await long.remove(operation);
+        }
       }
     }
     for (let at = 0; at < unread.length; at += ONLINE_PAGES_MAX) {

@@ -30,6 +30,8 @@ export interface DocumentAiState {
   /** Looks at the long operation, which is done after `pollsUntilDone`. */
   polls: number;
   pollsUntilDone: number;
+  /** Outcome of the operation; undefined: it succeeds. */
+  operationError: { code: number; message: string } | undefined;
 }
 
 export interface DocumentAiFake extends DocumentAiState {
@@ -49,11 +51,18 @@ export async function startDocumentAiFake(): Promise<DocumentAiFake> {
     bucket: new Map(),
     polls: 0,
     pollsUntilDone: 2,
+    operationError: undefined,
   };
   const [rpc, web] = await Promise.all([startGrpc(state), startHttp(state)]);
   return Object.assign(state, {
     reset() {
-      Object.assign(state, { answer: documentOf, requests: [], polls: 0, pollsUntilDone: 2 });
+      Object.assign(state, {
+        answer: documentOf,
+        requests: [],
+        polls: 0,
+        pollsUntilDone: 2,
+        operationError: undefined,
+      });
       state.bucket.clear();
     },
     settingsOver: (transport: 'grpc' | 'rest', more: Partial<DocumentAiSettings> = {}) => ({
@@ -167,7 +176,9 @@ async function startGrpc(state: DocumentAiState): Promise<{ server: grpc.Server;
   server.addService(operationsService(definition), {
     getOperation: (_call: unknown, done: (error: null, value: object) => void) => {
       state.polls += 1;
-      done(null, { name: OPERATION, done: state.polls > state.pollsUntilDone });
+      const isDone = state.polls > state.pollsUntilDone;
+      const error = isDone && state.operationError ? { error: state.operationError } : {};
+      done(null, { name: OPERATION, done: isDone, ...error });
     },
   });
   const port = await new Promise<number>((resolve, reject) =>

@@ -1,3 +1,4 @@
+import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createInvoiceExtractor } from '../../adapters/invoices/extractor.js';
 import type { InvoiceExtraction } from '../../domain/invoices/pageWords.js';
@@ -5,13 +6,15 @@ import { type DocumentAiFake, OPERATION, startDocumentAiFake } from '../fakes/do
 import { startTestApi, type TestApi } from '../support/api.js';
 import { testExtractor } from '../support/blobs.js';
 import { documentAiEntity, documentAiPages } from '../support/documentAiPages.js';
-import { startTestEngine, type TestEngine, until } from '../support/engine.js';
+import { type RunningWorker, startTestEngine, type TestEngine, until } from '../support/engine.js';
 import { invoicePdf } from '../support/invoicePdf.js';
 import { INVOICES, processedInvoice, uploadInvoice } from '../support/invoices.js';
 
 const TIMEOUT_MS = 3_000;
 /** An invoice of so many pages that one request may not contain them. */
 const LONG_LINES = 400;
+/** `extracting` of workflows/activityOptions.ts. */
+const EXTRACTION_ATTEMPTS = 24;
 
 let api: TestApi;
 let fake: DocumentAiFake;
@@ -35,7 +38,10 @@ beforeEach(() => {
 type Transport = 'grpc' | 'rest';
 
 /** A worker that reads invoices by Document AI alone. */
-async function startEngine(transport: Transport, bucket?: string): Promise<TestEngine> {
+async function startEngine(
+  transport: Transport,
+  bucket?: string,
+): Promise<TestEngine & { first: RunningWorker }> {
   const { extract } = createInvoiceExtractor({
     engines: ['document_ai'],
     documentAi: fake.settingsOver(transport, { timeoutMs: TIMEOUT_MS, ...(bucket ? { bucket } : {}) }),
@@ -44,8 +50,7 @@ async function startEngine(transport: Transport, bucket?: string): Promise<TestE
     readsInvoices: true,
     extractInvoice: extract,
   });
-  await engine.startWorker();
-  return engine;
+  return Object.assign(engine, { first: await engine.startWorker() });
 }
 
 async function linesOf(key: string, id: string): Promise<unknown[]> {
@@ -135,6 +140,51 @@ describe.each<Transport>(['grpc', 'rest'])('an invoice that Document AI reads ov
     expect(invoice.lines).toHaveLength(2);
   });
 
+  it('fails once all attempts are used, without a line, and is read by a retry', async () => {
+    const { extract } = createInvoiceExtractor({
+      engines: ['document_ai'],
+      documentAi: fake.settingsOver(transport, { timeoutMs: TIMEOUT_MS }),
+    });
+    const hasty = await startTestEngine(api.database.database, {
+      readsInvoices: true,
+      extractInvoice: extract,
+    });
+    // The product's attempts without the five minutes of waits between them.
+    await hasty.startWorker(({ extractInvoice }) => ({
+      extractInvoice: (run) =>
+        extractInvoice(run).catch(({ message, type, nonRetryable }: ApplicationFailure) => {
+          throw ApplicationFailure.create({
+            message,
+            ...(type ? { type } : {}),
+            nonRetryable: nonRetryable ?? false,
+            nextRetryDelay: '10 milliseconds',
+          });
+        }),
+    }));
+    try {
+      fake.answer = () => ({ code: 14 });
+      const { adminKey: key } = await api.addOrganization();
+      const { body } = await uploadInvoice(api, bytes, { key });
+      hasty.dispatcher.kick();
+      const id = body.invoice_id as string;
+      expect(await processedInvoice(api, id, key)).toMatchObject({
+        status: 'failed',
+        failure_code: 'ocr_unavailable',
+        lines: [],
+        run: { status: 'failed', error: { code: 'ocr_unavailable' } },
+      });
+      expect(fake.requests).toHaveLength(EXTRACTION_ATTEMPTS);
+      fake.answer = () => documentAiPages(words);
+      expect((await api.post(`${INVOICES}/${id}/retry`, {}, key)).status).toBe(202);
+      hasty.dispatcher.kick();
+      const invoice = await processedInvoice(api, id, key);
+      expect(invoice).toMatchObject({ status: 'needs_review', failure_code: null });
+      expect(invoice.lines).toHaveLength(2);
+    } finally {
+      await hasty.close();
+    }
+  });
+
   it.each<[string, () => ReturnType<DocumentAiFake['answer']>]>([
     ['refuses the service', () => ({ code: 7 })],
     ['leaves out a page', () => ({ ...documentAiPages(words), pages: [] })],
@@ -206,17 +256,75 @@ describe('an invoice of many pages that Document AI reads', () => {
     }
   });
 
+  function answerByOperation(): void {
+    fake.answer = (_pages, { documentOutputConfig }) => {
+      const folder = documentOutputConfig?.gcsOutputConfig.gcsUri.replace('gs://invoices/', '') ?? '';
+      const output = partOf(0, longWords.pages.length);
+      fake.bucket.set(`${folder}1/0/input-0.json`, Buffer.from(JSON.stringify(output)));
+      return { name: OPERATION, done: false };
+    };
+  }
+
+  it('is read by the operation of the first worker where a second one takes its place', async () => {
+    const engine = await startEngine('grpc', 'invoices/drop');
+    try {
+      const { adminKey: key } = await api.addOrganization();
+      fake.pollsUntilDone = 1_000_000;
+      answerByOperation();
+      const { body } = await uploadInvoice(api, long, { key });
+      engine.dispatcher.kick();
+      await until(
+        'polls by the first worker',
+        async () => fake.polls,
+        (polls) => polls > 5,
+      );
+      await engine.first.stop();
+      const polls = fake.polls;
+      await engine.startWorker();
+      await until(
+        'polls by the second worker',
+        async () => fake.polls,
+        (later) => later > polls + 5,
+      );
+      fake.pollsUntilDone = fake.polls;
+      const invoice = await processedInvoice(api, body.invoice_id, key);
+      expect(invoice.lines).toHaveLength(LONG_LINES);
+      expect(fake.requests).toHaveLength(1);
+      expect([...fake.bucket.keys()]).toEqual([]);
+    } finally {
+      await engine.close();
+    }
+  });
+
+  it('is read by another operation where the first one fails for a time', async () => {
+    const engine = await startEngine('grpc', 'invoices/drop');
+    try {
+      const { adminKey: key } = await api.addOrganization();
+      answerByOperation();
+      fake.operationError = { code: 14, message: 'try again later' };
+      const { body } = await uploadInvoice(api, long, { key });
+      engine.dispatcher.kick();
+      await until(
+        'a second operation',
+        async () => fake.requests.length,
+        (requests) => requests >= 2,
+      );
+      expect(await linesOf(key, body.invoice_id)).toEqual([]);
+      fake.operationError = undefined;
+      const invoice = await processedInvoice(api, body.invoice_id, key);
+      expect(invoice.lines).toHaveLength(LONG_LINES);
+      expect([...fake.bucket.keys()]).toEqual([]);
+    } finally {
+      await engine.close();
+    }
+  });
+
   it('is read by one long operation, which is asked for once and polled until it is done', async () => {
     const engine = await startEngine('grpc', 'invoices/drop');
     try {
       const { adminKey: key } = await api.addOrganization();
       fake.pollsUntilDone = 1_000_000;
-      fake.answer = (_pages, { documentOutputConfig }) => {
-        const folder = documentOutputConfig?.gcsOutputConfig.gcsUri.replace('gs://invoices/', '') ?? '';
-        const output = partOf(0, longWords.pages.length);
-        fake.bucket.set(`${folder}1/0/input-0.json`, Buffer.from(JSON.stringify(output)));
-        return { name: OPERATION, done: false };
-      };
+      answerByOperation();
       const { body } = await uploadInvoice(api, long, { key });
       engine.dispatcher.kick();
       await until(

@@ -16,10 +16,12 @@ import { DomainError } from '../../domain/errors.js';
 import type { InvoiceExtraction } from '../../domain/invoices/pageWords.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runKinds.js';
 import { type InvoiceDeps, invoiceFolder, readBlob } from './invoiceDeps.js';
-import { chunksOf } from './invoiceFiles.js';
+import { chunksOf, ifMissing } from './invoiceFiles.js';
 
 /** Words of 200 full pages with their boxes. */
 const EXTRACTION_BYTES_MAX = 268_435_456;
+/** The name of an operation and the sizes of 200 pages. */
+const OPERATION_BYTES_MAX = 65_536;
 const MS_PER_SECOND = 1_000;
 
 export interface ExtractionDeps extends InvoiceDeps {
@@ -43,10 +45,7 @@ export async function extractInvoiceFile(
   { blobs, extractInvoice }: ExtractionDeps,
   orgDb: OrgDb,
   runId: string,
-  {
-    operation,
-    ...options
-  }: Pick<ExtractOptions, 'signal' | 'onOperation'> & { operation: LongExtraction | undefined },
+  options: Pick<ExtractOptions, 'signal'>,
 ): Promise<boolean> {
   const run = await getOpenInvoiceRun(orgDb, runId);
   if (run.extractionKey !== null) return true;
@@ -58,12 +57,20 @@ export async function extractInvoiceFile(
   try {
     // A Buffer would reach the reader as one, which takes plain bytes alone.
     const pdf = new Uint8Array(await readBlob(blobs, invoice.blobKey));
+    const folder = invoiceFolder(orgDb.orgId, invoice.id);
+    const operationKey = `${folder}operation-${runId}.json`;
+    const operation = await readBlob(blobs, operationKey).catch(ifMissing);
     const extraction = await extractInvoice(pdf, {
       ...options,
       ...(run.engines ? { engines: run.engines } : {}),
-      ...(operation ? { operation } : {}),
+      ...(operation ? { operation: JSON.parse(operation.toString('utf8')) as LongExtraction } : {}),
+      onOperation: async (started) => {
+        if (!started) return blobs.delete(operationKey);
+        const bytes = Buffer.from(JSON.stringify(started));
+        await blobs.put(operationKey, chunksOf(bytes), { bytesMax: OPERATION_BYTES_MAX });
+      },
     });
-    const key = `${invoiceFolder(orgDb.orgId, invoice.id)}words-${runId}.json`;
+    const key = `${folder}words-${runId}.json`;
     const bytes = Buffer.from(JSON.stringify(extraction));
     await blobs.put(key, chunksOf(bytes), { bytesMax: EXTRACTION_BYTES_MAX });
     await recordExtraction(orgDb, runId, { key, turns: turnsOf(extraction) });

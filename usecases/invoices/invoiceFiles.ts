@@ -57,7 +57,7 @@ export async function getInvoicePage(
   return png;
 }
 
-function ifMissing(error: unknown): undefined {
+export function ifMissing(error: unknown): undefined {
   if (!(error instanceof DomainError) || error.code !== 'not_found') throw error;
 }
 

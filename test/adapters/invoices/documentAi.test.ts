@@ -146,7 +146,7 @@ describe('a long operation of Document AI', () => {
     const stop = new AbortController();
     const first = extractor.extract(pdf, {
       signal: stop.signal,
-      onOperation: (operation) => {
+      onOperation: async (operation) => {
         started = operation;
         stop.abort(new Error('the worker ends'));
       },
