@@ -21,8 +21,8 @@ const SIDEWAYS_RATIO = 1.3;
 /** Steps of the search for the slope of lines: 0.1 degrees up to 6. */
 const SKEW_STEP = 0.1;
 const SKEW_MAX = 6;
-/** Recognition tolerates a smaller slope; at five degrees it lost 5 % of the amounts. */
-const SKEW_MIN = 1.5;
+/** On a smaller slope the rows of a page do not overlap. */
+const SKEW_MIN = 0.1;
 
 export function greyOf(rgba: Uint8Array | Uint8ClampedArray, width: number, height: number): GreyImage {
   const grey = new Uint8Array(width * height);
@@ -39,12 +39,14 @@ const PAPER_RANK = 0.5;
 const PAPER_GREY_MIN = 170;
 /** Lighter pixels, as a share of the paper's grey, are paper with noise. */
 const PAPER_SHARE = 0.82;
+/** As `PAPER_SHARE`, but keeps the pale edges of letters, and some noise with them. */
+export const EDGE_SHARE = 0.92;
 
 /**
  * Makes the paper white, tile by tile. Otherwise recognition finds words in the noise and the shadows of an almost empty
  * page, because it separates ink from paper by one threshold.
  */
-export function whitenPaper({ width, height, grey }: GreyImage): GreyImage {
+export function whitenPaper({ width, height, grey }: GreyImage, share = PAPER_SHARE): GreyImage {
   const white = new Uint8Array(grey.length);
   const counts = new Uint32Array(256);
   for (let top = 0; top < height; top += PAPER_TILE)
@@ -61,7 +63,7 @@ export function whitenPaper({ width, height, grey }: GreyImage): GreyImage {
       const lighter = (bottom - top) * (right - left) * (1 - PAPER_RANK);
       for (let seen = counts[255] ?? 0; seen < lighter && paper > PAPER_GREY_MIN; seen += counts[paper] ?? 0)
         paper -= 1;
-      const least = paper * PAPER_SHARE;
+      const least = paper * share;
       for (let y = top; y < bottom; y += 1)
         for (let x = left; x < right; x += 1) {
           const at = y * width + x;
@@ -184,6 +186,30 @@ export function fullestBand({ width, height, grey }: GreyImage, share: number): 
     if (within > best.ink) best = { top, ink: within };
   }
   return { width, height: rows, grey: grey.slice(best.top * width, (best.top + rows) * width) };
+}
+
+/** Larger or smaller, with linear interpolation. */
+export function scaleImage({ width, height, grey }: GreyImage, factor: number): GreyImage {
+  const scaled = { width: Math.round(width * factor), height: Math.round(height * factor) };
+  const pixels = new Uint8Array(scaled.width * scaled.height);
+  const placeOf = (at: number, length: number) =>
+    Math.min(length - 1, Math.max(0, (at + 0.5) / factor - 0.5));
+  for (let y = 0; y < scaled.height; y += 1) {
+    const fromY = placeOf(y, height);
+    const top = Math.floor(fromY) * width;
+    const bottom = Math.min(top + width, (height - 1) * width);
+    const below = fromY % 1;
+    for (let x = 0; x < scaled.width; x += 1) {
+      const fromX = placeOf(x, width);
+      const left = Math.floor(fromX);
+      const next = Math.min(left + 1, width - 1);
+      const right = fromX % 1;
+      const upper = (grey[top + left] ?? 255) * (1 - right) + (grey[top + next] ?? 255) * right;
+      const lower = (grey[bottom + left] ?? 255) * (1 - right) + (grey[bottom + next] ?? 255) * right;
+      pixels[y * scaled.width + x] = upper * (1 - below) + lower * below;
+    }
+  }
+  return { ...scaled, grey: pixels };
 }
 
 /** Portable grey map: every OCR program reads it, and it needs no compression. */

@@ -7,7 +7,7 @@ import type { PDFDocumentProxy, PDFPageProxy } from 'pdfjs-dist/legacy/build/pdf
 import { DomainError } from '../../domain/errors.js';
 import type { PageTurn, PageWords } from '../../domain/invoices/pageWords.js';
 import { type LocalOcr, recognizeUpright } from './localOcr.js';
-import { type GreyImage, greyOf, isBlank, whitenPaper } from './pageImage.js';
+import { type GreyImage, greyOf, isBlank } from './pageImage.js';
 import { isGarbled, isUsableText, type TextItem, turnOfText, wordsOf } from './textLayer.js';
 
 /** A file, or its bytes. */
@@ -192,7 +192,7 @@ export async function recognizePage(
   const { width, height } = image;
   const { turn, words } = isBlank(image)
     ? { turn: 0 as const, words: [] }
-    : await recognizeUpright(ocr, whitenPaper(image));
+    : await recognizeUpright(ocr, image);
   const isTurned = turn === 90 || turn === 270;
   return {
     page: number,
