@@ -17,6 +17,7 @@ import {
   currenciesIn,
   currencyCodesIn,
   decimalMarkOf,
+  haveCents,
   printedDecimals,
   sharedSignOf,
 } from './reading/printedNumber.js';
@@ -84,6 +85,10 @@ function readingsOf(
     mark: decimalMarkOf(texts),
     order,
     year: day === null ? undefined : Number(day.value.slice(0, 4)),
+    hasCents: haveCents(texts),
+    hasSpaces: texts.some((text) =>
+      /(?<![\d.,])\d{1,3}(?: \d{3})+(?:,\d{2}|(?<=\d \d{3} \d{3}))(?!\d)/.test(text),
+    ),
   };
   const { tables, sums } = tablesOf(rows, notation);
   const draft: Draft = {

@@ -26,7 +26,7 @@ const SUM_LABELS: readonly [SumRole, RegExp][] = [
   ],
   [
     'due',
-    /^(?:(?:total )?amount (?:due|payable|owed|remaining)|payment due|(?:balance|total|remaining|net)(?: amount)? (?:due|payable|outstanding)|outstanding(?: balance)?|to pay|please pay|payable|due(?= |$)|zu zahlen(?:der betrag)?|zahlbetrag|offener betrag|fälliger betrag|restbetrag|montant dû|reste à payer|net à payer|importe adeudado|saldo pendiente)\b/i,
+    /^(?:(?:total )?amount (?:due|payable|owed|remaining)|payment due|(?:balance|total|remaining|net)(?: amount)? (?:due|payable|outstanding)|outstanding(?: balance)?|to pay|please pay|payable|due(?= |$)|zu zahlen(?:der betrag)?|zahlbetrag|offener betrag|fälliger betrag|restbetrag|montant dû|reste [àáâäa] payer|net [àáâäa] payer|importe adeudado|saldo pendiente)\b/i,
   ],
   [
     'paid',
@@ -103,7 +103,7 @@ export const COLUMN_LABELS: readonly [ColumnRole, RegExp][] = [
   ['taxRate', /\b(?:(?:tax|vat|gst|mwst|ust|tva|iva) ?(?:rate|%|-satz|satz)|taux(?: de)? tva|tax %)/giu],
   [
     'unitPrice',
-    /\b(?:(?:unit|list|net unit|effective)[ -]?(?:price|cost|rate)(?: ?(?:\(.*?\)|\/ ?\w+|per \S+(?: tokens)?))?|price(?: ?(?:\/|per) ?(?:unit|\S+(?: tokens)?))?|cost per unit|rate(?: ?(?:\/|per) ?\S+)?|einzelpreis|preis|stückpreis|prix unitaire|prix unit\.?|p\.?u\.?(?: ht)?|precio(?: unitario)?)(?![\p{L}])/giu,
+    /\b(?:(?:unit|list|net unit|effective)[ -]?(?:price|cost|rate)(?: ?(?:\(.*?\)|\/ ?\w+|per \S+(?: tokens)?))?|price(?: ?(?:\/|per) ?(?:unit|\S+(?: tokens)?))?|cost per unit|rate(?: ?(?:\/|per) ?\S+)?|einzelpreis|preis|stückpreis|prix unitaire|prix unit\.?|p\.?u\.?(?: ?ht)?|precio(?: unitario)?)(?![\p{L}])/giu,
   ],
   ['taxAmount', /\b(?:(?:tax|vat|gst|mwst) ?amount|steuerbetrag|montant tva)\b/giu],
   ['taxRate', /\b(?:tax(?:es)?|vat|gst|mwst\.?|ust\.?|tva|iva)(?![\p{L}])/giu],

@@ -1,6 +1,6 @@
 import type { Token } from './deskew.js';
 import { COLUMN_LABELS, type ColumnRole, type SumRole, sumRoleOf } from './labels.js';
-import { mendedNumbersIn } from './mendedNumbers.js';
+import { joinGroups, mendedNumbersIn, withCents } from './mendedNumbers.js';
 import { type DateOrder, findDate, type PrintedDate } from './printedDate.js';
 import { type DecimalMark, halfUnit, isWithin, type NumberSpan, numbersIn } from './printedNumber.js';
 import { CELL_GAP, type Row, textOf, tokensAt } from './textRows.js';
@@ -18,6 +18,10 @@ export interface Notation {
   order: DateOrder;
   /** Year of dates that are printed without one. */
   year: number | undefined;
+  /** Whether amounts have cents. */
+  hasCents: boolean;
+  /** Whether thousands are separated by spaces. */
+  hasSpaces: boolean;
 }
 
 /** A row with its numbers at the right end and the words before them. */
@@ -43,10 +47,12 @@ export interface TableRegion {
 const UNIT_WORD =
   /^(?:tokens?|units?|requests?|calls?|seats?|users?|images?|pages?|hours?|hrs?|h|minutes?|mins?|seconds?|gb|mb|gb-?hours?|gb-mo(?:nth)?s?|months?|mo|days?|pcs|stk\.?|x|×|@|per|\/|each|ea\.?|pro|par|cr|dr|credits?|million|mio\.?|thousand|m|k|mtok|ktok|1m|1k|10k|100k|1000|1,000|1,000,000|1000000|\/\s?(?:1m|1k|m|k|mtok|unit|tokens?|seat|user|hour|month|mo|1,000|1,000,000|million|request)(?:tokens)?|[a-z]{0,3}\$|€|£|usd|eur|gbp|chf|[-–—=*\0\u00ad]|\[\d\]|\(\d\)|[¹²³*†]+)$/i;
 
-export function numberRow(row: Row, { mark, order, year }: Notation): NumberedRow {
+export function numberRow(printed: Row, { mark, order, year, hasCents, hasSpaces }: Notation): NumberedRow {
+  const row = hasSpaces ? { ...printed, tokens: joinGroups(printed.tokens) } : printed;
   const dates = datesIn(row, order, year);
   const dated = new Set(dates.flatMap((date) => date.tokens));
   const spans = [...numbersIn(row.tokens, mark), ...mendedNumbersIn(row.tokens, mark)]
+    .map((span) => (hasCents ? withCents(span) : span))
     .filter((span) => !span.tokens.some((token) => dated.has(token)))
     .sort((a, b) => a.start - b.start);
   const trailing: NumberSpan[] = [];

@@ -9,6 +9,7 @@ import {
   parseNumber,
   printedDecimals,
   SCALE,
+  WHOLE_CURRENCIES,
 } from './printedNumber.js';
 
 /** Digit for each letter that character recognition confuses with it. */
@@ -87,6 +88,58 @@ export function mendedNumbersIn(tokens: readonly Token[], mark: DecimalMark | un
   return spans;
 }
 
+/**
+ * A recognised amount without a decimal mark in a document whose amounts have cents: recognition lost the mark. The sums
+ * have to prove it, like any other number.
+ */
+export function withCents(span: NumberSpan): NumberSpan {
+  const isLost =
+    span.tokens[0]?.engine !== 'text' &&
+    span.currency !== null &&
+    !WHOLE_CURRENCIES.has(span.currency) &&
+    !span.isPercent &&
+    /^[^\d.,]*(?:[1-9]\d{2,}|0\d\d)[^\d.,]*$/.test(span.text);
+  return isLost ? { ...span, value: span.value / 100n, decimals: 2, isMended: true } : span;
+}
+
+/** Largest gap within a number, in heights of its digits. */
+const GROUP_GAP_MAX = 0.6;
+
+/**
+ * Joins recognised groups of digits of a document that separates thousands by spaces: recognition loses single spaces, and
+ * `1 730 603` becomes `1730 603`.
+ */
+export function joinGroups(tokens: readonly Token[]): Token[] {
+  const joined: Token[] = [];
+  for (const token of tokens) {
+    const before = joined.at(-1);
+    const isGroup =
+      before !== undefined &&
+      token.engine !== 'text' &&
+      token.left - before.right <= token.height * GROUP_GAP_MAX &&
+      /^\D?\d+$/.test(before.text) &&
+      /^(?:\d{3})+(?:[.,]\d+)?$/.test(token.text) &&
+      `${before.text}${token.text}`.length > 6;
+    if (isGroup)
+      joined[joined.length - 1] = {
+        ...before,
+        text: `${before.text}${token.text}`,
+        right: token.right,
+        box: around(before, token),
+        confidence: Math.min(before.confidence, token.confidence),
+      };
+    else joined.push(token);
+  }
+  return joined;
+}
+
+function around({ box }: Token, { box: other }: Token): Token['box'] {
+  const x = Math.min(box.x, other.x);
+  const y = Math.min(box.y, other.y);
+  const width = Math.max(box.x + box.width, other.x + other.width) - x;
+  return { ...box, x, y, width, height: Math.max(box.y + box.height, other.y + other.height) - y };
+}
+
 const LONE_ONE = /^[iIlL|!]{1,2}[.:]?$/;
 
 function loneOne(token: Token): NumberSpan {
@@ -149,7 +202,7 @@ export function alternativesOf(
     for (const [at, letter] of [...text].entries())
       if (/\d/.test(letter)) add(`${text.slice(0, at)}${letter}${text.slice(at)}`, 2);
     // A first digit that the currency's sign swallowed.
-    const [, sign, rest] = /^([$€£¥])([.,]\d+)$/.exec(text) ?? [];
+    const [, sign, rest] = /^([$€£¥])(\d{0,3}[.,]\d+)$/.exec(text) ?? [];
     if (sign !== undefined) for (const digit of '123456789') add(`${sign}${digit}${rest}`, 2);
     // A decimal mark that was lost, or read as the other one.
     if (/^\D*\d{3,}\D*$/.test(text)) add(text.replace(/(\d)(\d\d)(\D*)$/, '$1.$2$3'), 2);

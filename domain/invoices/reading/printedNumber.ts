@@ -194,6 +194,18 @@ export function decimalMarkOf(texts: readonly string[]): DecimalMark | undefined
   return points > 0 ? '.' : points < 0 ? ',' : undefined;
 }
 
+/** Least share of amounts with decimals in a document whose amounts have cents: recognition loses decimal marks. */
+const CENTS_SHARE_MIN = 0.5;
+
+/** Whether most amounts with a currency have decimals. */
+export function haveCents(texts: readonly string[]): boolean {
+  const amounts = texts.flatMap((text) =>
+    [...text.matchAll(NUMBER)].filter(({ groups }) => groups?.before ?? groups?.after),
+  );
+  const marked = amounts.filter(({ groups }) => /[.,]\d{2}$|[.,]\d{4,}$/.test(groups?.core ?? ''));
+  return amounts.length > 0 && marked.length >= CENTS_SHARE_MIN * amounts.length;
+}
+
 /** Digits after the decimal mark of a printed number; `fallback` for other texts. */
 export function printedDecimals(text: string, fallback: number): number {
   const mark = decimalMarkOf([text]);

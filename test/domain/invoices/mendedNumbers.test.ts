@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { alternativesOf, hasOtherDigits } from '../../../domain/invoices/reading/mendedNumbers.js';
+import type { Token } from '../../../domain/invoices/reading/deskew.js';
+import {
+  alternativesOf,
+  hasOtherDigits,
+  joinGroups,
+  withCents,
+} from '../../../domain/invoices/reading/mendedNumbers.js';
+import { numbersIn } from '../../../domain/invoices/reading/printedNumber.js';
 import { decimalFromPico, picoFromDecimal } from '../../../domain/money.js';
 
 const pico = (text: string) => picoFromDecimal(text) ?? 0n;
@@ -27,6 +34,8 @@ describe('alternativesOf', () => {
     ['306.675', '306675'],
     ['$11.64', '111.64'],
     ['€.73', '2.73'],
+    ['€3.89', '23.89'],
+    ['€09.93', '509.93'],
     ['323', '3.23'],
     ['85.00', '5'],
   ])('of the recognised %s contain %s', (text, value) => {
@@ -35,5 +44,79 @@ describe('alternativesOf', () => {
 
   it('of the text layer are none', () => {
     expect(alternativesOf('306.675', { engine: 'text', confidence: 1 }, '.')).toEqual([]);
+  });
+});
+
+/** Words with gaps of these points before them. */
+function tokens(
+  words: readonly (readonly [text: string, gap: number])[],
+  engine: Token['engine'] = 'tesseract',
+) {
+  let right = 0;
+  return words.map(([text, gap]): Token => {
+    const left = right + gap;
+    right = left + 5 * text.length;
+    const box = { page: 1, x: left, y: 0, width: right - left, height: 8 };
+    return { text, left, right, middle: 4, height: 10, box, confidence: 0.9, engine };
+  });
+}
+
+describe('withCents', () => {
+  const read = (text: string, engine: Token['engine'] = 'tesseract') =>
+    numbersIn(tokens([[text, 0]], engine), ',').map((span) => {
+      const { value, isMended } = withCents(span);
+      return [decimalFromPico(value), isMended];
+    });
+
+  it.each([
+    ['€258', '2.58'],
+    ['255581€', '2555.81'],
+    ['€043', '0.43'],
+  ])('restores the lost mark of %s', (text, value) => {
+    expect(read(text)).toEqual([[value, true]]);
+  });
+
+  it.each([
+    ['258', '258'],
+    ['€2,58', '2.58'],
+    ['€.000015', '0.000015'],
+    ['€25', '25'],
+    ['¥258', '258'],
+  ])('keeps %s', (text, value) => {
+    expect(read(text)).toEqual([[value, false]]);
+  });
+
+  it('keeps the numbers of a text layer', () => {
+    expect(read('€258', 'text')).toEqual([['258', false]]);
+  });
+});
+
+describe('joinGroups', () => {
+  const joined = (...words: (readonly [string, number])[]) =>
+    joinGroups(tokens(words)).map(({ text }) => text);
+
+  it('joins groups of thousands of which one space was lost', () => {
+    expect(joined(['1730', 0], ['603', 3], ['630', 3])).toEqual(['1730603630']);
+    expect(joined(['1', 0], ['248824', 3])).toEqual(['1248824']);
+    expect(joined(['1234', 0], ['567,89', 3])).toEqual(['1234567,89']);
+  });
+
+  it('keeps numbers of different columns and numbers that are no group', () => {
+    expect(joined(['1730', 0], ['603', 12])).toEqual(['1730', '603']);
+    expect(joined(['1730', 0], ['60', 3])).toEqual(['1730', '60']);
+  });
+
+  it('keeps the words of a text layer', () => {
+    expect(
+      joinGroups(
+        tokens(
+          [
+            ['1730', 0],
+            ['603', 3],
+          ],
+          'text',
+        ),
+      ),
+    ).toHaveLength(2);
   });
 });
