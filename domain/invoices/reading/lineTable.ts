@@ -1,6 +1,6 @@
 import type { Token } from './deskew.js';
 import { COLUMN_LABELS, type ColumnRole, type SumRole, sumRoleOf } from './labels.js';
-import { joinGroups, mendedNumbersIn, withCents } from './mendedNumbers.js';
+import { joinGroups, mendedNumbersIn, mendSigns, withCents } from './mendedNumbers.js';
 import { type DateOrder, findDate, type PrintedDate } from './printedDate.js';
 import { type DecimalMark, halfUnit, isWithin, type NumberSpan, numbersIn } from './printedNumber.js';
 import { CELL_GAP, type Row, textOf, tokensAt } from './textRows.js';
@@ -48,7 +48,9 @@ const UNIT_WORD =
   /^(?:tokens?|units?|requests?|calls?|seats?|users?|images?|pages?|hours?|hrs?|h|minutes?|mins?|seconds?|gb|mb|gb-?hours?|gb-mo(?:nth)?s?|months?|mo|days?|pcs|stk\.?|x|×|@|per|\/|each|ea\.?|pro|par|cr|dr|credits?|million|mio\.?|thousand|m|k|mtok|ktok|1m|1k|10k|100k|1000|1,000|1,000,000|1000000|\/\s?(?:1m|1k|m|k|mtok|unit|tokens?|seat|user|hour|month|mo|1,000|1,000,000|million|request)(?:tokens)?|[a-z]{0,3}\$|€|£|usd|eur|gbp|chf|[-–—=*\0\u00ad]|\[\d\]|\(\d\)|[¹²³*†]+)$/i;
 
 export function numberRow(printed: Row, { mark, order, year, hasCents, hasSpaces }: Notation): NumberedRow {
-  const row = hasSpaces ? { ...printed, tokens: joinGroups(printed.tokens) } : printed;
+  const signed = mendSigns(printed.tokens);
+  const tokens = hasSpaces ? joinGroups(signed) : signed;
+  const row = { ...printed, tokens, text: textOf(tokens) };
   const dates = datesIn(row, order, year);
   const dated = new Set(dates.flatMap((date) => date.tokens));
   const spans = [...numbersIn(row.tokens, mark), ...mendedNumbersIn(row.tokens, mark)]

@@ -102,6 +102,18 @@ export function withCents(span: NumberSpan): NumberSpan {
   return isLost ? { ...span, value: span.value / 100n, decimals: 2, isMended: true } : span;
 }
 
+/** Dollars of a country, such as `CA$`, recognised as `CAS$`, or as `CAS` before a number. */
+const DOUBLED_DOLLAR = /^([-(]?(?:CA?|AU?|NZ|HK|MX))S\$/;
+const LETTER_DOLLAR = /^([-(]?(?:CA|AU|NZ|HK|MX))S$/;
+
+export function mendSigns(tokens: readonly Token[]): Token[] {
+  return tokens.map((token, at) => {
+    if (token.engine === 'text') return token;
+    const sign = /^\d/.test(tokens[at + 1]?.text ?? '') ? LETTER_DOLLAR : DOUBLED_DOLLAR;
+    return { ...token, text: token.text.replace(DOUBLED_DOLLAR, '$1$').replace(sign, '$1$') };
+  });
+}
+
 /** Largest gap within a number, in heights of its digits. */
 const GROUP_GAP_MAX = 0.6;
 

@@ -4,6 +4,7 @@ import {
   alternativesOf,
   hasOtherDigits,
   joinGroups,
+  mendSigns,
   withCents,
 } from '../../../domain/invoices/reading/mendedNumbers.js';
 import { numbersIn } from '../../../domain/invoices/reading/printedNumber.js';
@@ -118,5 +119,20 @@ describe('joinGroups', () => {
         ),
       ),
     ).toHaveLength(2);
+  });
+});
+
+describe('mendSigns', () => {
+  const mended = (...words: string[]) =>
+    mendSigns(tokens(words.map((word) => [word, 3] as const))).map(({ text }) => text);
+
+  it('restores the dollar sign of a country', () => {
+    expect(mended('CAS$', '65.69')).toEqual(['CA$', '65.69']);
+    expect(mended('-AS$7.13')).toEqual(['-A$7.13']);
+    expect(mended('CAS', '8.54')).toEqual(['CA$', '8.54']);
+  });
+
+  it('keeps other words', () => {
+    expect(mended('US$', '8.54', 'CAS', 'No.', 'S$5')).toEqual(['US$', '8.54', 'CAS', 'No.', 'S$5']);
   });
 });
