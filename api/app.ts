@@ -3,6 +3,7 @@ import Koa, { type Context } from 'koa';
 import { DomainError } from '../domain/errors.js';
 import { AuthFailures } from '../usecases/access/keyUses.js';
 import { auditLogEndpoints } from './access/auditLog/endpoints.js';
+import { identityRoutes } from './access/identityRoutes.js';
 import { keyEndpoints } from './access/keys/endpoints.js';
 import { sessionEndpoints } from './access/sessions/endpoints.js';
 import { workspaceEndpoints } from './access/workspaces/endpoints.js';
@@ -133,6 +134,7 @@ export function createApp(
   for (const endpoint of endpoints) mount(router, fixed, endpoint, deps, authenticator);
   healthRoutes(router, deps);
   unsubscribeRoutes(router, deps);
+  identityRoutes(router, deps);
   dashboardRoutes(router);
   docsRoutes(router, () => buildOpenApi(endpoints, deps.settings));
   // A request's log line holds only the fields that are written here, so redaction is not needed.

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BlobStore } from '../adapters/blobs/blobStore.js';
+import type { IdentityProvider } from '../adapters/identity/identityProvider.js';
 import type { BodyReader } from '../adapters/ingestBodies/bodyReader.js';
 import type { InvoiceExtractor } from '../adapters/invoices/extractor.js';
 import type { RenderLogo } from '../adapters/logos/logoRenderer.js';
@@ -14,6 +15,7 @@ import type { Database } from '../db/client.js';
 import type { ClaimEvidence } from '../domain/claims/evidence/claimEvidence.js';
 import type { Metrics } from '../platform/metrics.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
+import type { PersonRules } from '../usecases/access/personSignIn.js';
 import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
 import type { IngestWriter } from '../usecases/events/ingestWriter.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
@@ -54,6 +56,8 @@ export interface ApiDeps {
   deliverWebhook: DeliverWebhook;
   /** Sends one mail; undefined: no mail server is set. */
   deliverMail?: DeliverMail | undefined;
+  /** The identity provider, and who of its people gets in; undefined: none is set. */
+  identity?: { provider: Pick<IdentityProvider, 'begin' | 'finish'>; rules: PersonRules } | undefined;
   /** Encrypts and decrypts stored credentials. */
   secretKeys: SecretKeys;
   /** The present time, microseconds since 1970. */

@@ -5,7 +5,14 @@ import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import type { RateSetting } from './limitSettings.js';
 import { PROJECT_ROOT } from './projectRoot.js';
-import { isPostgresUrl, readSender, SETTING_NAMES, SETTINGS, type SettingName } from './settings.js';
+import {
+  isPostgresUrl,
+  readRoleMap,
+  readSender,
+  SETTING_NAMES,
+  SETTINGS,
+  type SettingName,
+} from './settings.js';
 import { StartError } from './startError.js';
 
 /** Within DATA_DIR. */
@@ -70,6 +77,8 @@ export interface Config {
   readonly outboundAllowedHosts: readonly string[];
   /** The mail server and the sender; undefined: no mails. */
   readonly mail: MailSettings | undefined;
+  /** The identity provider; undefined: people sign in with keys and links. */
+  readonly identity: IdentityProviderSettings | undefined;
   /** Folder for files that are created once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
   readonly cacheDir: string;
 }
@@ -77,6 +86,16 @@ export interface Config {
 export interface MailSettings {
   readonly url: string;
   readonly from: { readonly name: string; readonly address: string };
+}
+
+export interface IdentityProviderSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Id or name; undefined: the first one. */
+  readonly organization: string | undefined;
+  readonly roleClaim: string;
+  readonly roles: NonNullable<ReturnType<typeof readRoleMap>>;
 }
 
 export interface InvoiceSettings {
@@ -203,6 +222,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     hstsMaxAgeSeconds: values.HSTS_MAX_AGE_SECONDS,
     outboundAllowedHosts: Object.freeze(values.OUTBOUND_ALLOWED_HOSTS),
     mail: readMailSettings(values),
+    identity: readIdentitySettings(values),
     cacheDir: join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trueup'),
   });
 }
@@ -229,6 +249,26 @@ function readBlobSettings(
     accessKeyId: S3_ACCESS_KEY_ID,
     secretAccessKey: S3_SECRET_ACCESS_KEY,
   });
+}
+
+/** @throws StartError where a provider is set and something that it needs is not. */
+function readIdentitySettings(
+  values: z.infer<typeof environmentSchema>,
+): IdentityProviderSettings | undefined {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = values;
+  if (issuer === undefined) return undefined;
+  const roles = values.OIDC_ROLE_MAP === undefined ? undefined : readRoleMap(values.OIDC_ROLE_MAP);
+  if (clientId === undefined || clientSecret === undefined || roles === undefined) {
+    const needed = ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLE_MAP'] as const;
+    throw new StartError(
+      needed
+        .filter((name) => values[name] === undefined)
+        .map((name) => `${name} is missing, and OIDC_ISSUER is set: ${SETTINGS[name].remedy}.`)
+        .join('\n'),
+    );
+  }
+  const { OIDC_ORGANIZATION: organization, OIDC_ROLE_CLAIM: roleClaim } = values;
+  return Object.freeze({ issuer, clientId, clientSecret, organization, roleClaim, roles });
 }
 
 /** @throws StartError where a mail server is set and no sender. */

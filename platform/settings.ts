@@ -372,7 +372,73 @@ export const SETTINGS = {
     meaning: 'Sender of mails, an address or a name with one; required with SMTP_URL.',
     remedy: 'give an address, for example MAIL_FROM="Trueup <trueup@example.com>"',
   }),
+  OIDC_ISSUER: setting({
+    schema: z.string().refine(isIssuer).optional(),
+    shownDefault: '(none)',
+    meaning:
+      'OpenID provider at which people sign in to the dashboard; its clients need the redirect address BASE_URL/api/v1/session/oidc/callback.',
+    remedy: 'give an https address without user, query or fragment, for example https://id.example.com',
+  }),
+  OIDC_CLIENT_ID: setting({
+    schema: z.string().optional(),
+    shownDefault: '(none)',
+    meaning: 'Id of this installation as a client of the OpenID provider; required with OIDC_ISSUER.',
+    remedy: 'give the id of the client',
+  }),
+  OIDC_CLIENT_SECRET: setting({
+    schema: z.string().optional(),
+    shownDefault: '(none)',
+    meaning: 'Secret of that client; required with OIDC_ISSUER.',
+    remedy: 'give the secret of the client',
+    secret: true,
+  }),
+  OIDC_ORGANIZATION: setting({
+    schema: z.string().optional(),
+    shownDefault: '(the first)',
+    meaning: 'Organization, by id or name, to which people of the OpenID provider sign in.',
+    remedy: 'give the id or the name of an organization',
+  }),
+  OIDC_ROLE_CLAIM: setting({
+    schema: z.string().default('groups'),
+    shownDefault: 'groups',
+    meaning: "Claim with a person's groups, a list or one text.",
+    remedy: 'give the name of a claim, for example OIDC_ROLE_CLAIM=groups',
+  }),
+  OIDC_ROLE_MAP: setting({
+    schema: z
+      .string()
+      .refine((value) => readRoleMap(value) !== undefined)
+      .optional(),
+    shownDefault: '(none)',
+    meaning:
+      'Role of the members of each group, as group=role with commas between; of several roles the strongest counts, and nobody else gets in. Required with OIDC_ISSUER.',
+    remedy:
+      'give groups with the role admin, member or auditor, for example OIDC_ROLE_MAP=finance=admin,staff=auditor',
+  }),
 } as const;
+
+const PEOPLE_ROLES = ['admin', 'member', 'auditor'] as const;
+
+/** The role of each group; undefined: the text is no list of group=role. */
+export function readRoleMap(
+  value: string,
+): (readonly [group: string, role: (typeof PEOPLE_ROLES)[number]])[] | undefined {
+  const pairs = listOf(value).map((pair) => {
+    const at = pair.lastIndexOf('=');
+    const role = PEOPLE_ROLES.find((one) => one === pair.slice(at + 1).trim());
+    return at > 0 && role ? ([pair.slice(0, at).trim(), role] as const) : undefined;
+  });
+  return pairs.length > 0 && pairs.every((pair) => pair !== undefined) ? pairs : undefined;
+}
+
+/** An OpenID provider's address: https, or plain HTTP on this machine. */
+function isIssuer(value: string): boolean {
+  if (!isWebAddress(value)) return false;
+  const { protocol, hostname } = new URL(value);
+  return (
+    protocol === 'https:' || hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
+  );
+}
 
 export type SettingName = keyof typeof SETTINGS;
 export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];

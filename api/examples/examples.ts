@@ -397,6 +397,7 @@ const ORGANIZATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     body: { api_key: new ValueFrom('tu_live_…', { operationId: 'createKey', pointer: '/key' }) },
   },
   getSession: {},
+  getSignInOptions: {},
   endSession: {},
   listSessions: { query: { limit: '1' } },
   endOneSession: { params: { id: idFrom('ses', 'listSessions', '/sessions/0/id') } },

@@ -1,4 +1,6 @@
 import type { Context } from 'koa';
+import { z } from 'zod';
+import type { PendingSignIn } from '../../adapters/identity/identityProvider.js';
 import { SESSION_DAYS } from '../../domain/access/sessionRules.js';
 import { DomainError } from '../../domain/errors.js';
 
@@ -18,6 +20,46 @@ export function sessionCookie(baseUrl: string, secret: string, seconds = SESSION
 /** The value of Set-Cookie that removes the session. */
 export function endedSessionCookie(baseUrl: string): string {
   return sessionCookie(baseUrl, '', 0);
+}
+
+/** Seconds for which a person may take to sign in at the identity provider. */
+const PENDING_SECONDS = 600;
+const pendingName = (baseUrl: string) => (isHttps(baseUrl) ? '__Host-sign-in' : 'sign-in');
+
+/**
+ * The value of Set-Cookie that ties the return from the identity provider to its start. Lax, because the return comes
+ * from the provider's site.
+ */
+export function pendingCookie(baseUrl: string, pending: PendingSignIn, seconds = PENDING_SECONDS): string {
+  const value = Buffer.from(JSON.stringify(pending)).toString('base64url');
+  const secure = isHttps(baseUrl) ? '; Secure' : '';
+  return `${pendingName(baseUrl)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly${secure}; SameSite=Lax`;
+}
+
+/** The value of Set-Cookie that removes it: it is used once. */
+export function endedPendingCookie(baseUrl: string): string {
+  return pendingCookie(baseUrl, { state: '', nonce: '', verifier: '' }, 0);
+}
+
+/** What the browser kept of the start; undefined: nothing, or nothing of ours. */
+export function findPendingSignIn(header: string | undefined, baseUrl: string): PendingSignIn | undefined {
+  const text = Buffer.from(findCookie(header, pendingName(baseUrl)) ?? '', 'base64url').toString();
+  const parsed = pendingSchema.safeParse(parsedJson(text));
+  return parsed.success ? parsed.data : undefined;
+}
+
+const pendingSchema = z.strictObject({
+  state: z.string().min(1),
+  nonce: z.string().min(1),
+  verifier: z.string().min(1),
+});
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A cookie of a request; undefined: it has none of this name. */

@@ -120,6 +120,7 @@ export interface ApiServerOptions
     | 'blobs'
     | 'renderInvoicePage'
     | 'deliverMail'
+    | 'identity'
   > {
   database: Database;
   /** Absent: only Postgres is queried. */

@@ -3,6 +3,7 @@ import { type BillingConnectors, createBillingConnectors } from '../../adapters/
 import type { BlobStore } from '../../adapters/blobs/blobStore.js';
 import { fileBlobStore } from '../../adapters/blobs/fileBlobStore.js';
 import { s3BlobStore } from '../../adapters/blobs/s3BlobStore.js';
+import { IdentityProvider } from '../../adapters/identity/identityProvider.js';
 import {
   createInvoiceExtractor,
   extractorSettings,
@@ -12,6 +13,7 @@ import {
 import { type DeliverMail, smtpMailer } from '../../adapters/mail/smtpMailer.js';
 import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch } from '../../adapters/outbound/safeFetch.js';
+import type { ApiDeps } from '../../api/deps.js';
 import { microsFromDate } from '../../domain/period.js';
 import type { Config } from '../../platform/config.js';
 
@@ -69,7 +71,15 @@ export function outsideOfApi(config: Config) {
     renderInvoicePage: invoiceExtractorOf(config).renderPage,
     outbound: safeFetchOf(config),
     deliverMail: mailerOf(config),
+    identity: identityOf(config),
   };
+}
+
+/** The identity provider of the settings; undefined: none is set. */
+function identityOf({ identity }: Pick<Config, 'identity'>): ApiDeps['identity'] {
+  if (!identity) return undefined;
+  const provider = new IdentityProvider(identity, () => performance.now());
+  return { provider, rules: { ...identity, roles: new Map(identity.roles) } };
 }
 
 /** Sends mails by the configured server; undefined: none is set. */

@@ -155,6 +155,7 @@ export const AUDIT_ACTIONS = {
   'export.started': 'An export of calls was begun.',
   'payload.read': 'Prompts and answers of calls were read.',
   'session.created': 'Somebody signed in with a key, a one-time link or an identity provider.',
+  'session.refused': 'A person signed in at the identity provider, and none of their groups has a role.',
   'session.ended': 'A session was ended, by signing out or by somebody else.',
   'session.ended_all': 'All sessions of a key, a link or a person were ended.',
   'session.link_created': 'A one-time sign-in link was made.',

@@ -1,3 +1,5 @@
+import { ROLES, type Role } from './keyRules.js';
+
 /** How a session began: with a key, with a one-time link, or at the identity provider. */
 export const SIGN_INS = ['key', 'link', 'oidc'] as const;
 export type SignIn = (typeof SIGN_INS)[number];
@@ -44,4 +46,10 @@ export interface Person {
 /** A person's id in the audit log. */
 export function nameOfPerson({ sub, email }: Pick<Person, 'sub' | 'email'>): string {
   return email === null ? sub : `${sub} ${email}`;
+}
+
+/** The strongest role of a person's groups; undefined: none has a role. */
+export function roleOfGroups(groups: readonly string[], roles: ReadonlyMap<string, Role>): Role | undefined {
+  const held = new Set(groups.map((group) => roles.get(group)));
+  return ROLES.find((role) => held.has(role));
 }

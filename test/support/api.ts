@@ -116,6 +116,7 @@ export async function startTestApi(
       | 'moveClaim'
       | 'outbound'
       | 'deliverMail'
+      | 'identity'
       | 'secretKeys'
       | 'logger'
       | 'allowedHosts'

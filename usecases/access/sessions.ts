@@ -96,7 +96,8 @@ function unusable(): DomainError {
   );
 }
 
-async function beginSession(
+/** Begins a session with the terms that are read in its transaction; returns its secret. Error: too_many_items. */
+export async function beginSession(
   deps: SignInDeps,
   orgId: string,
   request: SignInRequest,

@@ -3,6 +3,7 @@ import { listSessions } from '../../../db/access/sessions.js';
 import { findWorkspace } from '../../../db/access/workspaces.js';
 import { getOrganization } from '../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../db/orgDb.js';
+import { SIGN_INS } from '../../../domain/access/sessionRules.js';
 import { DomainError } from '../../../domain/errors.js';
 import { findUuid, isUuidText } from '../../../domain/ids.js';
 import {
@@ -25,6 +26,7 @@ import {
   SESSIONS_PATH,
   sessionParams,
   signInBody,
+  signInOptionsSchema,
 } from './wire.js';
 
 const routes = endpointGroup({ tag: 'Sessions', access: { scope: 'any', workspace: 'shared' } });
@@ -82,6 +84,18 @@ routes.get(SESSION_PATH, {
     const key = await findApiKey(whole, caller.keyId);
     const names = { organizationName, workspaceName: workspace?.name, keyName: key?.name };
     return { status: 200, body: presentCurrentSession(caller, names) };
+  },
+});
+
+routes.get(`${SESSION_PATH}/options`, {
+  operationId: 'getSignInOptions',
+  summary: 'How people can sign in',
+  description:
+    'With oidc a browser begins at /api/v1/session/oidc/start, which redirects to the identity provider. It returns signed in, or to /#/sign-in?problem= with denied, no_role, expired, unavailable, invalid or failed.',
+  access: { public: true },
+  responses: { 200: { description: 'The ways that are set up', schema: signInOptionsSchema } },
+  async handle(_request, deps) {
+    return { status: 200, body: { sign_ins: SIGN_INS.filter((way) => way !== 'oidc' || deps.identity) } };
   },
 });
 

@@ -48,6 +48,10 @@ export const currentSessionSchema = z
   })
   .meta({ id: 'CurrentSession' });
 
+export const signInOptionsSchema = z
+  .strictObject({ sign_ins: z.array(signInField) })
+  .meta({ id: 'SignInOptions' });
+
 export const sessionParams = z.object({
   id: z.string().meta({ example: 'ses_0199f3a2c4d57e3a8f00112233445566' }),
 });

@@ -145,6 +145,8 @@ export const ACROSS: Readonly<Record<string, string>> = {
   noteSeen: 'the time of use of a session of any organization',
   findLinkOrganization: 'the link tells the organization',
   signInWithKey: 'the key tells the organization; its steps are the cases insertSession and on',
+  signInPerson: 'the settings name the organization; its steps are the case beginSession',
+  beginSession: 'its steps are the cases insertSession and on, in one transaction',
   signInWithLink: 'the link tells the organization; its steps are the cases takeSignInLink and on',
   pruneSessions: 'upkeep by age',
   touchKeys: 'times of use of keys of any organization, gathered',

@@ -38,6 +38,11 @@ export const SESSION_OPERATIONS: Record<string, Operation> = {
     request: async (_place, owner) => ({ json: bodyOfSignIn(owner) }),
   },
   getSession: { ...ofSession('GET', SESSION, 200), request: async () => ({}) },
+  getSignInOptions: {
+    ...ofSession('GET', `${SESSION}/options`, 200),
+    access: 'public',
+    request: async () => ({}),
+  },
   endSession: { ...ofSession('DELETE', SESSION, 204), request: async () => ({}) },
   listSessions: ofSession('GET', SESSIONS, 200),
   endOneSession: {
