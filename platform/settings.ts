@@ -256,7 +256,7 @@ export const SETTINGS = {
     remedy: 'give projects/PROJECT/locations/LOCATION/processors/ID, as Google names the processor',
   }),
   DOCUMENT_AI_ENDPOINT: setting({
-    schema: z.string().refine(isDocumentAiEndpoint).transform(withoutSlash).optional(),
+    schema: z.string().refine(isEncryptedAddress).transform(withoutSlash).optional(),
     shownDefault: '(of the location of the processor)',
     meaning: 'Address of Document AI, where it is not the public one.',
     remedy: 'give an https address, for example https://eu-documentai.googleapis.com',
@@ -373,7 +373,7 @@ export const SETTINGS = {
     remedy: 'give an address, for example MAIL_FROM="Trueup <trueup@example.com>"',
   }),
   OIDC_ISSUER: setting({
-    schema: z.string().refine(isIssuer).optional(),
+    schema: z.string().refine(isEncryptedAddress).optional(),
     shownDefault: '(none)',
     meaning:
       'OpenID provider at which people sign in to the dashboard; its clients need the redirect address BASE_URL/api/v1/session/oidc/callback.',
@@ -431,15 +431,6 @@ export function readRoleMap(
   return pairs.length > 0 && pairs.every((pair) => pair !== undefined) ? pairs : undefined;
 }
 
-/** An OpenID provider's address: https, or plain HTTP on this machine. */
-function isIssuer(value: string): boolean {
-  if (!isWebAddress(value)) return false;
-  const { protocol, hostname } = new URL(value);
-  return (
-    protocol === 'https:' || hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
-  );
-}
-
 export type SettingName = keyof typeof SETTINGS;
 export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
 
@@ -474,8 +465,8 @@ function isWebAddress(value: string): boolean {
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
 
-/** https only, because documents must leave this machine encrypted. */
-function isDocumentAiEndpoint(value: string): boolean {
+/** https only, because documents and sign-ins must leave this machine encrypted. */
+function isEncryptedAddress(value: string): boolean {
   if (!isWebAddress(value)) return false;
   const { protocol, hostname } = new URL(value);
   return protocol === 'https:' || /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);

@@ -123,7 +123,7 @@ describe('an id', () => {
 });
 
 /** These answers concern no single organization: they are the same for both. */
-const SAME_FOR_ALL = ['getPricingTable', 'listPrices'];
+const SAME_FOR_ALL = ['getSignInOptions', 'getPricingTable', 'listPrices'];
 /** One file of the organization: another has its own or none. */
 const LOGO = 'getBrandingLogo';
 const LISTS = ENTRIES.filter(
