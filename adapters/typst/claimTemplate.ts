@@ -9,22 +9,7 @@ import { DOCUMENT_STYLE } from './documentStyle.js';
 export const CLAIM_TEMPLATE = `${DOCUMENT_STYLE}
 #set document(title: d.title + ", " + d.period, author: d.organization, date: datetime(
   year: d.date.at(0), month: d.date.at(1), day: d.date.at(2)))
-#set page(
-  paper: "a4",
-  margin: (x: 20mm, top: 24mm, bottom: 22mm),
-  header: context if counter(page).get().first() > 1 {
-    set text(size: 7.5pt, fill: muted)
-    grid(columns: (1fr, auto), d.title, [#d.provider · #d.period])
-    v(-5pt)
-    line(length: 100%, stroke: 0.5pt + rule)
-  },
-  footer: context {
-    set text(size: 7.5pt, fill: muted)
-    grid(columns: (1fr, auto),
-      [#d.footer],
-      [page #counter(page).display() of #counter(page).final().first()])
-  },
-)
+#set page(..pages(d.title, [#d.provider · #d.period], d.footer))
 
 // ---- first page ----
 #grid(columns: (1fr, auto), align: (left + bottom, right + bottom),

@@ -17,6 +17,24 @@ export const DOCUMENT_STYLE = String.raw`
 #show heading.where(level: 2): it => block(above: 15pt, below: 6pt, sticky: true, text(size: 10.5pt, weight: 600, it.body))
 #show link: set text(fill: accent)
 
+// The head of all pages but the first, and the foot, from two texts and one.
+#let pages(left, right, foot) = (
+  paper: "a4",
+  margin: (x: 20mm, top: 24mm, bottom: 22mm),
+  header: context if counter(page).get().first() > 1 {
+    set text(size: 7.5pt, fill: muted)
+    grid(columns: (1fr, auto), column-gutter: 10pt, left, right)
+    v(-5pt)
+    line(length: 100%, stroke: 0.5pt + rule)
+  },
+  footer: context {
+    set text(size: 7.5pt, fill: muted)
+    grid(columns: (1fr, auto), column-gutter: 10pt,
+      foot,
+      [page #counter(page).display() of #counter(page).final().first()])
+  },
+)
+
 // A long word, such as an id, a hash or an address, breaks after a separator, and anywhere in a part that is long itself. The
 // parts are boxes: a line may end between two boxes, and no character is added that a reader would copy.
 #let pieces(word) = for part in word.matches(regex("[^-/_.:?&=]*[-/_.:?&=]+|[^-/_.:?&=]+")) {

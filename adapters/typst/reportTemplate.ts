@@ -9,22 +9,7 @@ export const REPORT_TEMPLATE = `${DOCUMENT_STYLE}
 #let brand-text = rgb(d.brandTextColor)
 #set document(title: d.title + ", " + d.organization + ", " + d.period, author: d.organization, date: datetime(
   year: d.date.at(0), month: d.date.at(1), day: d.date.at(2)))
-#set page(
-  paper: "a4",
-  margin: (x: 20mm, top: 24mm, bottom: 22mm),
-  header: context if counter(page).get().first() > 1 {
-    set text(size: 7.5pt, fill: muted)
-    grid(columns: (1fr, auto), column-gutter: 10pt, d.organization, [#d.title · #d.period#if d.provisional != "" [ · provisional]])
-    v(-5pt)
-    line(length: 100%, stroke: 0.5pt + rule)
-  },
-  footer: context {
-    set text(size: 7.5pt, fill: muted)
-    grid(columns: (1fr, auto), column-gutter: 10pt,
-      [#d.footer],
-      [page #counter(page).display() of #counter(page).final().first()])
-  },
-)
+#set page(..pages(d.organization, [#d.title · #d.period#if d.provisional != "" [ · provisional]], d.footer))
 
 // ---- cover ----
 #if d.logo != "" {
@@ -60,9 +45,19 @@ export const REPORT_TEMPLATE = `${DOCUMENT_STYLE}
     ..entries.map(one => box(grid(columns: 2, column-gutter: 5pt, align: horizon,
       box(width: 8pt, height: 8pt, fill: rgb(one.color)), text(size: 8pt, one.name))))))
 }
+// A section begins on a new page where less than a third of this one is left: an empty block of that height comes before
+// it and is taken back.
+#let section-height = (297mm - 24mm - 22mm) / 3
 #for (place, section) in d.sections.enumerate() {
-  if place == 0 or not (section.isEmpty and d.sections.at(place - 1).isEmpty) { pagebreak(weak: true) }
-  heading(level: 1, section.title)
+  if place == 0 { pagebreak(weak: true) } else {
+    v(22pt, weak: true)
+    block(above: 0pt, below: 0pt, breakable: false, height: section-height)
+    v(-section-height)
+  }
+  {
+    show heading: it => block(above: 0pt, below: 9pt, sticky: true, text(size: 15pt, weight: 700, it.body))
+    heading(level: 1, section.title)
+  }
   for sentence in section.sentences { block(above: 0pt, below: 7pt, width: 100%, par(sentence)) }
   // Above the figures: at their end it could be alone on a page.
   block(above: 0pt, below: 0pt, width: 100%, par(small(section.sources)))

@@ -17,6 +17,12 @@ const documentOf = (figures: ReportFigures): ReportDocument =>
 const render = (document: ReportDocument) =>
   renderReportPdf(renderer, document, { logo: undefined, generatedAt: '2026-11-05T12:00:00Z' });
 
+/** Height of a page, its margins and a title. */
+const A4_POINTS = 842;
+const HEAD_POINTS = 68;
+const FOOT_POINTS = 62;
+const TITLE_POINTS = 15;
+
 interface StructNode {
   role: string;
   alt?: string;
@@ -71,6 +77,20 @@ describe('the PDF of a report', () => {
     const places = document.sections.map(({ sources }) => text.indexOf(sources.slice(0, 20)));
     expect(places.every((place) => place >= 0)).toBe(true);
     expect(places).toEqual([...places].sort((a, b) => a - b));
+  });
+
+  it('begins a section on a new page where less than a third is left, and only there', async () => {
+    const opened = await open(pdf);
+    const titles = new Map(document.sections.map(({ title }) => [title, 0]));
+    for (let number = 2; number <= opened.numPages; number += 1) {
+      const { items } = await (await opened.getPage(number)).getTextContent();
+      for (const item of items)
+        if ('str' in item && titles.has(item.str) && item.height > 12)
+          titles.set(item.str, item.transform[5]);
+    }
+    const lowest = FOOT_POINTS + (A4_POINTS - HEAD_POINTS - FOOT_POINTS) / 3 - 2 * TITLE_POINTS;
+    for (const [title, y] of titles) expect(y, title).toBeGreaterThan(lowest);
+    expect(opened.numPages).toBeLessThanOrEqual(6);
   });
 
   it('embeds every font', async () => {
