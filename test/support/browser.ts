@@ -7,6 +7,11 @@ import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+/** Addresses of the screens without parameters, as web/src/app/screens.tsx lists them. */
+export const SCREEN_PATHS: readonly string[] = [
+  ...readFileSync(join(PROJECT_ROOT, 'web/src/app/screens.tsx'), 'utf8').matchAll(/\bscreen\(\s*'([^':]+)'/g),
+].map((match) => match[1] ?? '');
+
 export interface ViewOptions {
   width?: number;
   height?: number;

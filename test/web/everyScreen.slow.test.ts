@@ -1,15 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PROJECT_ROOT } from '../../platform/projectRoot.js';
-import { openTab, seriousFindings, startBrowser, visit } from '../support/browser.js';
+import { openTab, SCREEN_PATHS, seriousFindings, startBrowser, visit } from '../support/browser.js';
 import { type ClaimedDemo, startClaimedDemo } from '../support/claimedDemo.js';
-
-/** Paths without parameters, as web/src/app/screens.tsx lists them. */
-const SCREENS = [
-  ...readFileSync(join(PROJECT_ROOT, 'web/src/app/screens.tsx'), 'utf8').matchAll(/\bscreen\(\s*'([^':]+)'/g),
-].map((match) => match[1] ?? '');
 
 let demo: ClaimedDemo;
 let browser: Browser;
@@ -24,14 +16,14 @@ afterAll(async () => {
 });
 
 it('the list of screens is read', () => {
-  expect(SCREENS).toContain('/');
+  expect(SCREEN_PATHS).toContain('/');
 });
 
 describe.each([
   ['full', () => demo.organization.adminKey],
   ['empty', async () => (await demo.api.addOrganization()).adminKey],
 ] as const)('in an organization that is %s', (_state, key) => {
-  it.each(SCREENS)(
+  it.each(SCREEN_PATHS)(
     '%s has no fault and no serious finding of axe, in light and dark at three widths',
     async (path) => {
       for (const theme of ['light', 'dark'] as const) {
