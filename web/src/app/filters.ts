@@ -12,7 +12,10 @@ export function useFilter<T extends string>(name: string, fallback: T): [T, (val
         if (next === fallback || next === '') after.delete(name);
         else after.set(name, next);
         // Another filter starts the list anew.
-        if (name !== 'cursor') after.delete('cursor');
+        if (name !== 'cursor' && name !== 'offset') {
+          after.delete('cursor');
+          after.delete('offset');
+        }
         return after;
       }),
     [name, fallback, setParams],

@@ -27,4 +27,12 @@ function screen(
 
 export const SCREENS: readonly Screen[] = [
   screen('/', () => import('../screens/overview/Overview'), { name: 'Overview', group: '', shortcut: 'o' }),
+  screen('/invoices', () => import('../screens/invoices/Invoices'), {
+    name: 'Invoices',
+    group: 'Bills',
+    shortcut: 'i',
+    scope: 'billing:read',
+  }),
+  screen('/invoices/prepaid', () => import('../screens/invoices/Prepaid')),
+  screen('/invoices/:id', () => import('../screens/invoices/InvoiceDetail')),
 ];

@@ -25,6 +25,7 @@ export function DataTable<Row>({
   onOpen,
   rowLabel,
   selectedKey,
+  onActive,
   csv,
   more,
 }: {
@@ -36,6 +37,8 @@ export function DataTable<Row>({
   /** Names the row for its button, for example "open claim of OpenAI". */
   rowLabel?: (row: Row) => string;
   selectedKey?: string;
+  /** The row under the pointer or with the focus; undefined once none is. */
+  onActive?: (row: Row | undefined) => void;
   csv?: string;
   more?: ReactNode;
 }) {
@@ -71,7 +74,15 @@ export function DataTable<Row>({
             {rows.map((row) => {
               const key = rowKey(row);
               return (
-                <tr key={key} className={key === selectedKey ? css.selected : ''}>
+                <tr
+                  key={key}
+                  data-row={key}
+                  className={key === selectedKey ? css.selected : ''}
+                  onPointerEnter={onActive && (() => onActive(row))}
+                  onPointerLeave={onActive && (() => onActive(undefined))}
+                  onFocus={onActive && (() => onActive(row))}
+                  onBlur={onActive && (() => onActive(undefined))}
+                >
                   {columns.map((column, at) => (
                     <td
                       key={column.id}

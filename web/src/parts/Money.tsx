@@ -41,3 +41,15 @@ export function Cents({ cents }: { cents: number | null | undefined }) {
   const digits = String(Math.abs(cents)).padStart(3, '0');
   return <Money usd={`${sign}${digits.slice(0, -2)}.${digits.slice(-2)}`} />;
 }
+
+/** An amount in the currency of a document: dollars as everywhere, another currency with its code. */
+export function Amount({ value, currency }: { value: Decimal | null | undefined; currency: string | null }) {
+  if (value === null || value === undefined || currency === null || currency === 'USD')
+    return <Money usd={value} />;
+  const text = usd(value).replace('$', '');
+  return (
+    <span className={css.money} title={`${exactUsd(value).replace('$', '')} ${currency}`}>
+      {text} {currency}
+    </span>
+  );
+}

@@ -1,0 +1,54 @@
+import type { ReactNode } from 'react';
+import { errorText } from '../api/client';
+import { Button } from './Button';
+import { Form } from './Fields';
+import { Modal } from './Modal';
+import { Notice } from './States';
+
+/** Asks before an action: what it does, and a button that names it. The sentence of a failure stays in the dialog. */
+export function Confirm({
+  title,
+  action,
+  isOpen,
+  isBusy,
+  isDisabled,
+  isDanger = false,
+  error,
+  onConfirm,
+  onClose,
+  children,
+}: {
+  title: string;
+  action: string;
+  isOpen: boolean;
+  isBusy?: boolean;
+  isDisabled?: boolean;
+  isDanger?: boolean;
+  error?: unknown;
+  onConfirm: () => void;
+  onClose: () => void;
+  children?: ReactNode;
+}) {
+  return (
+    <Modal title={title} isOpen={isOpen} onClose={onClose}>
+      <Form
+        onSubmit={onConfirm}
+        actions={
+          <>
+            <Button
+              kind={isDanger ? 'danger' : 'primary'}
+              type="submit"
+              isDisabled={isBusy === true || isDisabled === true}
+            >
+              {isBusy ? 'One moment …' : action}
+            </Button>
+            <Button onPress={onClose}>Cancel</Button>
+          </>
+        }
+      >
+        {children}
+        {error !== undefined && error !== null && <Notice kind="bad">{errorText(error)}</Notice>}
+      </Form>
+    </Modal>
+  );
+}
