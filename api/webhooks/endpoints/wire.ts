@@ -81,7 +81,28 @@ export const createWebhookBody = z
     if (!isMail && url === undefined) refuse('url', 'is needed, except with the format email');
     if (!isMail && to !== undefined) refuse('to', 'goes with the format email alone; give url');
   })
-  .meta({ id: 'NewWebhookEndpoint' });
+  .meta({
+    id: 'NewWebhookEndpoint',
+    examples: [
+      { url: 'https://hooks.example.com/trueup', event_types: ['alert.created'] },
+      {
+        format: 'slack',
+        url: 'https://hooks.slack.com/services/TEAM/CHANNEL/SECRET',
+        event_types: ['alert.created'],
+      },
+      {
+        format: 'teams',
+        url: 'https://prod-00.westeurope.logic.azure.com/workflows/FLOW/triggers/manual/paths/invoke?sig=SECRET',
+        event_types: ['claim.reminder'],
+      },
+      {
+        format: 'email',
+        to: 'finance@example.com',
+        digest: 'daily',
+        event_types: ['claim.reminder', 'report.generated'],
+      },
+    ],
+  });
 
 /** Where the messages of a new endpoint go. */
 export function targetOf({
