@@ -186,7 +186,7 @@ export async function recognizeUpright(ocr: LocalOcr, image: GreyImage): Promise
 const RECOGNITION_SCALE = 1.5;
 
 /** A thinner stroke, in pixels at 200 dpi, is the rest of a rule. */
-const STROKE_WIDTH_MIN = 2;
+const STROKE_WIDTH_MIN = 3;
 
 /** Recognises a level page row by row. */
 async function recognizeRows(ocr: LocalOcr, page: GreyImage): Promise<OcrWord[]> {
