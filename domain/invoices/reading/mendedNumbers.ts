@@ -102,15 +102,21 @@ export function withCents(span: NumberSpan): NumberSpan {
   return isLost ? { ...span, value: span.value / 100n, decimals: 2, isMended: true } : span;
 }
 
-/** Dollars of a country, such as `CA$`, recognised as `CAS$`, or as `CAS` before a number. */
+/** Dollars of a country, such as `CA$`, recognised as `CAS$`, or as `CAS` beside a number. */
 const DOUBLED_DOLLAR = /^([-(]?(?:CA?|AU?|NZ|HK|MX))S\$/;
-const LETTER_DOLLAR = /^([-(]?(?:CA|AU|NZ|HK|MX))S$/;
+const LETTER_DOLLAR = /^([-(]?)(CA|AU?|NZ|HK|MX)S(\)?)$/;
+const LETTER_DOLLAR_BEFORE = /^([-(]?(?:CA|AU|NZ|HK|MX))S(?=[\d.,]*\d)/;
+const LETTER_DOLLAR_AFTER = /(?<=\d)(CA|AU?|NZ|HK|MX)S\$?(?=\)?$)/;
 
 export function mendSigns(tokens: readonly Token[]): Token[] {
   return tokens.map((token, at) => {
     if (token.engine === 'text') return token;
-    const sign = /^\d/.test(tokens[at + 1]?.text ?? '') ? LETTER_DOLLAR : DOUBLED_DOLLAR;
-    return { ...token, text: token.text.replace(DOUBLED_DOLLAR, '$1$').replace(sign, '$1$') };
+    const isBesideNumber = /^\d/.test(tokens[at + 1]?.text ?? '') || /\d$/.test(tokens[at - 1]?.text ?? '');
+    const text = token.text
+      .replace(DOUBLED_DOLLAR, '$1$')
+      .replace(LETTER_DOLLAR_BEFORE, '$1$')
+      .replace(LETTER_DOLLAR_AFTER, '$1$');
+    return { ...token, text: isBesideNumber ? text.replace(LETTER_DOLLAR, '$1$2$$$3') : text };
   });
 }
 

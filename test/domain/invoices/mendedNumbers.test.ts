@@ -130,9 +130,18 @@ describe('mendSigns', () => {
     expect(mended('CAS$', '65.69')).toEqual(['CA$', '65.69']);
     expect(mended('-AS$7.13')).toEqual(['-A$7.13']);
     expect(mended('CAS', '8.54')).toEqual(['CA$', '8.54']);
+    expect(mended('8,54', 'CAS')).toEqual(['8,54', 'CA$']);
+    expect(mended('CAS8.54', '8,54CAS', '(8,54CAS$)')).toEqual(['CA$8.54', '8,54CA$', '(8,54CA$)']);
   });
 
   it('keeps other words', () => {
-    expect(mended('US$', '8.54', 'CAS', 'No.', 'S$5')).toEqual(['US$', '8.54', 'CAS', 'No.', 'S$5']);
+    expect(mended('US$', '8.54', 'No.', 'CAS', 'No.', 'S$5')).toEqual([
+      'US$',
+      '8.54',
+      'No.',
+      'CAS',
+      'No.',
+      'S$5',
+    ]);
   });
 });
