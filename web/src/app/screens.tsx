@@ -27,6 +27,13 @@ function screen(
 
 export const SCREENS: readonly Screen[] = [
   screen('/', () => import('../screens/overview/Overview'), { name: 'Overview', group: '', shortcut: 'o' }),
+  screen('/claims', () => import('../screens/claims/Claims'), {
+    name: 'Claims',
+    group: 'Overcharges',
+    shortcut: 'c',
+    scope: 'claims:read',
+  }),
+  screen('/claims/:id', () => import('../screens/claims/ClaimDetail')),
   screen('/invoices', () => import('../screens/invoices/Invoices'), {
     name: 'Invoices',
     group: 'Bills',
