@@ -44,11 +44,25 @@ export function isProblem(error: unknown): error is Problem {
   return typeof error === 'object' && error !== null && 'code' in error && 'detail' in error;
 }
 
+const asSentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** One sentence for a person. */
 export function errorText(error: unknown): string {
   if (isProblem(error))
-    return error.errors?.map((one) => `${one.field}: ${one.message}`).join(' · ') || error.detail;
+    return asSentence(error.errors?.map((one) => `${one.field}: ${one.message}`).join(' · ') || error.detail);
   if (error instanceof TypeError)
     return 'The service does not answer. Check that it runs; this page tries again.';
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The sentence about one field of the request's body, to show beside it. */
+export function fieldError(error: unknown, field: string): string | undefined {
+  return isProblem(error) ? error.errors?.find((one) => one.field === field)?.message : undefined;
+}
+
+/** A form with a file as the API takes it; empty fields are left out. Use as bodySerializer. */
+export function toFormData(body: Record<string, unknown>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(body)) if (value) form.append(name, value as string | Blob);
+  return form;
 }

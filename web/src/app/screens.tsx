@@ -42,4 +42,13 @@ export const SCREENS: readonly Screen[] = [
   }),
   screen('/invoices/prepaid', () => import('../screens/invoices/Prepaid')),
   screen('/invoices/:id', () => import('../screens/invoices/InvoiceDetail')),
+  screen('/connections', () => import('../screens/connections/Connections'), {
+    name: 'Connections',
+    group: 'Set up',
+    shortcut: 'n',
+    scope: 'billing:read',
+  }),
+  screen('/connections/imports', () => import('../screens/connections/Imports')),
+  screen('/connections/coverage', () => import('../screens/connections/Coverage')),
+  screen('/connections/:id', () => import('../screens/connections/ConnectionDetail')),
 ];

@@ -6,12 +6,14 @@ export function Page({
   title,
   lead,
   actions,
+  tabs,
   filters,
   children,
 }: {
   title: string;
   lead?: ReactNode;
   actions?: ReactNode;
+  tabs?: ReactNode;
   filters?: ReactNode;
   children: ReactNode;
 }) {
@@ -27,6 +29,7 @@ export function Page({
         </div>
         {actions && <div className={css.actions}>{actions}</div>}
       </header>
+      {tabs}
       {filters && <div className={css.filters}>{filters}</div>}
       {children}
     </div>

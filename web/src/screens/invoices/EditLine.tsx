@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { errorText, isProblem, query } from '../../api/client';
+import { errorText, fieldError, query } from '../../api/client';
 import { percent, time } from '../../app/format';
 import { useMay } from '../../app/session';
 import { Button } from '../../parts/Button';
@@ -39,9 +39,7 @@ type NumberName = (typeof NUMBERS)[number];
 
 /** The digits of a number without an exponent. */
 const digits = (value: number | null) =>
-  value === null
-    ? ''
-    : value.toLocaleString('en-US', { useGrouping: false, maximumFractionDigits: 12 }).replace('-0', '-0');
+  value === null ? '' : value.toLocaleString('en-US', { useGrouping: false, maximumFractionDigits: 12 });
 
 function LineForm({ invoice, line, onClose }: { invoice: Invoice; line: InvoiceLine; onClose: () => void }) {
   const client = useQueryClient();
@@ -70,8 +68,7 @@ function LineForm({ invoice, line, onClose }: { invoice: Invoice; line: InvoiceL
     },
   });
   const changes = changesOf(line, description, texts);
-  const errorOf = (field: string) =>
-    isProblem(save.error) ? save.error.errors?.find((one) => one.field === field)?.message : undefined;
+  const errorOf = (field: string) => fieldError(save.error, field);
   const readAs = (
     field: { text: string; confidence: number; engine: keyof typeof ENGINE } | null | undefined,
   ) =>

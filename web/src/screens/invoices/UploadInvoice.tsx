@@ -1,25 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { api, errorText, isProblem } from '../../api/client';
-import { PROVIDER_OPTIONS, type Provider } from '../../app/providers';
+import { api, errorText, fieldError, toFormData } from '../../api/client';
+import { guessProvider, PROVIDER_OPTIONS, type Provider } from '../../app/providers';
 import { Button } from '../../parts/Button';
 import { Form, Select, TextField } from '../../parts/Fields';
 import { FileDrop } from '../../parts/FileDrop';
 import { Modal } from '../../parts/Modal';
 import { Notice } from '../../parts/States';
 import { useToast } from '../../parts/Toasts';
-
-const PROVIDER_IN_NAME: [RegExp, Provider][] = [
-  [/azure/i, 'azure_openai'],
-  [/openai/i, 'openai'],
-  [/anthropic|claude/i, 'anthropic'],
-  [/google|gcp|vertex|gemini/i, 'google'],
-  [/aws|amazon|bedrock/i, 'aws_bedrock'],
-  [/mistral/i, 'mistral'],
-  [/cohere/i, 'cohere'],
-  [/x\.?ai|grok/i, 'xai'],
-];
 
 /** Takes the PDF of an invoice by drop or button, then asks who issued it. */
 export function UploadInvoice() {
@@ -43,26 +32,19 @@ function UploadForm({ file, onClose }: { file: File; onClose: () => void }) {
   const client = useQueryClient();
   const toast = useToast();
   const [, go] = useLocation();
-  const [provider, setProvider] = useState<Provider>(
-    () => PROVIDER_IN_NAME.find(([pattern]) => pattern.test(file.name))?.[1] ?? 'openai',
-  );
+  const [provider, setProvider] = useState<Provider>(() => guessProvider(file.name));
   const [account, setAccount] = useState('');
   const [rate, setRate] = useState('');
   const [error, setError] = useState<unknown>();
   const [isBusy, setIsBusy] = useState(false);
-  const errorOf = (field: string) =>
-    isProblem(error) ? error.errors?.find((one) => one.field === field)?.message : undefined;
+  const errorOf = (field: string) => fieldError(error, field);
   const upload = async () => {
     setIsBusy(true);
     setError(undefined);
     try {
       const answer = await api.POST('/api/v1/reconciliation/invoice', {
         body: { file: file as unknown as string, provider, account, fx_rate: rate },
-        bodySerializer: (body) => {
-          const form = new FormData();
-          for (const [name, value] of Object.entries(body)) if (value) form.append(name, value);
-          return form;
-        },
+        bodySerializer: toFormData,
       });
       if (answer.error) return setError(answer.error);
       await client.invalidateQueries({ queryKey: ['get', '/api/v1/reconciliation/invoices'] });
