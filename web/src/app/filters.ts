@@ -23,6 +23,24 @@ export function useFilter<T extends string>(name: string, fallback: T): [T, (val
   return [value, set];
 }
 
+/** Sets several filters of the URL in one step; an empty or absent value removes the filter. */
+export function useSetFilters(): (values: Record<string, string | undefined>) => void {
+  const [, setParams] = useSearchParams();
+  return useCallback(
+    (values) =>
+      setParams((before) => {
+        const after = new URLSearchParams(before);
+        after.delete('cursor');
+        for (const [name, value] of Object.entries(values)) {
+          if (value) after.set(name, value);
+          else after.delete(name);
+        }
+        return after;
+      }),
+    [setParams],
+  );
+}
+
 /** The address of this screen's rows with other filters. */
 export function withQuery(
   path: string,

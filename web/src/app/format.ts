@@ -39,3 +39,8 @@ export function time(iso: string, zone = 'UTC'): string {
 }
 
 export const day = (iso: string) => iso.slice(0, 10);
+
+const shortDays = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'short', day: 'numeric' });
+
+/** `Nov 5`: a day below an axis. */
+export const shortDay = (iso: string) => shortDays.format(new Date(iso));

@@ -7,7 +7,7 @@ import css from './shortcuts.module.css';
 /** Milliseconds within which the second key has to follow g. */
 const SECOND_KEY_MS = 1_200;
 
-function isTyping(target: EventTarget | null): boolean {
+export function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
     (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
@@ -47,6 +47,8 @@ const ELSEWHERE: [string, string][] = [
   ['j, k', 'next and previous row of a table'],
   ['Enter', 'open the row'],
   ['Esc', 'close what is open'],
+  ['t', 'charts as tables and back'],
+  ['[, ]', 'previous and next period'],
   ['?', 'this list'],
 ];
 
