@@ -51,4 +51,15 @@ export const SCREENS: readonly Screen[] = [
   screen('/connections/imports', () => import('../screens/connections/Imports')),
   screen('/connections/coverage', () => import('../screens/connections/Coverage')),
   screen('/connections/:id', () => import('../screens/connections/ConnectionDetail')),
+  screen('/first-call', () => import('../screens/firstCall/FirstCall'), {
+    name: 'First call',
+    group: 'Set up',
+    shortcut: 'f',
+  }),
+  screen('/ingest-health', () => import('../screens/ingestHealth/IngestHealth'), {
+    name: 'Ingest health',
+    group: 'Set up',
+    shortcut: 'h',
+    scope: 'events:read',
+  }),
 ];

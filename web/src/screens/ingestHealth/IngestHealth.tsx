@@ -1,0 +1,117 @@
+import { Link } from 'wouter';
+import { query } from '../../api/client';
+import { count, day, time } from '../../app/format';
+import { ButtonLink } from '../../parts/Button';
+import { type Column, DataTable } from '../../parts/DataTable';
+import { Money } from '../../parts/Money';
+import { Card, Chip, Grid, Page } from '../../parts/Page';
+import { Empty, ErrorState, Loading, Notice } from '../../parts/States';
+import { CHECKS, problemsOf, rejectedCalls, type Source } from './health';
+import css from './IngestHealth.module.css';
+
+const AGAIN_MS = 10_000;
+
+/** Whether calls arrive, and what they lack to be priced and compared with bills. */
+export default function IngestHealth() {
+  const health = query.useQuery('get', '/api/v1/ingest/health', {}, { refetchInterval: AGAIN_MS });
+  const page = (content: React.ReactNode) => (
+    <Page
+      title="Ingest health"
+      lead="Whether calls arrive, and what they lack to be priced and compared with bills. The last 30 days."
+      actions={<ButtonLink href="/first-call">Send calls</ButtonLink>}
+    >
+      {content}
+    </Page>
+  );
+  if (health.isPending) return page(<Loading />);
+  if (health.error) return page(<ErrorState error={health.error} retry={() => void health.refetch()} />);
+  const { sources, instrumented_twice: twice, since } = health.data;
+  if (sources.length === 0)
+    return page(
+      <Empty title={`No call has arrived since ${day(since)}`}>
+        <p>
+          Once applications report calls, this screen lists each service with what its calls lack: token
+          counts, a price, a biller, and calls that were rejected or reported twice.
+        </p>
+        <ButtonLink kind="primary" href="/first-call">
+          Send a first call
+        </ButtonLink>
+      </Empty>,
+    );
+  const problems = problemsOf(sources);
+  return page(
+    <>
+      {twice.map((one) => (
+        <Notice key={one.service} kind="warn">
+          <strong>{one.service} is instrumented twice.</strong> {one.message} {count(one.calls)} calls (
+          <Money usd={one.cost_usd} />) by {one.scopes.join(' and ')}.{' '}
+          {one.counted_scopes.length > 0
+            ? `Counted: ${one.counted_scopes.join(', ')}.`
+            : 'Choose the one that counts in the settings of the organization (counted_scopes).'}
+        </Notice>
+      ))}
+      {problems.length === 0 && twice.length === 0 && (
+        <Notice kind="good">
+          All clear: each call has usage, a price and a known biller, and none was rejected.
+        </Notice>
+      )}
+      {problems.length > 0 && (
+        <Grid>
+          {problems.map((problem) => (
+            <Card key={problem.id} title={problem.name}>
+              <p className={css.number}>
+                {problem.href ? (
+                  <Link href={problem.href}>{count(problem.total)}</Link>
+                ) : (
+                  <a href="#sources">{count(problem.total)}</a>
+                )}
+              </p>
+              <p className={css.todo}>{problem.todo}</p>
+            </Card>
+          ))}
+        </Grid>
+      )}
+      <div id="sources">
+        <DataTable caption="Sources of calls" columns={columnsOf(sources)} rows={sources} rowKey={keyOf} />
+      </div>
+    </>,
+  );
+}
+
+const keyOf = (source: Source) => JSON.stringify([source.service, source.scope]);
+
+/** Calls that are left out on purpose have a column only where there are some. */
+const columnsOf = (sources: readonly Source[]): Column<Source>[] => [
+  { id: 'service', head: 'Service', cell: (source) => source.service || '(without a name)' },
+  { id: 'scope', head: 'Instrumentation', cell: (source) => source.scope || '–' },
+  { id: 'last', head: 'Last call', cell: (source) => (source.last_seen ? time(source.last_seen) : '–') },
+  { id: 'calls', head: 'Calls', isNumber: true, cell: (source) => count(source.calls) },
+  ...CHECKS.filter(
+    ({ id, calls }) => id !== 'not_counted' || sources.some((source) => calls(source) > 0),
+  ).map(
+    (check): Column<Source> => ({
+      id: check.id,
+      head: check.name,
+      isNumber: true,
+      cell: (source) => <Found source={source} check={check} />,
+    }),
+  ),
+];
+
+function Found({ source, check }: { source: Source; check: (typeof CHECKS)[number] }) {
+  const calls = check.calls(source);
+  if (calls === 0) return <span className={css.none}>0</span>;
+  if (check.calls !== rejectedCalls)
+    return <Chip kind={check.id === 'not_counted' ? 'plain' : 'warn'}>{count(calls)}</Chip>;
+  return (
+    <ul className={css.reasons}>
+      {Object.entries(source.rejected).map(([reason, rejected]) => (
+        <li key={reason}>
+          <Chip kind="bad">
+            {count(rejected)} {reason.replaceAll('_', ' ')}
+          </Chip>
+        </li>
+      ))}
+    </ul>
+  );
+}
