@@ -1,3 +1,4 @@
+import { LINK_MINUTES } from '../../domain/access/sessionRules.js';
 import { DAY_COUNT } from '../../lab/demo/calendar.js';
 import { left, right, type TextColumn, textTable } from '../terminal/textTable.js';
 import { ask, bodyOf, type LoadedDemo, type ServiceClient } from './demoLoad.js';
@@ -204,6 +205,8 @@ export interface Place {
   base: string;
   /** As printed: relative where possible. */
   keyFile: string;
+  /** A one-time link into the demo's organization. */
+  link: string;
 }
 
 /** The findings as text for a terminal. */
@@ -366,9 +369,10 @@ function statementSection({ statement }: DemoFindings): string[] {
   ]);
 }
 
-function goOnSection({ statement }: DemoFindings, { base, keyFile }: Place): string[] {
+function goOnSection({ statement }: DemoFindings, { base, keyFile, link }: Place): string[] {
   const curl = (path: string) => `curl -H "Authorization: Bearer $(cat ${keyFile})" '${base}/api/v1${path}'`;
   return section('Go on', [
+    `In the browser, once within ${LINK_MINUTES} minutes: ${link}`,
     curl('/reconciliation/gap-explorer?period=90d&flagged=true'),
     curl('/financial/review-queue'),
     curl(`/reconciliation/statement?period=${statement.period}`),

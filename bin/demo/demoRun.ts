@@ -20,6 +20,7 @@ import {
   removeDemoOrganization,
 } from '../../usecases/installation/organization.js';
 import { describeKey, makeKey } from '../service/prepareDatabase.js';
+import { makeSignInLink } from '../service/signInLink.js';
 import { withToolDatabase } from '../service/toolDatabase.js';
 import type { Screen } from '../terminal/terminal.js';
 import { readFindings, renderFindings } from './demoFindings.js';
@@ -43,7 +44,16 @@ export async function showDemo(config: Config, base: string, screen: Screen): Pr
   const findings = await screen.step('findings', readFindings(client, loaded));
   const file = relative(process.cwd(), demoKeyFile(config.dataDir));
   const keyFile = file.startsWith('..') ? demoKeyFile(config.dataDir) : file;
-  process.stdout.write(renderFindings(findings, { base, keyFile }));
+  const link = await withToolDatabase(config, (database) => makeDemoLink(database, config.baseUrl ?? base));
+  process.stdout.write(renderFindings(findings, { base, keyFile, link }));
+}
+
+/** A one-time link into the demo's organization. */
+async function makeDemoLink(database: Database, baseUrl: string): Promise<string> {
+  const demo = await findDemoOrganization(database);
+  if (!demo) throw new StartError('The demo was removed meanwhile: run npm run demo again.');
+  const terms = { role: 'admin', scopes: null, workspaceId: null } as const;
+  return makeSignInLink(new OrgDb(database, demo.id), baseUrl, terms, 'demo');
 }
 
 /** Loads the demo into the service at `base`: its organization, key and data. Existing parts stay. */
