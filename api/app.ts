@@ -24,6 +24,7 @@ import { callCostEndpoints } from './events/cost/endpoints.js';
 import { eventEndpoints } from './events/events/endpoints.js';
 import { ingestEndpoints } from './events/ingest/endpoints.js';
 import { healthRoutes } from './health.js';
+import { demoEndpoints } from './installation/demo/endpoints.js';
 import { organizationEndpoints } from './installation/organization/endpoints.js';
 import { invoiceEndpoints } from './invoices/invoices/endpoints.js';
 import { invoiceLineEndpoints } from './invoices/lines/endpoints.js';
@@ -65,6 +66,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...callCostEndpoints,
   ...usageEndpoints,
   ...organizationEndpoints,
+  ...demoEndpoints,
   ...dashboardEndpoints,
   ...brandingEndpoints,
   ...chargebackEndpoints,

@@ -18,6 +18,7 @@ import type { SecretKeys } from '../platform/secretKeys.js';
 import type { PersonRules } from '../usecases/access/personSignIn.js';
 import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
 import type { IngestWriter } from '../usecases/events/ingestWriter.js';
+import type { DemoControl } from '../usecases/installation/demoRuns.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
 import type { ReportDeps } from '../usecases/reports/makeReport.js';
 import type { RequestLimits } from './limits/requestLimits.js';
@@ -58,6 +59,8 @@ export interface ApiDeps {
   deliverMail?: DeliverMail | undefined;
   /** The identity provider, and who of its people gets in; undefined: none is set. */
   identity?: { provider: Pick<IdentityProvider, 'begin' | 'finish'>; rules: PersonRules } | undefined;
+  /** Loads and removes the demo. */
+  demo: DemoControl;
   /** Encrypts and decrypts stored credentials. */
   secretKeys: SecretKeys;
   /** The present time, microseconds since 1970. */

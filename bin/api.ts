@@ -6,6 +6,7 @@ import { notifySupervisor, runMain } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
 import { requireCurrentSchema } from './service/prepareDatabase.js';
 import { createApiServer, engineStatus, listen, openApiEngine, openChangeFeed } from './wiring/apiServer.js';
+import { demoControlOf } from './wiring/demoControl.js';
 import { outsideOfApi } from './wiring/outside.js';
 import { requireDatabase, requireSecretKeys, warnOfMissingKeys } from './wiring/requirements.js';
 import { storageStatusOf } from './wiring/storageStatus.js';
@@ -44,6 +45,7 @@ await runMain(async () => {
     database,
     changes,
     ...outsideOfApi(config),
+    demo: demoControlOf(config.host, () => port, logger),
     secretKeys,
     logger,
     checkResponses: false,

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { Command } from 'commander';
 import { createLogger } from '../../platform/logger.js';
 import { findRunningApi, recordFile, resetDemo, showDemo } from '../demo/demoRun.js';
+import { loadForRun } from '../demo/loadForRun.js';
 import { runInForeground } from '../service/foreground.js';
 import { withToolDatabase } from '../service/toolDatabase.js';
 import { createScreen, print, type Terminal } from '../terminal/terminal.js';
@@ -9,10 +10,23 @@ import { createScreen, print, type Terminal } from '../terminal/terminal.js';
 export function command(terminal: Terminal): Command {
   return new Command('demo')
     .action(() => bringDemo(terminal))
+    .addCommand(loadCommand(terminal), { hidden: true })
     .addCommand(
       new Command('reset')
         .description('remove the demo company with all of its rows and its key')
         .action(() => removeDemo(terminal)),
+    );
+}
+
+/** Loads the demo for a request to the API, which gives the run and its own address. */
+function loadCommand(terminal: Terminal): Command {
+  return new Command('load')
+    .description('load the demo for a request to the API')
+    .requiredOption('--for <organization>', 'the organization that asked for it')
+    .requiredOption('--run <id>', 'the run that it reports to')
+    .requiredOption('--base <address>', 'the API')
+    .action((options: { for: string; run: string; base: string }) =>
+      loadForRun(terminal.readConfig(), { orgId: options.for, id: options.run }, options.base),
     );
 }
 

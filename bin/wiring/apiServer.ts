@@ -120,6 +120,7 @@ export interface ApiServerOptions
     | 'blobs'
     | 'renderInvoicePage'
     | 'deliverMail'
+    | 'demo'
     | 'identity'
   > {
   database: Database;

@@ -45,6 +45,7 @@ import { reports } from './0046_reports.js';
 import { branding } from './0047_branding.js';
 import { notices } from './0048_notices.js';
 import { sessions } from './0049_sessions.js';
+import { demoRuns } from './0050_demo_runs.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -99,4 +100,5 @@ export const MIGRATIONS: readonly Migration[] = [
   branding,
   notices,
   sessions,
+  demoRuns,
 ];

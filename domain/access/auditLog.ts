@@ -159,6 +159,8 @@ export const AUDIT_ACTIONS = {
   'session.ended': 'A session was ended, by signing out or by somebody else.',
   'session.ended_all': 'All sessions of a key, a link or a person were ended.',
   'session.link_created': 'A one-time sign-in link was made.',
+  'demo.requested': 'The demo company was asked for.',
+  'demo.removed': 'The demo company was removed.',
   'auth.failed': 'A request came with a key of the organization that was refused.',
   'secret.rotated': 'Stored credentials were sealed anew under another secret key.',
   'database.restored': 'A backup was restored; what was done after it was taken is lost.',

@@ -21,6 +21,7 @@ import {
   isTerminal,
 } from '../../domain/claims/lifecycle.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
+import { DEMO_RUN_STATUSES } from '../../domain/installation/demoRuns.js';
 import { RETENTION_STEPS } from '../../domain/installation/retention.js';
 import {
   INVOICE_FAILURES,
@@ -270,6 +271,7 @@ const LISTS: Record<string, readonly string[]> = {
   'audit_log.actor_kind': ACTOR_KINDS,
   'sessions.sign_in': SIGN_INS,
   'sessions.role': ROLES,
+  'demo_runs.status': DEMO_RUN_STATUSES,
   'sign_in_links.role': ROLES,
   'events.kind': members<EventKind>({ otel_span: true, observability_generation: true, sdk_event: true }),
   'events.status': EVENT_STATUSES,

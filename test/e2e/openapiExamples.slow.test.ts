@@ -13,6 +13,7 @@ import { findUuid } from '../../domain/ids.js';
 import { DEMO_SEED, generateDemo } from '../../lab/demo/generateDemo.js';
 import { createLogger } from '../../platform/logger.js';
 import { validateJson } from '../api/support/jsonSchema.js';
+import { makeDemo } from '../api/support/operations/demo.js';
 import { type RawAnswer, send } from '../api/support/requests.js';
 import { startOpenAiBilling } from '../fakes/billing/openAiBilling.js';
 import type { BillingFake } from '../fakes/billing/reportServer.js';
@@ -141,6 +142,8 @@ describe('the example of every operation', () => {
     const first = [...operations.keys()].filter((id) => !LAST.includes(id));
     for (const operationId of [...first, ...LAST]) {
       if (operationId === 'rejectClaimCredit') await proposeCredit();
+      // The demo's data are loaded into the organization of the test.
+      if (operationId === 'removeDemo') await makeDemo({ api });
       const answer = await sendExample(operationId).catch((error: Error) => error);
       if (answer instanceof Error) {
         faults.push(`${operationId}: ${answer.message}`);

@@ -6,11 +6,13 @@ import { insertKey } from '../../db/access/keys.js';
 import { insertWorkspace } from '../../db/access/workspaces.js';
 import { ChangeFeed } from '../../db/changeFeed.js';
 import type { Database } from '../../db/client.js';
-import { insertOrganization } from '../../db/installation/organizations.js';
+import { findDemoOrganization, insertOrganization } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';
 import type { Role, Scope } from '../../domain/access/keyRules.js';
 import { createLogger } from '../../platform/logger.js';
 import { drawKey } from '../../usecases/access/keyChanges.js';
+import type { DemoControl } from '../../usecases/installation/demoRuns.js';
+import { removeDemoOrganization } from '../../usecases/installation/organization.js';
 import { testBlobs, testExtractor } from './blobs.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
@@ -117,6 +119,7 @@ export async function startTestApi(
       | 'outbound'
       | 'deliverMail'
       | 'identity'
+      | 'demo'
       | 'secretKeys'
       | 'logger'
       | 'allowedHosts'
@@ -151,6 +154,7 @@ export async function startTestApi(
     moveClaim: options.moveClaim ?? movesAtOnce(database.database),
     outbound: options.outbound ?? testOutbound(),
     secretKeys: options.secretKeys ?? testSecretKeys(),
+    demo: options.demo ?? demoInTests(database.database),
     checkResponses: true,
     baseUrl: () => options.baseUrl ?? 'http://trueup.test',
     loopback: true,
@@ -193,6 +197,17 @@ export async function startTestApi(
       await api.close();
       await changes.close();
       if (!options.database) await database.close();
+    },
+  };
+}
+
+/** Loads nothing, and removes the demo in this process. */
+function demoInTests(database: Database): DemoControl {
+  return {
+    load: () => undefined,
+    remove: async () => {
+      const demo = await findDemoOrganization(database);
+      if (demo) await removeDemoOrganization(database, demo.id);
     },
   };
 }

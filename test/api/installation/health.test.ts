@@ -102,6 +102,7 @@ describe('/metrics', () => {
         eventRetentionDays: undefined,
         engineStatus: async () => 'up',
         moveClaim: async () => ({ kind: 'unsent' }),
+        demo: { load: () => undefined, remove: async () => undefined },
         kickDispatcher: () => undefined,
       });
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

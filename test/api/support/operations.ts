@@ -7,6 +7,7 @@ import { BILL_OPERATIONS } from './operations/bills.js';
 import { CALL_OPERATIONS } from './operations/calls.js';
 import { CLAIM_ANSWER_OPERATIONS } from './operations/claimAnswers.js';
 import { CLAIM_OPERATIONS } from './operations/claims.js';
+import { DEMO_OPERATIONS } from './operations/demo.js';
 import { DRAFT_OPERATIONS } from './operations/drafts.js';
 import { ENFORCEMENT_OPERATIONS } from './operations/enforcement.js';
 import { EVIDENCE_OPERATIONS } from './operations/evidence.js';
@@ -46,6 +47,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...INVOICE_OPERATIONS,
   ...REPORT_OPERATIONS,
   ...SESSION_OPERATIONS,
+  ...DEMO_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */

@@ -7,6 +7,7 @@ import * as requestSlots from '../../../../db/access/requestLimits.js';
 import { leaseRateTokens } from '../../../../db/access/requestLimits.js';
 import * as sessions from '../../../../db/access/sessions.js';
 import * as workspaces from '../../../../db/access/workspaces.js';
+import * as demoRuns from '../../../../db/installation/demoRuns.js';
 import * as organizations from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { DEFAULT_SETTINGS } from '../../../../domain/installation/settings.js';
@@ -20,6 +21,7 @@ import {
   changeWorkspace,
   createWorkspace,
 } from '../../../../usecases/access/workspaceChanges.js';
+import { getDemoRun, openDemoRun } from '../../../../usecases/installation/demoRuns.js';
 import {
   changeOrganizationSettings,
   renameOrganization,
@@ -131,6 +133,14 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
   createSignInLink: async (db) => void (await createSignInLink(db, LINK_TERMS, author())),
   takeSignInLink: (db, { marker }) => sessions.takeSignInLink(db, hashSecret(marker)),
   recordFirstSignIn: (db) => sessions.recordFirstSignIn(db),
+  findDemoRun: (db, { workspaceId }) => demoRuns.findDemoRun(db, workspaceId),
+  findOpenDemoRun: (db) => demoRuns.findOpenDemoRun(db),
+  failLostDemoRuns: (db) => demoRuns.failLostDemoRuns(db),
+  recordDemoStage: (db, { workspaceId }) => demoRuns.recordDemoStage(db, workspaceId, 'taken over'),
+  recordDemoEnd: (db, { workspaceId }) => demoRuns.recordDemoEnd(db, workspaceId, 'taken over'),
+  openDemoRun: (db, { keyId }) =>
+    openDemoRun(db, 1_800_000_000_000_000n, { caller: { keyId }, requestId: 'req_1' }),
+  getDemoRun: (db, { workspaceId }) => getDemoRun(db, workspaceId),
   recordAudit: (db) => auditLog.recordAudit(db, ENTRY),
   listAuditRecords: (db) => auditLog.listAuditRecords(db, {}, PAGE),
   streamAuditRecords: (db) =>
@@ -198,6 +208,9 @@ export async function makeAccess(
   const holder = workspace.id;
   await requestSlots.takeRequestSlot(db, { kind: 'export', holder, max: 2, seconds: 3_600 });
   await sessions.insertSession(db, newSession(marker, workspace.id));
+  await demoRuns.insertDemoRun(db, { id: workspace.id, requestedBy: marker });
+  // Its program has died.
+  await db.run(`update demo_runs set alive_at = now() - interval '1 hour' where org_id = $1`, [db.orgId]);
   await sessions.insertSignInLink(db, newLink(marker));
   return { workspaceId: workspace.id };
 }
