@@ -27,6 +27,25 @@ function screen(
 
 export const SCREENS: readonly Screen[] = [
   screen('/', () => import('../screens/overview/Overview'), { name: 'Overview', group: '', shortcut: 'o' }),
+  screen('/review', () => import('../screens/findings/Review'), {
+    name: 'Review queue',
+    group: 'Overcharges',
+    shortcut: 'r',
+    scope: 'financial:read',
+  }),
+  screen('/findings', () => import('../screens/findings/Findings'), {
+    name: 'Findings',
+    group: 'Overcharges',
+    shortcut: 'f',
+    scope: 'financial:read',
+  }),
+  screen('/findings/:id', () => import('../screens/findings/FindingDetail')),
+  screen('/disputes', () => import('../screens/disputes/Disputes'), {
+    name: 'Disputes',
+    group: 'Overcharges',
+    shortcut: 'd',
+    scope: 'financial:read',
+  }),
   screen('/claims', () => import('../screens/claims/Claims'), {
     name: 'Claims',
     group: 'Overcharges',

@@ -1,0 +1,65 @@
+import { useRef, useState } from 'react';
+import { api, errorText, isProblem } from '../../api/client';
+import { newIdempotencyKey } from '../../parts/idempotency';
+import { useClaimChange } from '../claims/useClaimChange';
+import { STATUS } from './words';
+
+export type Decision = { kind: 'confirm' } | { kind: 'reopen' } | { kind: 'dismiss'; reason: string };
+
+export interface DecisionResult {
+  /** The dispute that a confirmation opened or found. */
+  disputeId?: string;
+  /** The sentence for a person; undefined after a success. */
+  error?: string;
+  /** Another person decided first. */
+  isConflict?: boolean;
+}
+
+/** Confirms or dismisses a finding. After a conflict the result says what is so now. */
+export function useDecision() {
+  const [isBusy, setIsBusy] = useState(false);
+  // Two presses of a key before the next render must not send two requests.
+  const isSending = useRef(false);
+  const changed = useClaimChange();
+  const decide = async (id: string, decision: Decision): Promise<DecisionResult> => {
+    if (isSending.current) return { error: 'The last decision is still being saved.' };
+    isSending.current = true;
+    setIsBusy(true);
+    const params = { path: { id }, header: { 'Idempotency-Key': newIdempotencyKey() } };
+    try {
+      if (decision.kind === 'dismiss') {
+        const { error } = await api.POST('/api/v1/financial/review-queue/{id}/dismiss', {
+          params,
+          body: { reason: decision.reason },
+        });
+        if (error) return await refusal(id, error);
+        return {};
+      }
+      const { data, error } = await api.POST('/api/v1/financial/review-queue/{id}/confirm', {
+        params,
+        body: decision.kind === 'reopen' ? { reopen: true } : {},
+      });
+      if (error) return await refusal(id, error);
+      return { disputeId: data.id };
+    } catch (failure) {
+      return { error: errorText(failure) };
+    } finally {
+      isSending.current = false;
+      setIsBusy(false);
+      void changed();
+    }
+  };
+  return { decide, isBusy };
+}
+
+async function refusal(id: string, error: unknown): Promise<DecisionResult> {
+  if (!isProblem(error) || error.status !== 409) return { error: errorText(error) };
+  const { data } = await api.GET('/api/v1/financial/findings/{id}', { params: { path: { id } } });
+  if (!data || data.status === 'open') return { error: errorText(error) };
+  return {
+    isConflict: true,
+    error: `Another person decided first. This finding is now: ${STATUS[data.status].label}${
+      data.decision_reason ? ` (“${data.decision_reason}”)` : ''
+    }.`,
+  };
+}
