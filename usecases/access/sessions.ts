@@ -51,6 +51,8 @@ type Terms = Omit<NewSession, 'id' | 'secretHash' | 'userAgent'>;
 
 const NOBODY = { personSub: null, personName: null, personEmail: null };
 const USER_AGENT_CHARS_MAX = 256;
+/** The name of a person is longer at some providers. */
+const AUTHOR_CHARS_MAX = 128;
 
 function drawSecret(): string {
   return base62FromBytes(spareRandomBytes(SESSION_SECRET_CHARS), SESSION_SECRET_CHARS);
@@ -193,8 +195,9 @@ export async function createSignInLink(
   const token = drawSecret();
   const id = newUuid(by.nowMicros);
   const { actor, requestId } = by;
+  const createdBy = actor.id.slice(0, AUTHOR_CHARS_MAX);
   await orgDb.transaction(async (inside) => {
-    await insertSignInLink(inside, { ...terms, id, tokenHash: hashSecret(token), createdBy: actor.id });
+    await insertSignInLink(inside, { ...terms, id, tokenHash: hashSecret(token), createdBy });
     await recordAudit(inside, {
       action: 'session.link_created',
       actor,
