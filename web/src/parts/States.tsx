@@ -6,7 +6,7 @@ import css from './States.module.css';
 /** Shown while the first answer is on its way. Grey bars appear after a moment, so that a quick answer does not flicker. */
 export function Loading({ label = 'Loading', rows = 4 }: { label?: string; rows?: number }) {
   return (
-    <div className={css.loading} role="status" aria-label={label}>
+    <div className={css.loading} role="status" aria-label={label} data-loading>
       {Array.from({ length: rows }, (_, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the bars never change their order
         <span key={at} className={css.bar} />
