@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
-import { onSignedOut, query } from '../api/client';
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useState } from 'react';
+import { api, onSignedOut, query } from '../api/client';
 import type { paths } from '../api/schema';
 import { Modal } from '../parts/Modal';
 import { ErrorState, Loading } from '../parts/States';
@@ -36,10 +36,20 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const session = query.useQuery('get', '/api/v1/session', {}, { retry: false, staleTime: 60_000 });
   const [isLost, setIsLost] = useState(false);
   useEffect(() => onSignedOut(() => setIsLost(true)), []);
-  const signedIn = async () => {
+  const signedIn = useCallback(async () => {
     setIsLost(false);
     await client.invalidateQueries();
-  };
+  }, [client]);
+  // A person may have signed in again in another tab.
+  useEffect(() => {
+    if (!isLost) return;
+    const look = async () => {
+      const answer = await api.GET('/api/v1/session').catch(() => undefined);
+      if (answer?.data) await signedIn();
+    };
+    window.addEventListener('focus', look);
+    return () => window.removeEventListener('focus', look);
+  }, [isLost, signedIn]);
   if (session.data)
     return (
       <SessionContext.Provider value={session.data}>

@@ -1,11 +1,22 @@
 import { useEffect, useRef, useState } from 'react';
-import { api, errorText } from '../../api/client';
+import { api, errorText, query } from '../../api/client';
 import { Button } from '../../parts/Button';
 import { Form, TextField } from '../../parts/Fields';
 import { Notice } from '../../parts/States';
 import css from './SignIn.module.css';
 
 const WELCOME = /^#\/welcome\/(.+)$/;
+const REFUSED = /^#\/sign-in\?problem=(\w+)$/;
+
+/** Why the identity provider's answer did not sign in (docs/sign-in.md). */
+const REFUSALS: Record<string, string> = {
+  denied: 'Your identity provider did not let you in.',
+  no_role: 'None of your groups has a role in Trueup. Ask an administrator to add you to one.',
+  expired: 'The sign-in took more than ten minutes, or began in another browser. Start it again.',
+  unavailable: 'Your identity provider does not answer. Try again in a moment, or sign in with a key.',
+  invalid: 'The answer of your identity provider does not belong to this sign-in. Start it again.',
+  failed: 'The sign-in failed in Trueup. The service’s log has the reason.',
+};
 
 /** Signs in with an API key, or with the one-time link that `npm start` and `./trueup sign-in` print. */
 export function SignIn({
@@ -16,7 +27,11 @@ export function SignIn({
   isPage?: boolean;
 }) {
   const [key, setKey] = useState('');
-  const [error, setError] = useState<string>();
+  const [error, setError] = useState<string | undefined>(() => {
+    const reason = REFUSED.exec(window.location.hash)?.[1];
+    return reason && (REFUSALS[reason] ?? REFUSALS.failed);
+  });
+  const options = query.useQuery('get', '/api/v1/session/options', {}, { staleTime: 60_000 });
   const [isBusy, setIsBusy] = useState(false);
   const isUsed = useRef(false);
   const signIn = async (body: { api_key: string } | { token: string }) => {
@@ -43,6 +58,17 @@ export function SignIn({
   const form = (
     <>
       {error && <Notice kind="bad">{error}</Notice>}
+      {options.data?.sign_ins.includes('oidc') && (
+        <a
+          className={css.identity}
+          href="/api/v1/session/oidc/start"
+          // Over a screen the sign-in opens beside it, so that the screen keeps what was typed.
+          target={isPage ? undefined : '_blank'}
+          rel="noopener"
+        >
+          Sign in with your company account
+        </a>
+      )}
       <Form
         onSubmit={() => void signIn({ api_key: key.trim() })}
         actions={
