@@ -81,4 +81,15 @@ export const SCREENS: readonly Screen[] = [
     shortcut: 'h',
     scope: 'events:read',
   }),
+  screen('/settings', () => import('../screens/settings/Organization'), {
+    name: 'Settings',
+    group: 'Set up',
+    shortcut: 's',
+  }),
+  screen('/settings/keys', () => import('../screens/settings/Keys')),
+  screen('/settings/workspaces', () => import('../screens/settings/Workspaces')),
+  screen('/settings/webhooks', () => import('../screens/settings/Webhooks')),
+  screen('/settings/webhooks/:id', () => import('../screens/settings/WebhookDetail')),
+  screen('/settings/sessions', () => import('../screens/settings/Sessions')),
+  screen('/settings/audit-log', () => import('../screens/settings/AuditLog')),
 ];

@@ -1,9 +1,8 @@
 import type { ReactNode } from 'react';
-import { errorText } from '../api/client';
 import { Button } from './Button';
 import { Form } from './Fields';
+import { FormError } from './FormError';
 import { Modal } from './Modal';
-import { Notice } from './States';
 
 /** Asks before an action: what it does, and a button that names it. The sentence of a failure stays in the dialog. */
 export function Confirm({
@@ -47,7 +46,7 @@ export function Confirm({
         }
       >
         {children}
-        {error !== undefined && error !== null && <Notice kind="bad">{errorText(error)}</Notice>}
+        <FormError error={error} />
       </Form>
     </Modal>
   );

@@ -32,7 +32,13 @@ export function TextField({
   placeholder?: string;
 }) {
   return (
-    <AriaTextField {...props} isInvalid={error !== undefined || props.isInvalid} className={css.field}>
+    // A stored fault of the last request must not keep the browser from sending the next one.
+    <AriaTextField
+      {...props}
+      validationBehavior="aria"
+      isInvalid={error !== undefined || props.isInvalid}
+      className={css.field}
+    >
       <Label className={css.label}>{label}</Label>
       {lines ? (
         <TextArea className={css.input} rows={lines} placeholder={placeholder} />

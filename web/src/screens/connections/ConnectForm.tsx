@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import { errorText, fieldError, isProblem, query } from '../../api/client';
+import { fieldError, query } from '../../api/client';
 import { Button } from '../../parts/Button';
 import { Form, Select, TextField } from '../../parts/Fields';
-import { Notice } from '../../parts/States';
+import { FormError } from '../../parts/FormError';
 import { CONNECTORS, type Connection, type ConnectorName, connectorOf } from './connectors';
 
 /** Connects a provider's bills. The API tries the credentials before it keeps them. */
@@ -101,22 +101,16 @@ export function ConnectForm({
           error={errorOf('settings.fx_rate')}
         />
       </details>
-      {connect.error && <FormProblem error={connect.error} />}
+      <FormError
+        error={connect.error}
+        shown={[
+          'name',
+          'settings.scope',
+          'settings.region',
+          ...connector.credentials.map((field) => `credentials.${field.name}`),
+        ]}
+      />
     </Form>
-  );
-}
-
-export function FormProblem({ error }: { error: unknown }) {
-  return (
-    <Notice kind="bad">
-      {errorText(error)}
-      {isProblem(error) && error.request_id && (
-        <>
-          {' '}
-          Request <code>{error.request_id}</code>
-        </>
-      )}
-    </Notice>
   );
 }
 

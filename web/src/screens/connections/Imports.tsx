@@ -9,6 +9,7 @@ import { Button } from '../../parts/Button';
 import { DataTable } from '../../parts/DataTable';
 import { Form, Select, TextField } from '../../parts/Fields';
 import { FileDrop } from '../../parts/FileDrop';
+import { FormError } from '../../parts/FormError';
 import { Modal } from '../../parts/Modal';
 import { Amount, Money } from '../../parts/Money';
 import { Chip, Page } from '../../parts/Page';
@@ -17,7 +18,6 @@ import { RunProgress } from '../../parts/RunProgress';
 import { Empty, ErrorState, Loading } from '../../parts/States';
 import { Tabs } from '../../parts/Tabs';
 import { useToast } from '../../parts/Toasts';
-import { FormProblem } from './ConnectForm';
 import { TABS } from './connectors';
 
 const PATH = '/api/v1/billing-imports';
@@ -234,7 +234,7 @@ function UploadForm({ file, onClose }: { file: File; onClose: () => void }) {
         help="Needed for a bill in another currency, for example 1.0842."
         error={fieldError(error, 'fx_rate')}
       />
-      {error !== undefined && <FormProblem error={error} />}
+      <FormError error={error} shown={['account', 'fx_rate']} />
     </Form>
   );
 }

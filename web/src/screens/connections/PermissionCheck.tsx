@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'react';
 import { query } from '../../api/client';
 import { Button } from '../../parts/Button';
+import { FormError } from '../../parts/FormError';
 import { Card, Chip } from '../../parts/Page';
-import { FormProblem } from './ConnectForm';
 
 /** Asks the provider what the credentials may read. */
 export function PermissionCheck({ id, isImmediate }: { id: string; isImmediate: boolean }) {
@@ -25,7 +25,7 @@ export function PermissionCheck({ id, isImmediate }: { id: string; isImmediate: 
     >
       <div role="status">
         {check.error ? (
-          <FormProblem error={check.error} />
+          <FormError error={check.error} />
         ) : check.data ? (
           <dl style={{ display: 'grid', gap: 8 }}>
             {check.data.checks.map(({ name, ok, detail }) => (

@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { errorText, fieldError, query } from '../../api/client';
+import { fieldError, query } from '../../api/client';
 import { percent, time } from '../../app/format';
 import { useMay } from '../../app/session';
 import { Button } from '../../parts/Button';
 import { Form, TextField } from '../../parts/Fields';
+import { FormError } from '../../parts/FormError';
 import { Modal } from '../../parts/Modal';
-import { Notice } from '../../parts/States';
 import { useToast } from '../../parts/Toasts';
 import css from './Invoice.module.css';
 import { ENGINE, type Invoice, type InvoiceLine } from './words';
@@ -139,7 +139,7 @@ function LineForm({ invoice, line, onClose }: { invoice: Invoice; line: InvoiceL
           Write what the document shows. The reading is kept beside it, and all sums are checked again.
         </p>
       )}
-      {save.error && <Notice kind="bad">{errorText(save.error)}</Notice>}
+      <FormError error={save.error} shown={['description', ...NUMBERS]} />
     </Form>
   );
 }

@@ -1,13 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { api, errorText, fieldError, toFormData } from '../../api/client';
+import { api, fieldError, toFormData } from '../../api/client';
 import { guessProvider, PROVIDER_OPTIONS, type Provider } from '../../app/providers';
 import { Button } from '../../parts/Button';
 import { Form, Select, TextField } from '../../parts/Fields';
 import { FileDrop } from '../../parts/FileDrop';
+import { FormError } from '../../parts/FormError';
 import { Modal } from '../../parts/Modal';
-import { Notice } from '../../parts/States';
 import { useToast } from '../../parts/Toasts';
 
 /** Takes the PDF of an invoice by drop or button, then asks who issued it. */
@@ -91,7 +91,7 @@ function UploadForm({ file, onClose }: { file: File; onClose: () => void }) {
         error={errorOf('fx_rate')}
         help="Needed for an invoice in another currency, for example 1.0842."
       />
-      {error !== undefined && <Notice kind="bad">{errorText(error)}</Notice>}
+      <FormError error={error} shown={['account', 'fx_rate']} />
     </Form>
   );
 }
