@@ -27,6 +27,12 @@ function screen(
 
 export const SCREENS: readonly Screen[] = [
   screen('/', () => import('../screens/overview/Overview'), { name: 'Overview', group: '', shortcut: 'o' }),
+  screen('/gaps', () => import('../screens/gaps/GapExplorer'), {
+    name: 'Gap explorer',
+    group: 'Overcharges',
+    shortcut: 'g',
+    scope: 'reconciliation:read',
+  }),
   screen('/review', () => import('../screens/findings/Review'), {
     name: 'Review queue',
     group: 'Overcharges',

@@ -90,7 +90,7 @@ function Detail({ finding }: { finding: WholeFinding }) {
             href={withQuery('/gaps', {
               period: '90d',
               provider: finding.provider,
-              cell: `${finding.provider_account_id}|${finding.model}|${finding.period_start}`,
+              cell: `${finding.provider}|${finding.provider_account_id}|${finding.model}|${finding.period_start}`,
             })}
           >
             Show in the gap explorer

@@ -1,0 +1,224 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { useLocation } from 'wouter';
+import { query } from '../../api/client';
+import { useFilter, withQuery } from '../../app/filters';
+import { count } from '../../app/format';
+import { providerName } from '../../app/providers';
+import { Button, ButtonLink, DownloadLink } from '../../parts/Button';
+import { Select } from '../../parts/Fields';
+import { Card, Page } from '../../parts/Page';
+import { Segments } from '../../parts/Segments';
+import { Empty, ErrorState, Loading } from '../../parts/States';
+import { useKey } from '../../parts/useKey';
+import { BucketPanel } from './BucketPanel';
+import { BucketTable } from './BucketTable';
+import { Swatch } from './CellMark';
+import { type Bucket, gridOf, LOOK, type Look, type Row } from './cells';
+import css from './Gaps.module.css';
+import { Heatmap } from './Heatmap';
+import { MatchAgain } from './MatchAgain';
+import { Timeline } from './Timeline';
+
+const PATH = '/api/v1/reconciliation/gap-explorer';
+const BUCKETS_MAX = 10_000;
+const CELL_MIN = 10;
+const CELL_MAX = 40;
+const LABELS_WIDTH = 240;
+
+type Preset = '7d' | '30d' | '90d';
+type Provider = 'openai' | 'anthropic' | 'aws_bedrock' | 'azure_openai';
+const PROVIDERS: readonly Provider[] = ['openai', 'anthropic', 'aws_bedrock', 'azure_openai'];
+
+/** Where bills and calls differ: a heatmap of models and days, the dollars of both sides below, facts in a panel. */
+export default function GapExplorer() {
+  const [, go] = useLocation();
+  const [period, setPeriod] = useFilter<Preset>('period', '90d');
+  const [provider, setProvider] = useFilter<string>('provider', '');
+  const [flagged, setFlagged] = useFilter<'' | '1'>('flagged', '');
+  const [view, setView] = useFilter<'map' | 'table'>('view', 'map');
+  const [cell, setCell] = useFilter<string>('cell', '');
+  const filters = {
+    period,
+    provider: (provider || undefined) as Provider | undefined,
+    flagged: flagged || undefined,
+  };
+  const gaps = query.useQuery('get', PATH, { params: { query: { ...filters, limit: BUCKETS_MAX } } });
+  const grid = useMemo(
+    () => gaps.data && gridOf(gaps.data.gaps, gaps.data.period, period === '7d'),
+    [gaps.data, period],
+  );
+  const frame = useRef<HTMLDivElement>(null);
+  const cellWidth = useCellWidth(frame, grid?.columns.length ?? 1);
+  const open = useCallback((row: Row, column: string) => setCell(`${row.key}|${column}`), [setCell]);
+  useKey('t', () => setView(view === 'map' ? 'table' : 'map'));
+  const chosen = useMemo(() => {
+    const column = cell.slice(cell.lastIndexOf('|') + 1);
+    const row = grid?.rows.find((one) => `${one.key}|${column}` === cell);
+    const bucket = row?.cells.get(column);
+    return row && bucket ? { row, column, bucket } : undefined;
+  }, [grid, cell]);
+  const isFiltered = provider !== '' || flagged !== '';
+  const clear = () => go(withQuery('/gaps', { period: period === '90d' ? undefined : period }));
+  return (
+    <Page
+      title="Gap explorer"
+      lead="Where the bills and your calls differ, by model and day (UTC)."
+      actions={
+        <DownloadLink href={withQuery(PATH, { ...filters, format: 'csv', limit: BUCKETS_MAX })}>
+          CSV
+        </DownloadLink>
+      }
+      filters={
+        <>
+          <Segments
+            label="Period"
+            value={period}
+            onChange={setPeriod}
+            options={(['7d', '30d', '90d'] as const).map((value) => ({ value, label: value }))}
+          />
+          <Select
+            label="Provider"
+            value={provider}
+            onChange={setProvider}
+            options={[
+              { value: '', label: 'All' },
+              ...PROVIDERS.map((value) => ({ value: value as string, label: providerName(value) })),
+            ]}
+          />
+          <Select
+            label="Buckets"
+            value={flagged}
+            onChange={setFlagged}
+            options={[
+              { value: '', label: 'All' },
+              { value: '1', label: 'Flagged only' },
+            ]}
+          />
+          <Segments
+            label="View"
+            value={view}
+            onChange={setView}
+            options={[
+              { value: 'map', label: 'Heatmap' },
+              { value: 'table', label: 'Table' },
+            ]}
+          />
+          {isFiltered && (
+            <Button kind="quiet" onPress={clear}>
+              Clear filters
+            </Button>
+          )}
+        </>
+      }
+    >
+      <MatchAgain period={period} provider={provider} />
+      <div ref={frame}>
+        {gaps.isPending ? (
+          <Loading />
+        ) : gaps.error ? (
+          <ErrorState error={gaps.error} retry={() => void gaps.refetch()} />
+        ) : !grid || grid.rows.length === 0 ? (
+          isFiltered ? (
+            <Empty title="No bucket matches">
+              <Button onPress={clear}>Clear filters</Button>
+            </Empty>
+          ) : (
+            <Empty title="Nothing is compared yet">
+              <p>
+                This screen will show each day of each model, where the bill and your calls agree and where
+                they do not. It needs a bill: connect a provider, or upload an invoice.
+              </p>
+              <ButtonLink href="/connections" kind="primary">
+                Connect a provider
+              </ButtonLink>
+            </Empty>
+          )
+        ) : view === 'table' ? (
+          <BucketTable
+            buckets={gaps.data.gaps}
+            onOpen={(bucket) => setCell(keyOf(bucket, period === '7d'))}
+          />
+        ) : (
+          <div style={{ display: 'grid', gap: 20 }} onScrollCapture={scrollTogether}>
+            <Card
+              title={`${count(gaps.data.flagged)} flagged of ${count(gaps.data.total)} buckets`}
+              aside={<Legend />}
+            >
+              <Heatmap
+                key={`${period} ${provider}`}
+                grid={grid}
+                cellWidth={cellWidth}
+                startKey={cell}
+                onOpen={open}
+              />
+            </Card>
+            <Card
+              title={`Billed and observed: ${chosen ? chosen.row.model : 'all rows'}`}
+              aside={
+                <ul className={css.legend} aria-label="Lines">
+                  <li>
+                    <LineSwatch name="billed" /> Billed
+                  </li>
+                  <li>
+                    <LineSwatch name="observed" /> Observed
+                  </li>
+                  <li>Shade: every second {chosen ? 'invoice period' : 'month'}</li>
+                </ul>
+              }
+            >
+              <Timeline grid={grid} row={chosen?.row} cellWidth={cellWidth} />
+            </Card>
+          </div>
+        )}
+      </div>
+      {chosen && <BucketPanel bucket={chosen.bucket} column={chosen.column} onClose={() => setCell('')} />}
+    </Page>
+  );
+}
+
+/** The heatmap and the timeline show the same days. */
+function scrollTogether({ currentTarget, target }: React.UIEvent<HTMLElement>) {
+  const { scrollLeft } = target as HTMLElement;
+  for (const one of currentTarget.querySelectorAll('[data-days]'))
+    if (one !== target && one.scrollLeft !== scrollLeft) one.scrollLeft = scrollLeft;
+}
+
+const keyOf = (bucket: Bucket, isHourly: boolean) =>
+  `${bucket.provider}|${bucket.provider_account_id}|${bucket.model}|${bucket.bucket.slice(0, isHourly ? 13 : 10)}`;
+
+/** Cells fill the width of the screen, within limits; wider maps scroll. */
+function useCellWidth(frame: React.RefObject<HTMLDivElement | null>, columns: number): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    if (!frame.current) return;
+    const observer = new ResizeObserver(([entry]) => entry && setWidth(entry.contentRect.width));
+    observer.observe(frame.current);
+    return () => observer.disconnect();
+  }, [frame]);
+  return Math.max(CELL_MIN, Math.min(CELL_MAX, Math.floor((width - LABELS_WIDTH - 2) / columns)));
+}
+
+const LOOKS: readonly Look[] = ['matched', 'partial', 'unmatched', 'aside', 'provisional'];
+
+function Legend() {
+  return (
+    <ul className={css.legend} aria-label="Legend">
+      {LOOKS.map((look) => (
+        <li key={look}>
+          <Swatch look={look} /> {LOOK[look]}
+        </li>
+      ))}
+      <li>
+        <Swatch look="flagged" /> Flagged
+      </li>
+    </ul>
+  );
+}
+
+function LineSwatch({ name }: { name: 'billed' | 'observed' }) {
+  return (
+    <svg width={24} height={12} aria-hidden="true">
+      <path className={`${css.step} ${css[name]}`} d="M0 6H24" />
+    </svg>
+  );
+}
