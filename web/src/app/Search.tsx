@@ -57,7 +57,7 @@ function Finder({ onClose }: { onClose: () => void }) {
       hint: 'claim',
     })),
     ...(models.data?.breakdown ?? []).map((item) => ({
-      id: `/usage?model=${encodeURIComponent(item.key)}`,
+      id: `/events?model=${encodeURIComponent(item.key)}`,
       label: item.key,
       hint: 'model',
     })),

@@ -52,6 +52,19 @@ export const SCREENS: readonly Screen[] = [
     shortcut: 'd',
     scope: 'financial:read',
   }),
+  screen('/usage', () => import('../screens/usage/Usage'), {
+    name: 'Usage',
+    group: 'Calls',
+    shortcut: 'u',
+    scope: 'usage:read',
+  }),
+  screen('/events', () => import('../screens/usage/Events'), {
+    name: 'Events',
+    group: 'Calls',
+    shortcut: 'e',
+    scope: 'events:read',
+  }),
+  screen('/events/:id', () => import('../screens/usage/EventPage')),
   screen('/claims', () => import('../screens/claims/Claims'), {
     name: 'Claims',
     group: 'Overcharges',

@@ -9,10 +9,13 @@ export function Money({
   usd: value,
   isModeled = false,
   isProvisional = false,
+  isExact = false,
 }: {
   usd: Decimal | null | undefined;
   isModeled?: boolean;
   isProvisional?: boolean;
+  /** Shows all digits, for amounts far below a cent. */
+  isExact?: boolean;
 }) {
   if (value === null || value === undefined)
     return (
@@ -24,7 +27,7 @@ export function Money({
   return (
     <span className={css.money} title={isModeled ? `${exact}, modelled` : exact}>
       {isModeled && <span className={css.mark}>~</span>}
-      {usd(value)}
+      {isExact ? exact : usd(value)}
       {isProvisional && (
         <span className={css.mark} title="provisional: the provider may still change it">
           *<span className="visually-hidden"> provisional</span>

@@ -26,7 +26,7 @@ export function BilledByDay() {
   const observed = query.useQuery('get', '/api/v1/dashboard/breakdown/{dimension}', {
     params: {
       path: { dimension: 'day' },
-      query: { since: previous.from, until: `${period.to}T23:59:59.999Z` },
+      query: { since: previous.from, until: period.to },
     },
   });
   if (gaps.isLoading || observed.isLoading) return <Loading label="Billed and observed cost" rows={6} />;
