@@ -42,7 +42,6 @@ export const SCREENS: readonly Screen[] = [
   screen('/findings', () => import('../screens/findings/Findings'), {
     name: 'Findings',
     group: 'Overcharges',
-    shortcut: 'f',
     scope: 'financial:read',
   }),
   screen('/findings/:id', () => import('../screens/findings/FindingDetail')),
@@ -72,6 +71,17 @@ export const SCREENS: readonly Screen[] = [
     scope: 'claims:read',
   }),
   screen('/claims/:id', () => import('../screens/claims/ClaimDetail')),
+  screen('/statement', () => import('../screens/statement/Statement'), {
+    name: 'Statement',
+    group: 'Bills',
+    shortcut: 'b',
+    scope: 'reconciliation:read',
+  }),
+  screen('/periods', () => import('../screens/statement/Periods'), {
+    name: 'Months',
+    group: 'Bills',
+    scope: 'usage:read',
+  }),
   screen('/invoices', () => import('../screens/invoices/Invoices'), {
     name: 'Invoices',
     group: 'Bills',

@@ -18,3 +18,7 @@ function scaled(value: Decimal): bigint {
   const size = places >= 0 ? digits * 10n ** BigInt(places) : digits / 10n ** BigInt(-places);
   return mantissa.startsWith('-') ? -size : size;
 }
+
+/** The decimal with the other sign. */
+export const negated = (value: Decimal): string =>
+  String(value).startsWith('-') ? String(value).slice(1) : `-${value}`;

@@ -94,7 +94,8 @@ export function MatchAgain({ period, provider }: { period: '7d' | '30d' | '90d';
                 <>
                   ,{' '}
                   <Link href="/claims?status=draft">
-                    {count(run.result.claims_drafted.length)} claims drafted
+                    {count(run.result.claims_drafted.length)}{' '}
+                    {run.result.claims_drafted.length === 1 ? 'claim' : 'claims'} drafted
                   </Link>
                 </>
               )}

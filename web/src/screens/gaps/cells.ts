@@ -1,7 +1,7 @@
 import type { components } from '../../api/client';
 import { count, usd } from '../../app/format';
 import { providerName } from '../../app/providers';
-import { exactSum } from '../../parts/exactSum';
+import { exactSum, negated } from '../../parts/exactSum';
 
 export type Bucket = components['schemas']['GapBucket'];
 export type Look = 'matched' | 'partial' | 'unmatched' | 'aside' | 'provisional';
@@ -55,8 +55,7 @@ export interface Grid {
 
 export const gapOf = (bucket: Bucket) => bucket.provider_cost_usd - bucket.our_cost_usd;
 export const exactGapOf = (bucket: Bucket) =>
-  exactSum([bucket.provider_cost_usd, negative(bucket.our_cost_usd)]);
-const negative = (value: number) => (String(value).startsWith('-') ? String(value).slice(1) : `-${value}`);
+  exactSum([bucket.provider_cost_usd, negated(bucket.our_cost_usd)]);
 
 export function lookOf(bucket: Bucket): Look {
   if (bucket.provisional) return 'provisional';

@@ -1,0 +1,81 @@
+import { Link } from 'wouter';
+import { providerName } from '../../app/providers';
+import { type Column, DataTable } from '../../parts/DataTable';
+import { exactSum } from '../../parts/exactSum';
+import { Money } from '../../parts/Money';
+import { Card, Chip } from '../../parts/Page';
+import type { Line, Statement, Sum } from './lines';
+import css from './Statement.module.css';
+
+/** One sum of the statement by provider and in total. The foot is the API's result; the rows are added to check it. */
+export function SumTable({ statement, sum }: { statement: Statement; sum: Sum }) {
+  const figures = [...statement.providers, statement.total];
+  const lines = sum.lines.filter(
+    ({ isRare, value }) => !isRare || figures.some((one) => Number(value(one)) !== 0),
+  );
+  const doesFoot = figures.every((one) =>
+    isEqual(exactSum(lines.map(({ value }) => value(one))), sum.total(one)),
+  );
+  return (
+    <Card
+      title={sum.title}
+      aside={
+        doesFoot ? (
+          <Chip kind="good">✓ {lines.length} rows foot</Chip>
+        ) : (
+          <Chip kind="bad">The rows do not foot</Chip>
+        )
+      }
+    >
+      <p className={css.muted}>{sum.lead}</p>
+      <DataTable
+        caption={sum.title}
+        rows={lines}
+        rowKey={({ id }) => id}
+        columns={[
+          {
+            id: 'item',
+            head: 'Item',
+            cell: (line) => <Name line={line} period={statement.period} />,
+            foot: `${sum.result} (sum of ${lines.length} rows)`,
+          },
+          ...columnsOf(statement, sum),
+        ]}
+      />
+    </Card>
+  );
+}
+
+export function columnsOf(statement: Statement, sum?: Sum): Column<Line>[] {
+  const isProvisional = statement.status === 'provisional';
+  const columns = statement.providers.map(
+    (one): Column<Line> => ({
+      id: one.provider,
+      head: providerName(one.provider),
+      isNumber: true,
+      cell: ({ value }) => <Money usd={value(one)} />,
+      foot: sum && <Money usd={sum.total(one)} isProvisional={isProvisional} />,
+    }),
+  );
+  return [
+    ...columns,
+    {
+      id: 'total',
+      head: 'Total',
+      isNumber: true,
+      cell: ({ value }) => <Money usd={value(statement.total)} />,
+      foot: sum && <Money usd={sum.total(statement.total)} isProvisional={isProvisional} />,
+    },
+  ];
+}
+
+export function Name({ line, period }: { line: Line; period: string }) {
+  return (
+    <span className={css.name}>
+      {line.href ? <Link href={line.href(period)}>{line.name}</Link> : line.name}
+      {line.help && <span className={css.muted}>{line.help}</span>}
+    </span>
+  );
+}
+
+const isEqual = (one: string, other: string | number) => exactSum([one]) === exactSum([other]);
