@@ -249,6 +249,8 @@ describe('the rooms', () => {
       'platform/embedded/temporalHealth.ts',
       'platform/embedded/temporalProgram.ts',
       'web/src/api/client.ts',
+      // An example to copy.
+      'web/src/screens/events/snippets.ts',
     ];
     const sends =
       /(?<![.\w#])fetch\(|\bglobalThis\.fetch\b|\bhttps?\.(?:request|get)\(|\{[^}]*\b(?:request|get)\b[^}]*\}\s*from\s*'(?:node:)?(?:https?|http2)'|from\s*'(?:undici|axios|got|node-fetch|node:http2)'|import\('@aws-sdk\/|\b(?:WebSocket|EventSource|XMLHttpRequest)\(/;

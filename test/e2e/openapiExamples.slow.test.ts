@@ -46,7 +46,7 @@ const LAST = [
   ...['rotateKey', 'revokeKey', 'archiveWorkspace', 'removeEnforcementRule', 'deleteWebhookEndpoint'],
   ...['correctInvoiceLine', 'confirmInvoice', 'retryInvoice', 'deleteInvoice'],
   ...['createManagementReport', 'listReports', 'getReport', 'listReportRuns', 'getReportRun'],
-  ...['putReportSchedule', 'getReportSchedule', 'deleteReportSchedule'],
+  ...['putReportSchedule', 'listReportSchedules', 'getReportSchedule', 'deleteReportSchedule'],
   ...['endContractRate', 'endPriceOverride', 'deleteBillingConnection', 'closePeriod'],
 ];
 

@@ -1,3 +1,4 @@
+import { listReportSchedules } from '../../../db/reports/reportSchedules.js';
 import { newUuid } from '../../../domain/ids.js';
 import { sectionsOf } from '../../../domain/reports/report.js';
 import {
@@ -7,9 +8,27 @@ import {
 } from '../../../usecases/reports/reportSchedules.js';
 import { type Endpoint, endpointGroup } from '../../endpoint.js';
 import { REPORT_READ, REPORT_TAG, REPORT_WRITE } from '../reports/wire.js';
-import { presentSchedule, SCHEDULE_PATH, scheduleBody, scheduleParams, scheduleSchema } from './wire.js';
+import {
+  listSchedulesResponse,
+  presentSchedule,
+  SCHEDULE_PATH,
+  SCHEDULES_PATH,
+  scheduleBody,
+  scheduleParams,
+  scheduleSchema,
+} from './wire.js';
 
 const routes = endpointGroup({ tag: REPORT_TAG, access: { read: REPORT_READ, write: REPORT_WRITE } });
+
+routes.get(SCHEDULES_PATH, {
+  operationId: 'listReportSchedules',
+  summary: 'The schedules of reports',
+  responses: { 200: { description: 'The schedules that there are', schema: listSchedulesResponse } },
+  async handle({ orgDb }) {
+    const schedules = (await listReportSchedules(orgDb)).map(presentSchedule);
+    return { status: 200, body: { schedules, count: schedules.length } };
+  },
+});
 
 routes.get(SCHEDULE_PATH, {
   operationId: 'getReportSchedule',

@@ -8,7 +8,8 @@ import { isMailAddress } from '../../../domain/webhooks/mailAddress.js';
 import { nextOf } from '../../../usecases/reports/reportSchedules.js';
 import { REPORTS_PATH, sectionsField } from '../reports/wire.js';
 
-export const SCHEDULE_PATH = `${REPORTS_PATH}/schedules/{cadence}`;
+export const SCHEDULES_PATH = `${REPORTS_PATH}/schedules`;
+export const SCHEDULE_PATH = `${SCHEDULES_PATH}/{cadence}`;
 
 export const scheduleParams = z.object({
   cadence: z.enum(CADENCES, { error: `must be one of ${CADENCES.join(', ')}` }),
@@ -64,6 +65,10 @@ export const scheduleSchema = z
     updated_at: z.string(),
   })
   .meta({ id: 'ReportSchedule' });
+
+export const listSchedulesResponse = z
+  .strictObject({ schedules: z.array(scheduleSchema), count: z.int() })
+  .meta({ id: 'ReportSchedules' });
 
 export function presentSchedule(schedule: ReportSchedule): z.output<typeof scheduleSchema> {
   const { period, dueMicros } = nextOf(schedule);

@@ -99,12 +99,11 @@ export const SCREENS: readonly Screen[] = [
   screen('/connections/imports', () => import('../screens/connections/Imports')),
   screen('/connections/coverage', () => import('../screens/connections/Coverage')),
   screen('/connections/:id', () => import('../screens/connections/ConnectionDetail')),
-  screen('/first-call', () => import('../screens/firstCall/FirstCall'), {
+  screen('/first-call', () => import('../screens/events/FirstCall'), {
     name: 'First call',
     group: 'Set up',
-    shortcut: 'f',
   }),
-  screen('/ingest-health', () => import('../screens/ingestHealth/IngestHealth'), {
+  screen('/ingest-health', () => import('../screens/events/IngestHealth'), {
     name: 'Ingest health',
     group: 'Set up',
     shortcut: 'h',
@@ -121,4 +120,12 @@ export const SCREENS: readonly Screen[] = [
   screen('/settings/webhooks/:id', () => import('../screens/settings/WebhookDetail')),
   screen('/settings/sessions', () => import('../screens/settings/Sessions')),
   screen('/settings/audit-log', () => import('../screens/settings/AuditLog')),
+  screen('/reports', () => import('../screens/reports/Reports'), {
+    name: 'Reports',
+    group: 'Finance',
+    shortcut: 'm',
+    scope: 'reports:read',
+  }),
+  screen('/reports/schedules', () => import('../screens/reports/Schedules')),
+  screen('/reports/branding', () => import('../screens/reports/Branding')),
 ];

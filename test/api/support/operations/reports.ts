@@ -86,6 +86,16 @@ export const REPORT_OPERATIONS: Record<string, Operation> = {
     ids: { report_id: unknownId('rpt') },
     request: ofReport((id) => ({ report_id: publicId('rpt', id) })),
   },
+  listReportSchedules: {
+    method: 'GET',
+    path: `${REPORTS}/schedules`,
+    access: READ,
+    status: 200,
+    request: async (_place, owner) => {
+      await storeSchedule(owner.orgDb);
+      return {};
+    },
+  },
   getReportSchedule: ofSchedule('GET', READ, 200),
   putReportSchedule: ofSchedule('PUT', WRITE, 200, {
     ...{ sections: ['spend'], time_zone: 'Europe/Berlin' },
