@@ -90,6 +90,18 @@ export const SCREENS: readonly Screen[] = [
   }),
   screen('/invoices/prepaid', () => import('../screens/invoices/Prepaid')),
   screen('/invoices/:id', () => import('../screens/invoices/InvoiceDetail')),
+  screen('/policies', () => import('../screens/policies/Policies'), {
+    name: 'Policies',
+    group: 'Control',
+    shortcut: 'p',
+    scope: 'policies:read',
+  }),
+  screen('/alerts', () => import('../screens/alerts/Alerts'), {
+    name: 'Alerts',
+    group: 'Control',
+    shortcut: 'a',
+    scope: 'alerts:read',
+  }),
   screen('/connections', () => import('../screens/connections/Connections'), {
     name: 'Connections',
     group: 'Set up',

@@ -37,7 +37,8 @@ export function Confirm({
             <Button
               kind={isDanger ? 'danger' : 'primary'}
               type="submit"
-              isDisabled={isBusy === true || isDisabled === true}
+              isPending={isBusy === true}
+              isDisabled={isDisabled === true}
             >
               {isBusy ? 'One moment …' : action}
             </Button>

@@ -46,7 +46,7 @@ export function ConnectForm({
       onSubmit={submit}
       actions={
         <>
-          <Button kind="primary" type="submit" isDisabled={connect.isPending || !isComplete}>
+          <Button kind="primary" type="submit" isPending={connect.isPending} isDisabled={!isComplete}>
             {connect.isPending ? 'Trying the credentials …' : 'Connect'}
           </Button>
           <Button onPress={onClose}>Cancel</Button>

@@ -233,11 +233,16 @@ function Actions({ connection, isRunning }: { connection: Connection; isRunning:
   });
   return (
     <>
-      <Button kind="primary" isDisabled={sync.isPending || isRunning} onPress={() => sync.mutate({ params })}>
+      <Button
+        kind="primary"
+        isPending={sync.isPending}
+        isDisabled={isRunning}
+        onPress={() => sync.mutate({ params })}
+      >
         {isRunning ? 'Syncing …' : 'Sync now'}
       </Button>
       <Button
-        isDisabled={change.isPending}
+        isPending={change.isPending}
         onPress={() => change.mutate({ params, body: { paused: connection.status !== 'paused' } })}
       >
         {connection.status === 'paused' ? 'Resume' : 'Pause'}

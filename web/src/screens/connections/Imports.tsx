@@ -207,7 +207,7 @@ function UploadForm({ file, onClose }: { file: File; onClose: () => void }) {
       onSubmit={() => void upload()}
       actions={
         <>
-          <Button kind="primary" type="submit" isDisabled={isBusy}>
+          <Button kind="primary" type="submit" isPending={isBusy}>
             {isBusy ? 'Uploading …' : 'Upload'}
           </Button>
           <Button onPress={onClose}>Cancel</Button>

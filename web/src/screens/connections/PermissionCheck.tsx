@@ -18,7 +18,7 @@ export function PermissionCheck({ id, isImmediate }: { id: string; isImmediate: 
     <Card
       title="Permissions"
       aside={
-        <Button isDisabled={check.isPending} onPress={ask}>
+        <Button isPending={check.isPending} onPress={ask}>
           {check.isPending ? 'Checking …' : 'Check permissions'}
         </Button>
       }

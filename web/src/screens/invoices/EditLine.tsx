@@ -83,7 +83,7 @@ function LineForm({ invoice, line, onClose }: { invoice: Invoice; line: InvoiceL
       actions={
         mayWrite ? (
           <>
-            <Button kind="primary" type="submit" isDisabled={save.isPending || !changes}>
+            <Button kind="primary" type="submit" isPending={save.isPending} isDisabled={!changes}>
               {save.isPending ? 'Saving …' : 'Save the correction'}
             </Button>
             <Button onPress={onClose}>Cancel</Button>

@@ -43,7 +43,7 @@ export function Deliveries({ id }: { id: string }) {
     delivery.status !== 'gathered' && (
       <Button
         kind={kind}
-        isDisabled={redeliver.isPending}
+        isPending={redeliver.isPending}
         aria-label={`Send ${delivery.message_id} again`}
         onPress={() => redeliver.mutate({ params: { path: { id: delivery.id } } })}
       >

@@ -94,7 +94,8 @@ export function KeyForm({
             <Button
               kind="primary"
               type="submit"
-              isDisabled={isBusy || name.trim() === '' || (isNarrow && scopes.length === 0)}
+              isPending={isBusy}
+              isDisabled={name.trim() === '' || (isNarrow && scopes.length === 0)}
             >
               {isBusy ? 'One moment …' : present ? 'Save' : 'Create'}
             </Button>

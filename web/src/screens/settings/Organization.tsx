@@ -128,7 +128,7 @@ function SettingsForm({ present }: { present: Organization }) {
       onSubmit={() => void save()}
       actions={
         mayWrite ? (
-          <Button kind="primary" type="submit" isDisabled={isBusy || name.trim() === ''}>
+          <Button kind="primary" type="submit" isPending={isBusy} isDisabled={name.trim() === ''}>
             {isBusy ? 'Saving …' : 'Save'}
           </Button>
         ) : (

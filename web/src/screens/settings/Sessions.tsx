@@ -105,7 +105,7 @@ export default function Sessions() {
                 !is_current && (
                   <Button
                     kind="quiet"
-                    isDisabled={end.isPending}
+                    isPending={end.isPending}
                     aria-label={`End the session of ${name ?? id}`}
                     onPress={() => end.mutate({ params: { path: { id } } })}
                   >

@@ -72,12 +72,12 @@ function Whole({ endpoint }: { endpoint: Endpoint }) {
       }
       actions={
         <>
-          <Button kind="primary" isDisabled={test.isPending} onPress={() => test.mutate({ params })}>
+          <Button kind="primary" isPending={test.isPending} onPress={() => test.mutate({ params })}>
             {test.isPending ? 'Sending …' : 'Send a test'}
           </Button>
           <Button onPress={() => setDialog('edit')}>Edit</Button>
           <Button
-            isDisabled={change.isPending}
+            isPending={change.isPending}
             onPress={() => change.mutate({ params, body: { enabled: !endpoint.enabled } })}
           >
             {endpoint.enabled ? 'Switch off' : 'Switch on'}

@@ -57,7 +57,8 @@ export function WebhookForm({
           <Button
             kind="primary"
             type="submit"
-            isDisabled={isBusy || target.trim() === '' || (!isAll && types.length === 0)}
+            isPending={isBusy}
+            isDisabled={target.trim() === '' || (!isAll && types.length === 0)}
           >
             {isBusy ? 'One moment …' : present ? 'Save' : 'Create'}
           </Button>
