@@ -82,6 +82,12 @@ export const SCREENS: readonly Screen[] = [
     group: 'Bills',
     scope: 'usage:read',
   }),
+  screen('/audit', () => import('../screens/audit/Audit'), {
+    name: 'Audit of rates',
+    group: 'Bills',
+    shortcut: 'a',
+    scope: 'reconciliation:read',
+  }),
   screen('/invoices', () => import('../screens/invoices/Invoices'), {
     name: 'Invoices',
     group: 'Bills',
