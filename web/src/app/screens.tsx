@@ -88,6 +88,12 @@ export const SCREENS: readonly Screen[] = [
     shortcut: 'a',
     scope: 'reconciliation:read',
   }),
+  screen('/chargeback', () => import('../screens/chargeback/Chargeback'), {
+    name: 'Chargeback',
+    group: 'Finance',
+    shortcut: 'b',
+    scope: 'reports:read',
+  }),
   screen('/invoices', () => import('../screens/invoices/Invoices'), {
     name: 'Invoices',
     group: 'Bills',
