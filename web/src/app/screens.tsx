@@ -85,13 +85,13 @@ export const SCREENS: readonly Screen[] = [
   screen('/audit', () => import('../screens/audit/Audit'), {
     name: 'Audit of rates',
     group: 'Bills',
-    shortcut: 'a',
+    shortcut: 'l',
     scope: 'reconciliation:read',
   }),
   screen('/chargeback', () => import('../screens/chargeback/Chargeback'), {
     name: 'Chargeback',
     group: 'Finance',
-    shortcut: 'b',
+    shortcut: 'k',
     scope: 'reports:read',
   }),
   screen('/invoices', () => import('../screens/invoices/Invoices'), {
