@@ -27,25 +27,25 @@ function screen(
 
 export const SCREENS: readonly Screen[] = [
   screen('/', () => import('../screens/overview/Overview'), { name: 'Overview', group: '', shortcut: 'o' }),
-  screen('/gaps', () => import('../screens/gaps/GapExplorer'), {
+  screen('/gaps', () => import('../screens/reconciliation/gaps/GapExplorer'), {
     name: 'Gap explorer',
     group: 'Overcharges',
     shortcut: 'g',
     scope: 'reconciliation:read',
   }),
-  screen('/review', () => import('../screens/findings/Review'), {
+  screen('/review', () => import('../screens/claims/findings/Review'), {
     name: 'Review queue',
     group: 'Overcharges',
     shortcut: 'r',
     scope: 'financial:read',
   }),
-  screen('/findings', () => import('../screens/findings/Findings'), {
+  screen('/findings', () => import('../screens/claims/findings/Findings'), {
     name: 'Findings',
     group: 'Overcharges',
     scope: 'financial:read',
   }),
-  screen('/findings/:id', () => import('../screens/findings/FindingDetail')),
-  screen('/disputes', () => import('../screens/disputes/Disputes'), {
+  screen('/findings/:id', () => import('../screens/claims/findings/FindingDetail')),
+  screen('/disputes', () => import('../screens/claims/disputes/Disputes'), {
     name: 'Disputes',
     group: 'Overcharges',
     shortcut: 'd',
@@ -71,13 +71,13 @@ export const SCREENS: readonly Screen[] = [
     scope: 'claims:read',
   }),
   screen('/claims/:id', () => import('../screens/claims/ClaimDetail')),
-  screen('/statement', () => import('../screens/statement/Statement'), {
+  screen('/statement', () => import('../screens/reconciliation/statement/Statement'), {
     name: 'Statement',
     group: 'Bills',
     shortcut: 'b',
     scope: 'reconciliation:read',
   }),
-  screen('/periods', () => import('../screens/statement/Periods'), {
+  screen('/periods', () => import('../screens/reconciliation/statement/Periods'), {
     name: 'Months',
     group: 'Bills',
     scope: 'usage:read',

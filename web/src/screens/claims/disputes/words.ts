@@ -1,4 +1,4 @@
-import type { components } from '../../api/client';
+import type { components } from '../../../api/client';
 
 export type Dispute = components['schemas']['Dispute'];
 

@@ -1,10 +1,10 @@
 import { Link } from 'wouter';
-import { time } from '../../app/format';
-import { providerName } from '../../app/providers';
-import { DataTable } from '../../parts/DataTable';
-import { exactSum } from '../../parts/exactSum';
-import { Money } from '../../parts/Money';
-import { Card, Chip } from '../../parts/Page';
+import { time } from '../../../app/format';
+import { providerName } from '../../../app/providers';
+import { DataTable } from '../../../parts/DataTable';
+import { exactSum } from '../../../parts/exactSum';
+import { Money } from '../../../parts/Money';
+import { Card, Chip } from '../../../parts/Page';
 import { NOT_PRICED_REASON, type Statement } from './lines';
 import css from './Statement.module.css';
 

@@ -1,14 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
-import { api, errorText, query } from '../../api/client';
-import { count, time } from '../../app/format';
-import { useMay } from '../../app/session';
-import { Button } from '../../parts/Button';
-import { RunProgress } from '../../parts/RunProgress';
-import { Notice } from '../../parts/States';
-import { useToast } from '../../parts/Toasts';
-import { isUnderWay, useRun } from '../../parts/useRun';
+import { api, errorText, query } from '../../../api/client';
+import { count, time } from '../../../app/format';
+import { useMay } from '../../../app/session';
+import { Button } from '../../../parts/Button';
+import { RunProgress } from '../../../parts/RunProgress';
+import { Notice } from '../../../parts/States';
+import { useToast } from '../../../parts/Toasts';
+import { isUnderWay, useRun } from '../../../parts/useRun';
 import css from './Gaps.module.css';
 
 const RUNS = '/api/v1/reconciliation/gap-explorer/runs';

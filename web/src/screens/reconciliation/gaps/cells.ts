@@ -1,7 +1,7 @@
-import type { components } from '../../api/client';
-import { count, usd } from '../../app/format';
-import { providerName } from '../../app/providers';
-import { exactSum, negated } from '../../parts/exactSum';
+import type { components } from '../../../api/client';
+import { count, usd } from '../../../app/format';
+import { providerName } from '../../../app/providers';
+import { exactSum, negated } from '../../../parts/exactSum';
 
 export type Bucket = components['schemas']['GapBucket'];
 export type Look = 'matched' | 'partial' | 'unmatched' | 'aside' | 'provisional';

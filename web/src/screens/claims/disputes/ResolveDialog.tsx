@@ -1,12 +1,12 @@
 import { useState } from 'react';
-import { api, errorText, isProblem } from '../../api/client';
-import { time } from '../../app/format';
-import { Confirm } from '../../parts/Confirm';
-import { Select, TextField } from '../../parts/Fields';
-import { useIdempotencyKey } from '../../parts/idempotency';
-import { Notice } from '../../parts/States';
-import { useToast } from '../../parts/Toasts';
-import { useClaimChange } from '../claims/useClaimChange';
+import { api, errorText, isProblem } from '../../../api/client';
+import { time } from '../../../app/format';
+import { Confirm } from '../../../parts/Confirm';
+import { Select, TextField } from '../../../parts/Fields';
+import { useIdempotencyKey } from '../../../parts/idempotency';
+import { Notice } from '../../../parts/States';
+import { useToast } from '../../../parts/Toasts';
+import { useClaimChange } from '../useClaimChange';
 import { type Dispute, RESOLUTIONS, resolutionName } from './words';
 
 type Resolution = (typeof RESOLUTIONS)[number]['value'];

@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import { Button } from '../../parts/Button';
-import { Form, TextField } from '../../parts/Fields';
-import { Modal } from '../../parts/Modal';
-import { Notice } from '../../parts/States';
+import { Button } from '../../../parts/Button';
+import { Form, TextField } from '../../../parts/Fields';
+import { Modal } from '../../../parts/Modal';
+import { Notice } from '../../../parts/States';
 import type { DecisionResult } from './useDecision';
 
 const REASONS = [

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'react';
-import { api, errorText, isProblem } from '../../api/client';
-import { newIdempotencyKey } from '../../parts/idempotency';
-import { useClaimChange } from '../claims/useClaimChange';
+import { api, errorText, isProblem } from '../../../api/client';
+import { newIdempotencyKey } from '../../../parts/idempotency';
+import { useClaimChange } from '../useClaimChange';
 import { STATUS } from './words';
 
 export type Decision = { kind: 'confirm' } | { kind: 'reopen' } | { kind: 'dismiss'; reason: string };

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
-import { type Decimal, usd } from '../../app/format';
-import { exactSum } from '../../parts/exactSum';
+import { type Decimal, usd } from '../../../app/format';
+import { exactSum } from '../../../parts/exactSum';
 import type { Bucket, Grid, Row } from './cells';
 import css from './Gaps.module.css';
 import { Axis } from './Heatmap';

@@ -1,12 +1,12 @@
 import { useLocation } from 'wouter';
-import { query } from '../../api/client';
-import { time } from '../../app/format';
-import { Actor } from '../../parts/Actor';
-import { ButtonLink } from '../../parts/Button';
-import { DataTable } from '../../parts/DataTable';
-import { Money } from '../../parts/Money';
-import { Chip, Page } from '../../parts/Page';
-import { Empty, ErrorState, Loading } from '../../parts/States';
+import { query } from '../../../api/client';
+import { time } from '../../../app/format';
+import { Actor } from '../../../parts/Actor';
+import { ButtonLink } from '../../../parts/Button';
+import { DataTable } from '../../../parts/DataTable';
+import { Money } from '../../../parts/Money';
+import { Chip, Page } from '../../../parts/Page';
+import { Empty, ErrorState, Loading } from '../../../parts/States';
 import { CloseMonth } from './CloseMonth';
 import { thisMonth } from './lines';
 

@@ -1,9 +1,9 @@
 import { Link } from 'wouter';
-import { providerName } from '../../app/providers';
-import { type Column, DataTable } from '../../parts/DataTable';
-import { exactSum } from '../../parts/exactSum';
-import { Money } from '../../parts/Money';
-import { Card, Chip } from '../../parts/Page';
+import { providerName } from '../../../app/providers';
+import { type Column, DataTable } from '../../../parts/DataTable';
+import { exactSum } from '../../../parts/exactSum';
+import { Money } from '../../../parts/Money';
+import { Card, Chip } from '../../../parts/Page';
 import type { Line, Statement, Sum } from './lines';
 import css from './Statement.module.css';
 

@@ -1,11 +1,11 @@
 import { useState } from 'react';
-import { count } from '../../app/format';
-import { providerName } from '../../app/providers';
-import { Button } from '../../parts/Button';
-import { DataTable } from '../../parts/DataTable';
-import { Grade } from '../../parts/Grade';
-import { Money } from '../../parts/Money';
-import { Chip } from '../../parts/Page';
+import { count } from '../../../app/format';
+import { providerName } from '../../../app/providers';
+import { Button } from '../../../parts/Button';
+import { DataTable } from '../../../parts/DataTable';
+import { Grade } from '../../../parts/Grade';
+import { Money } from '../../../parts/Money';
+import { Chip } from '../../../parts/Page';
 import { type Bucket, columnName, exactGapOf, LOOK, lookOf } from './cells';
 
 const ROWS = 100;

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, memo, useEffect, useRef } from 'react';
-import { providerName } from '../../app/providers';
+import { providerName } from '../../../app/providers';
 import { CellMark } from './CellMark';
 import { type Bucket, cellLabel, type Grid, type Row } from './cells';
 import css from './Gaps.module.css';

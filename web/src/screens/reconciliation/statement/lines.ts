@@ -1,7 +1,7 @@
-import type { components } from '../../api/client';
-import { withQuery } from '../../app/filters';
-import type { Decimal } from '../../app/format';
-import { negated } from '../../parts/exactSum';
+import type { components } from '../../../api/client';
+import { withQuery } from '../../../app/filters';
+import type { Decimal } from '../../../app/format';
+import { negated } from '../../../parts/exactSum';
 
 export type Statement = components['schemas']['Statement'];
 type Figures = components['schemas']['StatementFigures'];

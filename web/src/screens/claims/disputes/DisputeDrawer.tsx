@@ -1,16 +1,16 @@
 import { useState } from 'react';
-import { query } from '../../api/client';
-import { time } from '../../app/format';
-import { kindName } from '../../app/kinds';
-import { providerName } from '../../app/providers';
-import { useMay } from '../../app/session';
-import { Actor } from '../../parts/Actor';
-import { Button, ButtonLink } from '../../parts/Button';
-import { Modal } from '../../parts/Modal';
-import { Cents, Money } from '../../parts/Money';
-import { Chip, Facts } from '../../parts/Page';
-import { ErrorState, Loading } from '../../parts/States';
-import { daysOf } from '../claims/words';
+import { query } from '../../../api/client';
+import { time } from '../../../app/format';
+import { kindName } from '../../../app/kinds';
+import { providerName } from '../../../app/providers';
+import { useMay } from '../../../app/session';
+import { Actor } from '../../../parts/Actor';
+import { Button, ButtonLink } from '../../../parts/Button';
+import { Modal } from '../../../parts/Modal';
+import { Cents, Money } from '../../../parts/Money';
+import { Chip, Facts } from '../../../parts/Page';
+import { ErrorState, Loading } from '../../../parts/States';
+import { daysOf } from '../words';
 import { ResolveDialog } from './ResolveDialog';
 import { resolutionName, STATUS } from './words';
 

@@ -1,4 +1,4 @@
-import type { components } from '../../api/client';
+import type { components } from '../../../api/client';
 
 export type ReviewItem = components['schemas']['ReviewItem'];
 export type Finding = components['schemas']['Finding'];

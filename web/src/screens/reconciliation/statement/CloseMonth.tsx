@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api } from '../../api/client';
-import { useMay } from '../../app/session';
-import { Button } from '../../parts/Button';
-import { Confirm } from '../../parts/Confirm';
-import { useToast } from '../../parts/Toasts';
+import { api } from '../../../api/client';
+import { useMay } from '../../../app/session';
+import { Button } from '../../../parts/Button';
+import { Confirm } from '../../../parts/Confirm';
+import { useToast } from '../../../parts/Toasts';
 import { thisMonth } from './lines';
 
 export interface ListedPeriod {

@@ -1,12 +1,12 @@
-import { time } from '../../app/format';
-import { kindName } from '../../app/kinds';
-import { providerName } from '../../app/providers';
-import { Actor } from '../../parts/Actor';
-import { Button, ButtonLink } from '../../parts/Button';
-import { Grade } from '../../parts/Grade';
-import { Money } from '../../parts/Money';
-import { Card, Chip, Facts } from '../../parts/Page';
-import { daysOf } from '../claims/words';
+import { time } from '../../../app/format';
+import { kindName } from '../../../app/kinds';
+import { providerName } from '../../../app/providers';
+import { Actor } from '../../../parts/Actor';
+import { Button, ButtonLink } from '../../../parts/Button';
+import { Grade } from '../../../parts/Grade';
+import { Money } from '../../../parts/Money';
+import { Card, Chip, Facts } from '../../../parts/Page';
+import { daysOf } from '../words';
 import css from './Review.module.css';
 import { type ReviewItem, SEVERITY, STATUS } from './words';
 
