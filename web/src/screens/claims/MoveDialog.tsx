@@ -100,7 +100,12 @@ export function MoveDialog({
         onSubmit={() => void send()}
         actions={
           <>
-            <Button kind={isDenial ? 'danger' : 'primary'} type="submit" isDisabled={isBusy || !isReady}>
+            <Button
+              kind={isDenial ? 'danger' : 'primary'}
+              type="submit"
+              isPending={isBusy}
+              isDisabled={!isReady}
+            >
               {isBusy ? 'Saving …' : STATUS[to].move}
             </Button>
             <Button onPress={onClose}>Cancel</Button>

@@ -32,7 +32,7 @@ export function DismissDialog({
         onSubmit={() => void onDismiss(reason.trim()).then((result) => setError(result.error))}
         actions={
           <>
-            <Button kind="primary" type="submit" isDisabled={isBusy || reason.trim() === ''}>
+            <Button kind="primary" type="submit" isPending={isBusy} isDisabled={reason.trim() === ''}>
               {isBusy ? 'Saving …' : 'Dismiss'}
             </Button>
             <Button onPress={onClose}>Cancel</Button>

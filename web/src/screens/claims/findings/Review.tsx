@@ -17,12 +17,15 @@ import { daysOf } from '../words';
 import { DismissDialog } from './DismissDialog';
 import css from './Review.module.css';
 import { ReviewCard } from './ReviewCard';
+import { useChosenItem } from './useChosenItem';
 import { useDecision } from './useDecision';
 import { useTriageKeys } from './useTriageKeys';
 import { type ReviewItem, STATUS } from './words';
 
 const PATH = '/api/v1/financial/review-queue';
 const ROWS_MAX = 200;
+/** Other people decide on the same items. */
+const POLL_MS = 15_000;
 
 interface Decided {
   id: string;
@@ -39,16 +42,21 @@ export default function Review() {
   const [provider, setProvider] = useFilter<string>('provider', '');
   const [direction, setDirection] = useFilter<'overcharge' | 'undercharge'>('direction', 'overcharge');
   const [status, setStatus] = useFilter<ReviewItem['status']>('status', 'open');
-  const [at, setAt] = useState(0);
   const [decided, setDecided] = useState<Decided[]>([]);
   const [isDismissing, setIsDismissing] = useState(false);
   const [conflict, setConflict] = useState<string>();
   const list = useRef<HTMLUListElement>(null);
   const { decide, isBusy } = useDecision();
   const filters = { provider: provider || undefined, direction, status };
-  const queue = query.useQuery('get', PATH, { params: { query: { ...filters, limit: ROWS_MAX } } });
-  const items = queue.data?.items ?? [];
-  const item = items[Math.min(at, items.length - 1)];
+  const queue = query.useQuery(
+    'get',
+    PATH,
+    { params: { query: { ...filters, limit: ROWS_MAX } } },
+    { refetchInterval: POLL_MS },
+  );
+  const isOwn = (id: string) => decided.some((one) => one.id === id);
+  const items = (queue.data?.items ?? []).filter((one) => one.status !== 'open' || !isOwn(one.id));
+  const { item, at, isGone, choose } = useChosenItem(items, JSON.stringify(filters), isOwn);
   const mayDecide = may({ scope: 'financial:write' });
   const canDecide = mayDecide && item?.status === 'open' && item.kind !== 'policy' && !isBusy;
 
@@ -74,8 +82,9 @@ export default function Review() {
     return result;
   };
   const move = (step: number) => {
-    const next = Math.max(0, Math.min(items.length - 1, Math.min(at, items.length - 1) + step));
-    setAt(next);
+    // The item that took the place of a decided one is the next.
+    const next = Math.max(0, Math.min(items.length - 1, isGone && step > 0 ? at : at + step));
+    choose(next);
     setConflict(undefined);
     list.current?.querySelectorAll('button')[next]?.focus();
   };
@@ -181,8 +190,16 @@ export default function Review() {
               </ButtonLink>
             )}
           </div>
-          {conflict !== undefined && <Notice kind="warn">{conflict}</Notice>}
-          {items.length === 0 || !item ? (
+          {conflict !== undefined ? (
+            <Notice kind="warn">{conflict}</Notice>
+          ) : (
+            isGone && (
+              <Notice kind="warn">
+                Another person has decided on the finding shown here. Choose another one.
+              </Notice>
+            )
+          )}
+          {!item ? (
             isFiltered ? (
               <Empty title="No item matches">
                 <Button onPress={clear}>Clear filters</Button>
@@ -206,7 +223,7 @@ export default function Review() {
                       className={css.item}
                       aria-current={one.id === item.id ? 'true' : undefined}
                       onClick={() => {
-                        setAt(index);
+                        choose(index);
                         setConflict(undefined);
                       }}
                     >
