@@ -30,6 +30,9 @@ export async function dashboardFetch(request: Request): Promise<Response> {
   const response = await fetch(request);
   if (response.status === 401 && new URL(request.url).pathname !== '/api/v1/session')
     for (const listener of listeners) listener();
+  // A proxy before a service that is down answers without a problem of the API; it counts as a failed connection.
+  if (response.status >= 500 && !response.headers.get('Content-Type')?.includes('json'))
+    throw new TypeError(`status ${response.status} without a problem`);
   return response;
 }
 

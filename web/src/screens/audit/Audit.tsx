@@ -81,6 +81,8 @@ export default function Audit() {
   );
 }
 
+const lines = (list: readonly unknown[]) => `${count(list.length)} ${list.length === 1 ? 'line' : 'lines'}`;
+
 function Result({ data }: { data: Answer }) {
   return (
     <>
@@ -102,7 +104,7 @@ function Result({ data }: { data: Answer }) {
       {data.differences.length === 0 ? (
         <Empty title="All clear: every rate that can be judged is the agreed one" />
       ) : (
-        <Card title={`Charged at another rate, ${count(data.differences.length)} lines`}>
+        <Card title={`Charged at another rate, ${lines(data.differences)}`}>
           <DifferentLines lines={data.differences} provider={data.provider} />
           {data.omitted.lines > 0 && (
             <Notice>
@@ -113,13 +115,13 @@ function Result({ data }: { data: Answer }) {
         </Card>
       )}
       {data.not_judged.length > 0 && (
-        <Card title={`Not judged, ${count(data.not_judged.length)} lines`}>
+        <Card title={`Not judged, ${lines(data.not_judged)}`}>
           <UnjudgedLines lines={data.not_judged} total={data.totals.not_judged_usd} />
         </Card>
       )}
       {data.as_agreed.length > 0 && (
         <details className={css.agreed}>
-          <summary>Charged as agreed, {count(data.as_agreed.length)} lines</summary>
+          <summary>Charged as agreed, {lines(data.as_agreed)}</summary>
           <AgreedLines lines={data.as_agreed} />
         </details>
       )}

@@ -37,7 +37,7 @@ function shared(lines: readonly RateLine[], provider?: string): Column<RateLine>
         ) : (
           line.model
         ),
-      foot: `Sum of ${count(lines.length)} rows`,
+      foot: `Sum of ${count(lines.length)} ${lines.length === 1 ? 'row' : 'rows'}`,
     },
     { id: 'class', head: 'Charge', cell: rateClass },
     { id: 'days', head: 'Days (UTC)', cell: (line) => days(line) },
@@ -136,7 +136,7 @@ export function UnjudgedLines({ lines, total }: { lines: readonly UnjudgedLine[]
       head: 'Line of the bill',
       cell: (line) => line.label,
       isWide: true,
-      foot: `Sum of ${count(lines.length)} rows`,
+      foot: `Sum of ${count(lines.length)} ${lines.length === 1 ? 'row' : 'rows'}`,
     },
     { id: 'class', head: 'Charge', cell: (line) => line.token_class.replaceAll('_', ' ') },
     { id: 'days', head: 'Days (UTC)', cell: (line) => days(line) },

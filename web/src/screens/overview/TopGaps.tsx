@@ -31,7 +31,7 @@ export function TopGaps() {
           href={withQuery('/gaps', {
             period: period.name === 'custom' ? '90d' : period.name,
             provider: row.provider,
-            flagged: true,
+            flagged: 1,
           })}
         >
           {day(row.bucket)}

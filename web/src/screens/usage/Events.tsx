@@ -53,6 +53,12 @@ export default function Events() {
   const columns: Column<Row>[] = [
     { id: 'time', head: 'Time (UTC)', cell: (row) => time(row.timestamp) },
     { id: 'model', head: 'Model', cell: (row) => row.model },
+    {
+      id: 'cost',
+      head: 'Cost',
+      isNumber: true,
+      cell: (row) => <Money usd={row.cost_source === 'unpriced' ? null : row.cost_usd} />,
+    },
     { id: 'provider', head: 'Provider', cell: (row) => providerName(row.provider) },
     { id: 'team', head: 'Team', cell: (row) => row.team_id ?? '–' },
     { id: 'feature', head: 'Feature', cell: (row) => row.feature ?? '–' },
@@ -63,12 +69,6 @@ export default function Events() {
       cell: (row) => count(row.input_tokens + row.cache_read + row.cache_creation),
     },
     { id: 'output', head: 'Output tokens', isNumber: true, cell: (row) => count(row.output_tokens) },
-    {
-      id: 'cost',
-      head: 'Cost',
-      isNumber: true,
-      cell: (row) => <Money usd={row.cost_source === 'unpriced' ? null : row.cost_usd} />,
-    },
     {
       id: 'marks',
       head: 'Marks',

@@ -108,7 +108,7 @@ export default function Usage() {
   return (
     <Page
       title="Usage"
-      lead="Cost and tokens of observed calls, at your prices. Bills are on the screens of overcharges."
+      lead="Cost and tokens of observed calls, at your prices."
       actions={<ButtonLink href={withQuery('/events', { from, to })}>Open the calls</ButtonLink>}
       filters={
         <>
