@@ -29,9 +29,9 @@ export function TopGaps() {
       cell: (row) => (
         <Link
           href={withQuery('/gaps', {
-            period: period.name === 'custom' ? '90d' : period.name,
-            provider: row.provider,
-            flagged: 1,
+            // The cells of 7 days may be hours; those of longer periods are days.
+            period: period.name === '30d' || period.name === '7d' ? '30d' : '90d',
+            cell: `${row.provider}|${row.provider_account_id}|${row.model}|${day(row.bucket)}`,
           })}
         >
           {day(row.bucket)}
@@ -50,7 +50,7 @@ export function TopGaps() {
     { id: 'gap', head: 'Gap', isNumber: true, cell: (row) => <Money usd={row.gap} /> },
   ];
   return (
-    <Card title="Largest gaps" aside={<Link href="/gaps">All {rows.length} flagged</Link>}>
+    <Card title="Largest gaps" aside={<Link href="/gaps?flagged=1">All {rows.length} flagged</Link>}>
       {rows.length === 0 ? (
         <Empty title="No gap is flagged in these days" />
       ) : (
