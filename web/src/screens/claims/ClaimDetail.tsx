@@ -211,8 +211,17 @@ function Prices({ claim }: { claim: Claim }) {
           rows={prices.rates}
           rowKey={({ id }) => id}
           columns={[
-            { id: 'model', head: 'Model', cell: ({ model }) => model },
-            { id: 'class', head: 'Class', cell: classOf },
+            {
+              id: 'model',
+              head: 'Model and class',
+              cell: (rate) => (
+                <>
+                  {rate.model}
+                  <br />
+                  <span className={css.muted}>{classOf(rate)}</span>
+                </>
+              ),
+            },
             {
               id: 'rate',
               head: 'Rate per M tokens',

@@ -11,7 +11,12 @@ import { useToast } from '../../parts/Toasts';
 import { useClaimChange } from './useClaimChange';
 import { type Claim, type ClaimStatus, centsOf, dollarsOf, type ListedClaim, STATUS } from './words';
 
-type DenialKind = (typeof DENIAL_KINDS)[number]['value'];
+type DenialKind = (typeof DENIAL_KINDS)[number]['value'] | '';
+
+const KIND_CHOICES: readonly { value: DenialKind; label: string }[] = [
+  { value: '', label: 'Choose one' },
+  ...DENIAL_KINDS,
+];
 
 /** Moves a claim to a status, with the fields that this status needs. */
 export function MoveDialog({
@@ -37,7 +42,7 @@ export function MoveDialog({
         : '',
   );
   const [reason, setReason] = useState('');
-  const [kind, setKind] = useState<DenialKind>('other');
+  const [kind, setKind] = useState<DenialKind>('');
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>();
   const [statusNow, setStatusNow] = useState<ClaimStatus>();
@@ -52,11 +57,11 @@ export function MoveDialog({
       : creditCents === 0
         ? 'The credit is above zero.'
         : to === 'partial' && creditCents !== undefined && creditCents >= claim.total_recoverable_cents
-          ? 'A partial credit is below the claim. Choose “Credit issued” for the whole amount.'
+          ? 'A partial credit is below the claim. Choose “Record the credit” for the whole amount.'
           : fieldError(problem, 'credit_issued_cents');
   const isReady =
     (!needsCredit || (creditCents !== undefined && creditCents > 0 && !creditError)) &&
-    (!isDenial || reason.trim() !== '');
+    (!isDenial || (reason.trim() !== '' && kind !== ''));
   const send = async () => {
     setIsBusy(true);
     setProblem(undefined);
@@ -142,7 +147,7 @@ export function MoveDialog({
             <Select
               label="Kind of difference, according to the provider"
               value={kind}
-              options={DENIAL_KINDS}
+              options={KIND_CHOICES}
               onChange={setKind}
             />
           </>

@@ -12,10 +12,10 @@ export const STATUS: Record<ClaimStatus, { label: string; kind: Kind; move: stri
   provider_acknowledged: { label: 'Acknowledged', kind: 'accent', move: 'Provider acknowledged it' },
   under_review: { label: 'Under review', kind: 'accent', move: 'Provider reviews it' },
   escalated: { label: 'Escalated', kind: 'warn', move: 'Escalate' },
-  credit_approved: { label: 'Credit approved', kind: 'good', move: 'Credit approved' },
-  credit_issued: { label: 'Credit issued', kind: 'good', move: 'Credit issued' },
-  partial: { label: 'Partly credited', kind: 'warn', move: 'Partly credited' },
-  denied: { label: 'Denied', kind: 'bad', move: 'Denied' },
+  credit_approved: { label: 'Credit approved', kind: 'good', move: 'Provider approved the credit' },
+  credit_issued: { label: 'Credit issued', kind: 'good', move: 'Record the credit' },
+  partial: { label: 'Partly credited', kind: 'warn', move: 'Record a partial credit' },
+  denied: { label: 'Denied', kind: 'bad', move: 'Provider denied it' },
 };
 
 export const STATUSES = Object.keys(STATUS) as ClaimStatus[];

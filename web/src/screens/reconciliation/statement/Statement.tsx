@@ -1,6 +1,7 @@
 import { query } from '../../../api/client';
 import { useFilter, withQuery } from '../../../app/filters';
 import { count, time } from '../../../app/format';
+import { providerName } from '../../../app/providers';
 import { Actor } from '../../../parts/Actor';
 import { Button, ButtonLink, DownloadLink } from '../../../parts/Button';
 import { DataTable } from '../../../parts/DataTable';
@@ -163,7 +164,7 @@ function Ranges({ ranges }: { ranges: Statement['coverage']['missing'] }) {
     <ul className={css.list}>
       {ranges.map((one) => (
         <li key={`${one.provider} ${one.provider_account_id} ${one.first_day}`}>
-          {one.provider} {one.provider_account_id}:{' '}
+          {providerName(one.provider)} {one.provider_account_id}:{' '}
           {one.first_day === one.last_day ? one.first_day : `${one.first_day} – ${one.last_day}`} (
           {count(one.days)} {one.days === 1 ? 'day' : 'days'})
         </li>

@@ -69,6 +69,7 @@ export const SUMS: readonly Sum[] = [
         name: 'Rate difference',
         value: (one) => one.rate_difference_usd,
         help: 'Charged above or below the agreed rates',
+        href: (period) => withQuery('/audit', days(period)),
       },
       {
         id: 'unpriced',
