@@ -47,11 +47,15 @@ export async function storeReport(
 }
 
 /** A weekly schedule, which mails to an address of this name. */
-export async function storeSchedule(orgDb: OrgDb, marker = 'finance'): Promise<void> {
+export async function storeSchedule(
+  orgDb: OrgDb,
+  marker = 'finance',
+  cadence: 'weekly' | 'monthly' = 'weekly',
+): Promise<void> {
   await upsertReportSchedule(
     orgDb,
     {
-      ...{ cadence: 'weekly', sections: ['summary'], timeZone: 'Europe/Berlin', dueFrom: '2026-02-02' },
+      ...{ cadence, sections: ['summary'], timeZone: 'Europe/Berlin', dueFrom: '2026-02-02' },
       deliveries: [{ id: newUuid(0n), type: 'email', to: `${marker}@example.com` }],
     },
     'test',

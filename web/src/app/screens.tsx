@@ -152,4 +152,14 @@ export const SCREENS: readonly Screen[] = [
   }),
   screen('/reports/schedules', () => import('../screens/reports/Schedules')),
   screen('/reports/branding', () => import('../screens/reports/Branding')),
+  screen('/prices', () => import('../screens/pricing/Prices'), {
+    name: 'Prices',
+    group: 'Set up',
+    shortcut: 'p',
+    scope: 'pricing:read',
+  }),
+  screen('/prices/unpriced', () => import('../screens/pricing/Unpriced')),
+  screen('/prices/overrides', () => import('../screens/pricing/Overrides')),
+  screen('/prices/contract-rates', () => import('../screens/pricing/ContractRates')),
+  screen('/prices/repricing', () => import('../screens/pricing/Repricing')),
 ];

@@ -1,0 +1,1 @@
+export { ContractRates as default } from './OwnRates';

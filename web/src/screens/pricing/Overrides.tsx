@@ -1,0 +1,1 @@
+export { Overrides as default } from './OwnRates';
