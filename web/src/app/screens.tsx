@@ -105,7 +105,7 @@ export const SCREENS: readonly Screen[] = [
   screen('/policies', () => import('../screens/policies/Policies'), {
     name: 'Policies',
     group: 'Control',
-    shortcut: 'p',
+    shortcut: 'y',
     scope: 'policies:read',
   }),
   screen('/alerts', () => import('../screens/alerts/Alerts'), {
