@@ -155,11 +155,18 @@ export const SCREENS: readonly Screen[] = [
   screen('/prices', () => import('../screens/pricing/Prices'), {
     name: 'Prices',
     group: 'Set up',
-    shortcut: 'p',
+    shortcut: 'x',
     scope: 'pricing:read',
   }),
   screen('/prices/unpriced', () => import('../screens/pricing/Unpriced')),
   screen('/prices/overrides', () => import('../screens/pricing/Overrides')),
   screen('/prices/contract-rates', () => import('../screens/pricing/ContractRates')),
   screen('/prices/repricing', () => import('../screens/pricing/Repricing')),
+  screen('/enforcement', () => import('../screens/policies/Enforcement'), {
+    name: 'Enforcement',
+    group: 'Control',
+    shortcut: 'j',
+    scope: 'enforcement:read',
+  }),
+  screen('/enforcement/savings', () => import('../screens/policies/Savings')),
 ];

@@ -1,0 +1,22 @@
+import type { ReactNode } from 'react';
+import { Page } from '../../parts/Page';
+import { Tabs } from '../../parts/Tabs';
+
+const TABS = [
+  { href: '/enforcement', name: 'Rules' },
+  { href: '/enforcement/savings', name: 'Savings' },
+];
+
+/** What the screens of enforcement share. */
+export function EnforcementPage({ actions, children }: { actions?: ReactNode; children: ReactNode }) {
+  return (
+    <Page
+      title="Enforcement"
+      lead="Rules that the wrappers of SDKs apply before a call is sent. The first rule that a call breaks counts."
+      actions={actions}
+      filters={<Tabs label="Enforcement" tabs={TABS} />}
+    >
+      {children}
+    </Page>
+  );
+}
