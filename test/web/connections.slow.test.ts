@@ -23,12 +23,12 @@ it('asks for the fields of the chosen connector and loses nothing when the provi
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: /Provider/ }).press('Enter');
   await page.getByRole('option', { name: 'AWS Bedrock' }).press('Enter');
-  await dialog.getByLabel('Access key id').fill('AKIA0000000000000000');
+  await dialog.getByLabel('Access key id').fill('AKIAIOSFODNN7LOOPBACK');
   expect(await dialog.getByRole('button', { name: 'Connect', exact: true }).isDisabled()).toBe(true);
   await dialog.getByLabel('Secret access key').fill('0'.repeat(40));
   await dialog.getByRole('button', { name: 'Connect', exact: true }).press('Enter');
   await dialog.getByRole('alert').waitFor();
-  expect(await dialog.getByLabel('Access key id').inputValue()).toBe('AKIA0000000000000000');
+  expect(await dialog.getByLabel('Access key id').inputValue()).toBe('AKIAIOSFODNN7LOOPBACK');
   expect((await api.get('/api/v1/billing-connections')).body.connections).toEqual([]);
   await close();
 });

@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { Component, type ReactNode, Suspense } from 'react';
 import { Route, Switch } from 'wouter';
 import { isProblem } from '../api/client';
-import { ButtonLink } from '../parts/Button';
+import { ButtonLink } from '../parts/forms/Button';
 import { Page } from '../parts/Page';
 import { Empty, ErrorState, Loading } from '../parts/States';
 import { Toasts } from '../parts/Toasts';

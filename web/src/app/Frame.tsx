@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import { Button as AriaButton, Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
-import { Modal } from '../parts/Modal';
+import { Modal } from '../parts/forms/Modal';
 import css from './Frame.module.css';
 import { Search } from './Search';
 import { GROUPS, SCREENS } from './screens';

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Autocomplete, Input, Menu, MenuItem, SearchField, useFilter } from 'react-aria-components';
 import { useLocation } from 'wouter';
 import { query } from '../api/client';
-import { Modal } from '../parts/Modal';
+import { Modal } from '../parts/forms/Modal';
 import css from './Search.module.css';
 import { SCREENS } from './screens';
 import { useMay } from './session';

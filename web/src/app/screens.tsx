@@ -82,13 +82,13 @@ export const SCREENS: readonly Screen[] = [
     group: 'Bills',
     scope: 'usage:read',
   }),
-  screen('/audit', () => import('../screens/audit/Audit'), {
+  screen('/audit', () => import('../screens/reconciliation/audit/Audit'), {
     name: 'Audit of rates',
     group: 'Bills',
     shortcut: 'l',
     scope: 'reconciliation:read',
   }),
-  screen('/chargeback', () => import('../screens/chargeback/Chargeback'), {
+  screen('/chargeback', () => import('../screens/reports/Chargeback'), {
     name: 'Chargeback',
     group: 'Finance',
     shortcut: 'k',
@@ -108,21 +108,21 @@ export const SCREENS: readonly Screen[] = [
     shortcut: 'y',
     scope: 'policies:read',
   }),
-  screen('/alerts', () => import('../screens/alerts/Alerts'), {
+  screen('/alerts', () => import('../screens/policies/alerts/Alerts'), {
     name: 'Alerts',
     group: 'Control',
     shortcut: 'a',
     scope: 'alerts:read',
   }),
-  screen('/connections', () => import('../screens/connections/Connections'), {
+  screen('/connections', () => import('../screens/billing/Connections'), {
     name: 'Connections',
     group: 'Set up',
     shortcut: 'n',
     scope: 'billing:read',
   }),
-  screen('/connections/imports', () => import('../screens/connections/Imports')),
-  screen('/connections/coverage', () => import('../screens/connections/Coverage')),
-  screen('/connections/:id', () => import('../screens/connections/ConnectionDetail')),
+  screen('/connections/imports', () => import('../screens/billing/Imports')),
+  screen('/connections/coverage', () => import('../screens/billing/Coverage')),
+  screen('/connections/:id', () => import('../screens/billing/ConnectionDetail')),
   screen('/first-call', () => import('../screens/events/FirstCall'), {
     name: 'First call',
     group: 'Set up',
@@ -133,17 +133,17 @@ export const SCREENS: readonly Screen[] = [
     shortcut: 'h',
     scope: 'events:read',
   }),
-  screen('/settings', () => import('../screens/settings/Organization'), {
+  screen('/settings', () => import('../screens/installation/Organization'), {
     name: 'Settings',
     group: 'Set up',
     shortcut: 's',
   }),
-  screen('/settings/keys', () => import('../screens/settings/Keys')),
-  screen('/settings/workspaces', () => import('../screens/settings/Workspaces')),
-  screen('/settings/webhooks', () => import('../screens/settings/Webhooks')),
-  screen('/settings/webhooks/:id', () => import('../screens/settings/WebhookDetail')),
-  screen('/settings/sessions', () => import('../screens/settings/Sessions')),
-  screen('/settings/audit-log', () => import('../screens/settings/AuditLog')),
+  screen('/settings/keys', () => import('../screens/access/Keys')),
+  screen('/settings/workspaces', () => import('../screens/access/Workspaces')),
+  screen('/settings/webhooks', () => import('../screens/webhooks/Webhooks')),
+  screen('/settings/webhooks/:id', () => import('../screens/webhooks/WebhookDetail')),
+  screen('/settings/sessions', () => import('../screens/access/Sessions')),
+  screen('/settings/audit-log', () => import('../screens/access/AuditLog')),
   screen('/reports', () => import('../screens/reports/Reports'), {
     name: 'Reports',
     group: 'Finance',

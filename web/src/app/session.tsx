@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useState } from 'react';
 import { api, onSignedOut, query } from '../api/client';
 import type { paths } from '../api/schema';
-import { Modal } from '../parts/Modal';
+import { Modal } from '../parts/forms/Modal';
 import { ErrorState, Loading } from '../parts/States';
 import { SignIn } from '../screens/access/SignIn';
 

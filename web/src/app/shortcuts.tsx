@@ -1,6 +1,6 @@
 import { useEffect } from 'react';
 import { useLocation } from 'wouter';
-import { Modal } from '../parts/Modal';
+import { Modal } from '../parts/forms/Modal';
 import { SCREENS } from './screens';
 import css from './shortcuts.module.css';
 

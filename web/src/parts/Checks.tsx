@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Checkbox as AriaCheckbox, CheckboxGroup, Label } from 'react-aria-components';
 import css from './Checks.module.css';
-import type { Option } from './Fields';
+import type { Option } from './forms/Fields';
 
 /** One choice of yes or no. */
 export function Checkbox({

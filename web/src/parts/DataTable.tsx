@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useRef } from 'react';
-import { DownloadLink } from './Button';
 import css from './DataTable.module.css';
+import { DownloadLink } from './forms/Button';
 
 /** One column. A column of numbers is right aligned and may have a foot, which must equal the sum of its rows. */
 export interface Column<Row> {

@@ -1,6 +1,6 @@
 import { useFilter } from '../app/filters';
 import { count } from '../app/format';
-import { Button } from './Button';
+import { Button } from './forms/Button';
 
 /** Rows that one page of a list has. */
 export const PAGE_ROWS = 50;

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { errorText, isProblem } from '../api/client';
-import { Button } from './Button';
+import { Button } from './forms/Button';
 import css from './States.module.css';
 
 /** Shown while the first answer is on its way. Grey bars appear after a moment, so that a quick answer does not flicker. */

@@ -1,5 +1,5 @@
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from 'react';
-import { Button } from './Button';
+import { Button } from './forms/Button';
 import css from './Toasts.module.css';
 
 interface Toast {

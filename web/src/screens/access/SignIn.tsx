@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { api, errorText, query } from '../../api/client';
-import { Button } from '../../parts/Button';
-import { Form, TextField } from '../../parts/Fields';
+import { Button } from '../../parts/forms/Button';
+import { Form, TextField } from '../../parts/forms/Fields';
 import { Notice } from '../../parts/States';
 import css from './SignIn.module.css';
 

@@ -1,10 +1,10 @@
 import { useState } from 'react';
 import { api, errorText, isProblem, type Problem } from '../../api/client';
 import { DENIAL_KINDS } from '../../app/kinds';
-import { Button } from '../../parts/Button';
-import { Form, Select, TextField } from '../../parts/Fields';
-import { useIdempotencyKey } from '../../parts/idempotency';
-import { Modal } from '../../parts/Modal';
+import { Button } from '../../parts/forms/Button';
+import { Form, Select, TextField } from '../../parts/forms/Fields';
+import { useIdempotencyKey } from '../../parts/forms/idempotency';
+import { Modal } from '../../parts/forms/Modal';
 import { Cents } from '../../parts/Money';
 import { Notice } from '../../parts/States';
 import { useToast } from '../../parts/Toasts';

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
 import { useMay } from '../../app/session';
-import { Button } from '../../parts/Button';
+import { Button } from '../../parts/forms/Button';
 import { MoveDialog } from './MoveDialog';
 import css from './MoveMenu.module.css';
 import { type ClaimStatus, type ListedClaim, movesOf, STATUS } from './words';

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { api, errorText } from '../../api/client';
 import { time } from '../../app/format';
 import { useMay } from '../../app/session';
-import { Button } from '../../parts/Button';
+import { Button } from '../../parts/forms/Button';
 import { Cents, Money } from '../../parts/Money';
 import { Card, Chip } from '../../parts/Page';
 import { useToast } from '../../parts/Toasts';

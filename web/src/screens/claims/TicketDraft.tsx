@@ -1,5 +1,5 @@
 import { query } from '../../api/client';
-import { CopyButton } from '../../parts/CopyButton';
+import { CopyButton } from '../../parts/forms/CopyButton';
 import { Card } from '../../parts/Page';
 import { ErrorState, Loading } from '../../parts/States';
 import css from './Claim.module.css';

@@ -1,8 +1,8 @@
 import { Link } from 'wouter';
 import { query } from '../../api/client';
 import { count, day, time } from '../../app/format';
-import { ButtonLink } from '../../parts/Button';
 import { type Column, DataTable } from '../../parts/DataTable';
+import { ButtonLink } from '../../parts/forms/Button';
 import { Money } from '../../parts/Money';
 import { Card, Chip, Grid, Page } from '../../parts/Page';
 import { Empty, ErrorState, Loading, Notice } from '../../parts/States';

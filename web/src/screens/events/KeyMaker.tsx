@@ -2,9 +2,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { errorText, query } from '../../api/client';
 import { useMay } from '../../app/session';
-import { Button } from '../../parts/Button';
-import { TextField } from '../../parts/Fields';
-import { Snippet } from '../../parts/Snippet';
+import { Button } from '../../parts/forms/Button';
+import { TextField } from '../../parts/forms/Fields';
+import { Snippet } from '../../parts/forms/Snippet';
 import { Notice } from '../../parts/States';
 import css from './FirstCall.module.css';
 

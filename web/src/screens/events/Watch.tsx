@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { query } from '../../api/client';
 import { count, time } from '../../app/format';
-import { ButtonLink } from '../../parts/Button';
+import { ButtonLink } from '../../parts/forms/Button';
 import { Money } from '../../parts/Money';
 import { Facts } from '../../parts/Page';
 import { ErrorState, Loading, Notice } from '../../parts/States';

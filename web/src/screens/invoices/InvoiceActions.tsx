@@ -3,9 +3,9 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { query } from '../../api/client';
 import { useMay } from '../../app/session';
-import { Button, DownloadLink } from '../../parts/Button';
-import { Confirm } from '../../parts/Confirm';
-import { Select, TextField } from '../../parts/Fields';
+import { Button, DownloadLink } from '../../parts/forms/Button';
+import { Confirm } from '../../parts/forms/Confirm';
+import { Select, TextField } from '../../parts/forms/Fields';
 import { useToast } from '../../parts/Toasts';
 import { type Invoice, isWorking } from './words';
 

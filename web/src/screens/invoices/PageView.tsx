@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Button } from '../../parts/Button';
+import { Button } from '../../parts/forms/Button';
 import { Notice } from '../../parts/States';
 import css from './Invoice.module.css';
 import type { Invoice, InvoiceLine } from './words';

@@ -3,7 +3,7 @@ import { query } from '../../api/client';
 import { useFilter } from '../../app/filters';
 import { PROVIDER_OPTIONS, providerName } from '../../app/providers';
 import { DataTable } from '../../parts/DataTable';
-import { Select } from '../../parts/Fields';
+import { Select } from '../../parts/forms/Fields';
 import { Amount, Money } from '../../parts/Money';
 import { Card, Facts, Page } from '../../parts/Page';
 import { Empty, ErrorState, Loading, Notice } from '../../parts/States';

@@ -3,11 +3,11 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api, fieldError, toFormData } from '../../api/client';
 import { guessProvider, PROVIDER_OPTIONS, type Provider } from '../../app/providers';
-import { Button } from '../../parts/Button';
-import { Form, Select, TextField } from '../../parts/Fields';
-import { FileDrop } from '../../parts/FileDrop';
-import { FormError } from '../../parts/FormError';
-import { Modal } from '../../parts/Modal';
+import { Button } from '../../parts/forms/Button';
+import { Form, Select, TextField } from '../../parts/forms/Fields';
+import { FileDrop } from '../../parts/forms/FileDrop';
+import { FormError } from '../../parts/forms/FormError';
+import { Modal } from '../../parts/forms/Modal';
 import { useToast } from '../../parts/Toasts';
 
 /** Takes the PDF of an invoice by drop or button, then asks who issued it. */

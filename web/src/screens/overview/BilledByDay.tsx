@@ -2,11 +2,11 @@ import { query } from '../../api/client';
 import { withQuery } from '../../app/filters';
 import { type Decimal, shortDay } from '../../app/format';
 import { providerName } from '../../app/providers';
-import { Chart, type ChartSeries } from '../../parts/Chart';
+import { Chart, type ChartSeries } from '../../parts/charts/Chart';
 import { exactSum } from '../../parts/exactSum';
+import { addDays, daysBetween, usePeriod } from '../../parts/forms/Period';
 import { Money } from '../../parts/Money';
 import { Card } from '../../parts/Page';
-import { addDays, daysBetween, usePeriod } from '../../parts/Period';
 import { ErrorState, Loading, Notice } from '../../parts/States';
 import { useGaps } from './useGaps';
 

@@ -1,8 +1,8 @@
 import { query } from '../../api/client';
 import { useMay, useSession } from '../../app/session';
-import { ButtonLink } from '../../parts/Button';
+import { ButtonLink } from '../../parts/forms/Button';
+import { Period } from '../../parts/forms/Period';
 import { Page } from '../../parts/Page';
-import { Period } from '../../parts/Period';
 import { Loading } from '../../parts/States';
 import { BilledByDay } from './BilledByDay';
 import { Confidence } from './Confidence';

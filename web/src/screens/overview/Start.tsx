@@ -1,6 +1,6 @@
 import { useMay } from '../../app/session';
-import { ButtonLink } from '../../parts/Button';
-import { CopyButton } from '../../parts/CopyButton';
+import { ButtonLink } from '../../parts/forms/Button';
+import { CopyButton } from '../../parts/forms/CopyButton';
 import { Card, Grid, Page } from '../../parts/Page';
 import css from './Overview.module.css';
 

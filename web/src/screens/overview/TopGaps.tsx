@@ -4,9 +4,9 @@ import { day } from '../../app/format';
 import { providerName } from '../../app/providers';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { exactSum } from '../../parts/exactSum';
+import { usePeriod } from '../../parts/forms/Period';
 import { Money } from '../../parts/Money';
 import { Card } from '../../parts/Page';
-import { usePeriod } from '../../parts/Period';
 import { Empty, ErrorState, Loading } from '../../parts/States';
 import { useGaps } from './useGaps';
 

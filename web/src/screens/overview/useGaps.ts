@@ -1,5 +1,5 @@
 import { query } from '../../api/client';
-import { addDays, type Days } from '../../parts/Period';
+import { addDays, type Days } from '../../parts/forms/Period';
 
 const ROWS_MAX = 10_000;
 

@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { isProblem, query } from '../../api/client';
-import { Button } from '../../parts/Button';
 import { Checkbox } from '../../parts/Checks';
-import { Form, TextField } from '../../parts/Fields';
-import { FormError } from '../../parts/FormError';
+import { Button } from '../../parts/forms/Button';
+import { Form, TextField } from '../../parts/forms/Fields';
+import { FormError } from '../../parts/forms/FormError';
 import { useToast } from '../../parts/Toasts';
 import { PolicyPreview } from './PolicyPreview';
 import { PromptNote } from './PromptNote';

@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { errorText, isProblem, query } from '../../api/client';
-import { Button } from '../../parts/Button';
-import { Form, Select, TextField } from '../../parts/Fields';
+import { Button } from '../../parts/forms/Button';
+import { Form, Select, TextField } from '../../parts/forms/Fields';
 import { Notice } from '../../parts/States';
 import { useToast } from '../../parts/Toasts';
 import { RULE_TYPES, type Rule, type RuleType, settingOf } from './ruleTypes';

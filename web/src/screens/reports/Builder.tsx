@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { errorText, query } from '../../api/client';
-import { Button } from '../../parts/Button';
-import { Checkboxes } from '../../parts/Checkboxes';
-import { Form } from '../../parts/Fields';
-import { newIdempotencyKey } from '../../parts/idempotency';
+import { Button } from '../../parts/forms/Button';
+import { Checkboxes } from '../../parts/forms/Checkboxes';
+import { Form } from '../../parts/forms/Fields';
+import { newIdempotencyKey } from '../../parts/forms/idempotency';
+import { Period, usePeriod } from '../../parts/forms/Period';
 import { Card } from '../../parts/Page';
-import { Period, usePeriod } from '../../parts/Period';
 import { Notice } from '../../parts/States';
 import { ALL_SECTIONS, SECTION_OPTIONS, type Section } from './sections';
 

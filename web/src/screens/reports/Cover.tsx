@@ -1,4 +1,4 @@
-import { addDays } from '../../parts/Period';
+import { addDays } from '../../parts/forms/Period';
 import css from './Branding.module.css';
 import { SECTION_OPTIONS } from './sections';
 

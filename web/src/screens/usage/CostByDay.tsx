@@ -2,11 +2,11 @@ import { useQueries } from '@tanstack/react-query';
 import { query } from '../../api/client';
 import { withQuery } from '../../app/filters';
 import { type Decimal, shortDay } from '../../app/format';
-import { Chart, type ChartSeries } from '../../parts/Chart';
+import { Chart, type ChartSeries } from '../../parts/charts/Chart';
 import { exactSum } from '../../parts/exactSum';
+import { daysBetween, usePeriod } from '../../parts/forms/Period';
 import { Money } from '../../parts/Money';
 import { Card } from '../../parts/Page';
-import { daysBetween, usePeriod } from '../../parts/Period';
 import { ErrorState, Loading } from '../../parts/States';
 import { DIMENSIONS, type Dimension, isUnset } from './dimensions';
 

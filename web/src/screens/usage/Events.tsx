@@ -4,14 +4,14 @@ import { query } from '../../api/client';
 import { useFilter, useSetFilters, withQuery } from '../../app/filters';
 import { count, time } from '../../app/format';
 import { PROVIDER_OPTIONS, providerName } from '../../app/providers';
-import { Button, ButtonLink, DownloadLink } from '../../parts/Button';
 import { type Column, DataTable } from '../../parts/DataTable';
-import { Select, TextField } from '../../parts/Fields';
-import { Modal } from '../../parts/Modal';
+import { Button, ButtonLink, DownloadLink } from '../../parts/forms/Button';
+import { Select, TextField } from '../../parts/forms/Fields';
+import { Modal } from '../../parts/forms/Modal';
+import { Period, usePeriod } from '../../parts/forms/Period';
 import { Money } from '../../parts/Money';
 import { Chip, Page } from '../../parts/Page';
 import { PAGE_ROWS } from '../../parts/Pager';
-import { Period, usePeriod } from '../../parts/Period';
 import { Empty, ErrorState, Loading } from '../../parts/States';
 import { EventDetail } from './EventDetail';
 

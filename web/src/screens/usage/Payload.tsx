@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { query } from '../../api/client';
 import { useMay } from '../../app/session';
-import { Button } from '../../parts/Button';
+import { Button } from '../../parts/forms/Button';
 import { Card } from '../../parts/Page';
 import { ErrorState, Loading } from '../../parts/States';
 import css from './Event.module.css';

@@ -1,9 +1,9 @@
 import { useState } from 'react';
 import { api, errorText, isProblem } from '../../../api/client';
 import { time } from '../../../app/format';
-import { Confirm } from '../../../parts/Confirm';
-import { Select, TextField } from '../../../parts/Fields';
-import { useIdempotencyKey } from '../../../parts/idempotency';
+import { Confirm } from '../../../parts/forms/Confirm';
+import { Select, TextField } from '../../../parts/forms/Fields';
+import { useIdempotencyKey } from '../../../parts/forms/idempotency';
 import { Notice } from '../../../parts/States';
 import { useToast } from '../../../parts/Toasts';
 import { useClaimChange } from '../useClaimChange';

@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { Button } from '../../../parts/Button';
-import { Form, TextField } from '../../../parts/Fields';
-import { Modal } from '../../../parts/Modal';
+import { Button } from '../../../parts/forms/Button';
+import { Form, TextField } from '../../../parts/forms/Fields';
+import { Modal } from '../../../parts/forms/Modal';
 import { Notice } from '../../../parts/States';
 import type { DecisionResult } from './useDecision';
 

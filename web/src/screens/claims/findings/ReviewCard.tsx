@@ -2,7 +2,7 @@ import { time } from '../../../app/format';
 import { kindName } from '../../../app/kinds';
 import { providerName } from '../../../app/providers';
 import { Actor } from '../../../parts/Actor';
-import { Button, ButtonLink } from '../../../parts/Button';
+import { Button, ButtonLink } from '../../../parts/forms/Button';
 import { Grade } from '../../../parts/Grade';
 import { Money } from '../../../parts/Money';
 import { Card, Chip, Facts } from '../../../parts/Page';

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'react';
 import { api, errorText, isProblem } from '../../../api/client';
-import { newIdempotencyKey } from '../../../parts/idempotency';
+import { newIdempotencyKey } from '../../../parts/forms/idempotency';
 import { useClaimChange } from '../useClaimChange';
 import { STATUS } from './words';
 

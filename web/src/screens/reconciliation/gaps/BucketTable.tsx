@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import { count } from '../../../app/format';
 import { providerName } from '../../../app/providers';
-import { Button } from '../../../parts/Button';
 import { DataTable } from '../../../parts/DataTable';
+import { Button } from '../../../parts/forms/Button';
 import { Grade } from '../../../parts/Grade';
 import { Money } from '../../../parts/Money';
 import { Chip } from '../../../parts/Page';

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { api, errorText, query } from '../../../api/client';
 import { count, time } from '../../../app/format';
 import { useMay } from '../../../app/session';
-import { Button } from '../../../parts/Button';
+import { Button } from '../../../parts/forms/Button';
 import { RunProgress } from '../../../parts/RunProgress';
 import { Notice } from '../../../parts/States';
 import { useToast } from '../../../parts/Toasts';

@@ -2,8 +2,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../../api/client';
 import { useMay } from '../../../app/session';
-import { Button } from '../../../parts/Button';
-import { Confirm } from '../../../parts/Confirm';
+import { Button } from '../../../parts/forms/Button';
+import { Confirm } from '../../../parts/forms/Confirm';
 import { useToast } from '../../../parts/Toasts';
 import { thisMonth } from './lines';
 
