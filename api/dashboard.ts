@@ -79,8 +79,13 @@ export function dashboardRoutes(router: Router): void {
     const name = ctx.params.name ?? '';
     const file = ASSET_NAME.test(name) ? await webFile(`assets/${name}`) : undefined;
     if (!file) throw notThere(ctx);
+    const twin = ctx.acceptsEncodings('br') ? await webFile(`assets/${name}.br`) : undefined;
+    if (twin) {
+      ctx.vary('Accept-Encoding');
+      ctx.set('Content-Encoding', 'br');
+    }
     ctx.set('Cache-Control', `public, max-age=${YEAR_SECONDS}, immutable`);
-    sendFile(ctx, name, file);
+    sendFile(ctx, name, twin ?? file);
   });
   for (const name of ROOT_FILES) {
     router.get(`/${name}`, async (ctx) => {

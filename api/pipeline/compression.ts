@@ -21,6 +21,7 @@ export async function compressAnswer(ctx: Context): Promise<void> {
   const { body } = ctx;
   const isStream = typeof body === 'object' && body !== null && 'pipe' in body;
   if (!isStream && typeof body !== 'string' && !Buffer.isBuffer(body)) return;
+  if (ctx.response.headers['content-encoding'] !== undefined) return;
   if (!COMPRESSIBLE.test(ctx.response.get('Content-Type'))) return;
   if (!isStream && Buffer.byteLength(body) < BYTES_MIN) return;
   ctx.vary('Accept-Encoding');

@@ -61,6 +61,10 @@ it('serves hashed files for a year, compressed, and the others with an ETag', as
   expect(file.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
   expect(file.headers.get('content-encoding')).toBe('gzip');
   expect(file.headers.get('x-content-type-options')).toBe('nosniff');
+  const small = await open(script, { 'Accept-Encoding': 'gzip, br' });
+  expect(small.headers.get('content-encoding')).toBe('br');
+  expect(small.headers.get('vary')).toBe('Accept-Encoding');
+  expect(await small.text()).toBe(await file.text());
   const theme = await open('/theme.js');
   expect(theme.headers.get('cache-control')).toBe('no-cache');
   const again = await open('/theme.js', { 'If-None-Match': theme.headers.get('etag') ?? '' });

@@ -9,7 +9,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** Addresses of the screens without parameters, as web/src/app/screens.tsx lists them. */
 export const SCREEN_PATHS: readonly string[] = [
-  ...readFileSync(join(PROJECT_ROOT, 'web/src/app/screens.tsx'), 'utf8').matchAll(/\bscreen\(\s*'([^':]+)'/g),
+  ...readFileSync(join(PROJECT_ROOT, 'web/src/app/screens.tsx'), 'utf8').matchAll(
+    /\b(?:screen\(\s*|path: )'([^':]+)'/g,
+  ),
 ].map((match) => match[1] ?? '');
 
 export interface ViewOptions {

@@ -1,14 +1,16 @@
-import { type ReactNode, useState } from 'react';
-import { Button as AriaButton, Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { Button as AriaButton } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import { Modal } from '../parts/forms/Modal';
+import { Loading } from '../parts/States';
 import css from './Frame.module.css';
-import { Search } from './Search';
 import { GROUPS, SCREENS } from './screens';
 import { useMay, useSession } from './session';
 import { ShortcutHelp, useShortcuts } from './shortcuts';
 import { nextTheme, useTheme } from './theme';
-import { useSignOut } from './useSignOut';
+
+const AccountMenu = lazy(() => import('./AccountMenu'));
+const Finder = lazy(() => import('./Finder'));
 
 /** Navigation at the left, a bar on top, the screen between. On narrow screens the navigation opens from the bar. */
 export function Frame({ children }: { children: ReactNode }) {
@@ -17,8 +19,6 @@ export function Frame({ children }: { children: ReactNode }) {
   const [isSearchOpen, setIsSearchOpen] = useState(false);
   const [isHelpOpen, setIsHelpOpen] = useState(false);
   const [theme, setTheme] = useTheme();
-  const [, go] = useLocation();
-  const signOut = useSignOut();
   useShortcuts({ search: () => setIsSearchOpen(true), help: () => setIsHelpOpen(true) });
   return (
     <div className={css.frame}>
@@ -48,32 +48,15 @@ export function Frame({ children }: { children: ReactNode }) {
         >
           {theme === 'dark' ? '☾' : theme === 'light' ? '☀' : '◐'}
         </AriaButton>
-        <MenuTrigger>
-          <AriaButton className={css.barButton} aria-label="Account">
-            ⋯
-          </AriaButton>
-          <Popover className={css.popover}>
-            <Menu
-              className={css.menu}
-              onAction={(key) => {
-                if (key === 'out') void signOut();
-                else if (key === 'help') setIsHelpOpen(true);
-                else if (key === 'docs') window.open('/docs', '_blank', 'noopener');
-                else go(String(key));
-              }}
-            >
-              <MenuItem id="help" className={css.menuItem}>
-                Keyboard shortcuts
-              </MenuItem>
-              <MenuItem id="docs" className={css.menuItem}>
-                API documentation
-              </MenuItem>
-              <MenuItem id="out" className={css.menuItem}>
-                Sign out
-              </MenuItem>
-            </Menu>
-          </Popover>
-        </MenuTrigger>
+        <Suspense
+          fallback={
+            <AriaButton className={css.barButton} aria-label="Account">
+              ⋯
+            </AriaButton>
+          }
+        >
+          <AccountMenu onHelp={() => setIsHelpOpen(true)} />
+        </Suspense>
       </header>
       <nav className={css.nav} aria-label="Screens">
         <Navigation />
@@ -86,7 +69,11 @@ export function Frame({ children }: { children: ReactNode }) {
           <Navigation onGo={() => setIsNavOpen(false)} />
         </nav>
       </Modal>
-      <Search isOpen={isSearchOpen} onClose={() => setIsSearchOpen(false)} />
+      <Modal title="Find" isOpen={isSearchOpen} onClose={() => setIsSearchOpen(false)}>
+        <Suspense fallback={<Loading label="Find" />}>
+          <Finder onClose={() => setIsSearchOpen(false)} />
+        </Suspense>
+      </Modal>
       <ShortcutHelp isOpen={isHelpOpen} onClose={() => setIsHelpOpen(false)} />
     </div>
   );

@@ -1,6 +1,7 @@
-import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+import { type ComponentType, lazy } from 'react';
+import Overview from '../screens/overview/Overview';
 
-/** One screen of the dashboard. Its code loads when it is first opened. */
+/** One screen of the dashboard. Its code loads when it is first opened; the overview's comes with the frame. */
 export interface Screen {
   /** Path, and a pattern of wouter where it has parameters. */
   path: string;
@@ -11,7 +12,7 @@ export interface Screen {
   shortcut?: string;
   /** Scope without which the navigation does not show the screen. */
   scope?: string;
-  component: LazyExoticComponent<ComponentType>;
+  component: ComponentType;
 }
 
 /** Groups in the order of the navigation. */
@@ -26,7 +27,7 @@ function screen(
 }
 
 export const SCREENS: readonly Screen[] = [
-  screen('/', () => import('../screens/overview/Overview'), { name: 'Overview', group: '', shortcut: 'o' }),
+  { path: '/', component: Overview, name: 'Overview', group: '', shortcut: 'o' },
   screen('/gaps', () => import('../screens/reconciliation/gaps/GapExplorer'), {
     name: 'Gap explorer',
     group: 'Overcharges',

@@ -1,12 +1,25 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, useCallback, useContext, useEffect, useState } from 'react';
+import {
+  createContext,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useCallback,
+  useContext,
+  useEffect,
+  useState,
+} from 'react';
 import { api, onSignedOut, query } from '../api/client';
 import type { paths } from '../api/schema';
 import { Modal } from '../parts/forms/Modal';
 import { ErrorState, Loading } from '../parts/States';
-import { SignIn } from '../screens/access/SignIn';
 
 export type Session = paths['/api/v1/session']['get']['responses'][200]['content']['application/json'];
+
+const loadSignIn = () => import('../screens/access/SignIn');
+const SignIn = lazy(loadSignIn);
+/** Milliseconds after which a page has time to load the sign-in, for the end of its session. */
+const SPARE_MS = 3_000;
 
 const SessionContext = createContext<Session | undefined>(undefined);
 
@@ -36,6 +49,10 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const session = query.useQuery('get', '/api/v1/session', {}, { retry: false, staleTime: 60_000 });
   const [isLost, setIsLost] = useState(false);
   useEffect(() => onSignedOut(() => setIsLost(true)), []);
+  useEffect(() => {
+    const timer = setTimeout(() => void loadSignIn(), SPARE_MS);
+    return () => clearTimeout(timer);
+  }, []);
   const signedIn = useCallback(async () => {
     setIsLost(false);
     await client.invalidateQueries();
@@ -55,12 +72,18 @@ export function SessionGate({ children }: { children: ReactNode }) {
       <SessionContext.Provider value={session.data}>
         {children}
         <Modal title="Your session has ended" isOpen={isLost} isDismissable={false}>
-          <SignIn onSignedIn={signedIn} />
+          <Suspense fallback={<Loading />}>
+            <SignIn onSignedIn={signedIn} />
+          </Suspense>
         </Modal>
       </SessionContext.Provider>
     );
   if (session.isPending) return <Loading label="Trueup" />;
   if ((session.error as { status?: number } | null)?.status === 401)
-    return <SignIn isPage onSignedIn={signedIn} />;
+    return (
+      <Suspense fallback={<Loading label="Trueup" />}>
+        <SignIn isPage onSignedIn={signedIn} />
+      </Suspense>
+    );
   return <ErrorState error={session.error} retry={() => void session.refetch()} />;
 }

@@ -5,11 +5,20 @@ import { type Column, DataTable } from '../DataTable';
 import { Button } from '../forms/Button';
 import { useKey } from '../forms/useKey';
 import { Money } from '../Money';
-import { Loading } from '../States';
 import css from './Chart.module.css';
 import { Swatch } from './chartMarks';
 
-const ChartGraph = lazy(() => import('./ChartGraph'));
+/** Milliseconds after which a chart is drawn although the page is busy. */
+const IDLE_MS = 1_000;
+
+/** The library of charts is as large as the rest of the page: words and numbers come before it. */
+const ChartGraph = lazy(async () => {
+  await new Promise<void>((resolve) => {
+    if ('requestIdleCallback' in window) requestIdleCallback(() => resolve(), { timeout: IDLE_MS });
+    else setTimeout(resolve);
+  });
+  return import('./ChartGraph');
+});
 
 /** One series of a chart. Series of one kind with the same stack lie on each other. */
 export interface ChartSeries<Row> {
@@ -105,7 +114,7 @@ export function Chart<Row>({
         <DataTable caption={title} columns={columns} rows={rows} rowKey={x} csv={csv} />
       ) : (
         <div style={{ height }}>
-          <Suspense fallback={<Loading label={title} rows={3} />}>
+          <Suspense fallback={<div className={css.drawing} />}>
             <ChartGraph
               title={title}
               rows={rows as readonly unknown[]}

@@ -1,7 +1,7 @@
 import { ToggleButton, ToggleButtonGroup } from 'react-aria-components';
 import { useSearchParams } from 'wouter';
 import { useSetFilters } from '../../app/filters';
-import { DateField } from './Fields';
+import { DateField } from './DateField';
 import css from './Period.module.css';
 import { useKey } from './useKey';
 

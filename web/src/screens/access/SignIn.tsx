@@ -19,7 +19,7 @@ const REFUSALS: Record<string, string> = {
 };
 
 /** Signs in with an API key, or with the one-time link that `npm start` and `./trueup sign-in` print. */
-export function SignIn({
+export default function SignIn({
   onSignedIn,
   isPage = false,
 }: {

@@ -6,7 +6,7 @@ import { day } from '../../app/format';
 import { useMay } from '../../app/session';
 import { Button } from '../../parts/forms/Button';
 import { Confirm } from '../../parts/forms/Confirm';
-import { DateField } from '../../parts/forms/Fields';
+import { DateField } from '../../parts/forms/DateField';
 import { newIdempotencyKey } from '../../parts/forms/idempotency';
 import { Cents } from '../../parts/Money';
 import { Empty, Loading } from '../../parts/States';

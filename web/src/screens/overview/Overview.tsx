@@ -37,7 +37,6 @@ export default function Overview() {
     {},
     { enabled: may({ scope: 'reconciliation:read' }) },
   );
-  if (health.isLoading || connections.isLoading || coverage.isLoading) return <Loading rows={8} />;
   const isEmpty =
     health.data?.sources.length === 0 &&
     connections.data?.count === 0 &&
@@ -59,8 +58,8 @@ export default function Overview() {
           {may({ scope: 'alerts:read' }) && <NewestAlerts />}
         </div>
         <div className={css.column}>
-          {coverage.data && <Confidence summary={coverage.data} />}
-          {health.data && <Heartbeat health={health.data} />}
+          {coverage.data ? <Confidence summary={coverage.data} /> : coverage.isLoading && <Loading />}
+          {health.data ? <Heartbeat health={health.data} /> : health.isLoading && <Loading />}
           {may({ scope: 'claims:read' }) && <ClaimsByState />}
         </div>
       </div>

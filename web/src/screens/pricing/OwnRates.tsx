@@ -7,7 +7,7 @@ import { useMay } from '../../app/session';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
 import { Confirm } from '../../parts/forms/Confirm';
-import { DateField } from '../../parts/forms/Fields';
+import { DateField } from '../../parts/forms/DateField';
 import { Modal } from '../../parts/forms/Modal';
 import { Chip } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';

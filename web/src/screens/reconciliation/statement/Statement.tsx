@@ -5,7 +5,7 @@ import { providerName } from '../../../app/providers';
 import { Actor } from '../../../parts/Actor';
 import { DataTable } from '../../../parts/DataTable';
 import { Button, ButtonLink, DownloadLink } from '../../../parts/forms/Button';
-import { MonthField } from '../../../parts/forms/Fields';
+import { MonthField } from '../../../parts/forms/DateField';
 import { useKey } from '../../../parts/forms/useKey';
 import { Money } from '../../../parts/Money';
 import { Card, Chip, Facts, Page } from '../../../parts/Page';

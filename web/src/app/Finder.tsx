@@ -2,8 +2,7 @@ import { useState } from 'react';
 import { Autocomplete, Input, Menu, MenuItem, SearchField, useFilter } from 'react-aria-components';
 import { useLocation } from 'wouter';
 import { query } from '../api/client';
-import { Modal } from '../parts/forms/Modal';
-import css from './Search.module.css';
+import css from './Finder.module.css';
 import { SCREENS } from './screens';
 import { useMay } from './session';
 
@@ -16,15 +15,7 @@ interface Target {
 const EVENT_ID = /^evt_[0-9a-f]{32}$/;
 
 /** Finds screens, models and claims by name, and any call or claim by its id. */
-export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  return (
-    <Modal title="Find" isOpen={isOpen} onClose={onClose}>
-      <Finder onClose={onClose} />
-    </Modal>
-  );
-}
-
-function Finder({ onClose }: { onClose: () => void }) {
+export default function Finder({ onClose }: { onClose: () => void }) {
   const [, go] = useLocation();
   const [text, setText] = useState('');
   const { contains } = useFilter({ sensitivity: 'base' });

@@ -1,0 +1,38 @@
+import { Button, Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
+import { useLocation } from 'wouter';
+import css from './Frame.module.css';
+import { useSignOut } from './useSignOut';
+
+/** What a person does seldom. Its code is large, so that it loads after the screen. */
+export default function AccountMenu({ onHelp }: { onHelp: () => void }) {
+  const [, go] = useLocation();
+  const signOut = useSignOut();
+  return (
+    <MenuTrigger>
+      <Button className={css.barButton} aria-label="Account">
+        ⋯
+      </Button>
+      <Popover className={css.popover}>
+        <Menu
+          className={css.menu}
+          onAction={(key) => {
+            if (key === 'out') void signOut();
+            else if (key === 'help') onHelp();
+            else if (key === 'docs') window.open('/docs', '_blank', 'noopener');
+            else go(String(key));
+          }}
+        >
+          <MenuItem id="help" className={css.menuItem}>
+            Keyboard shortcuts
+          </MenuItem>
+          <MenuItem id="docs" className={css.menuItem}>
+            API documentation
+          </MenuItem>
+          <MenuItem id="out" className={css.menuItem}>
+            Sign out
+          </MenuItem>
+        </Menu>
+      </Popover>
+    </MenuTrigger>
+  );
+}
