@@ -1,5 +1,5 @@
 import { DEMO_RUN_LOST_SECONDS, type DemoRunStatus } from '../../domain/installation/demoRuns.js';
-import { column, defineEntity, findEntity, insertRow } from '../entity.js';
+import { column, defineEntity, findEntity, insertRow, listNewest } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 
 /** A load of the demo. */
@@ -33,6 +33,12 @@ export async function findDemoRun(orgDb: OrgDb, id: string): Promise<DemoRun | u
 /** The organization's load that has not ended. */
 export async function findOpenDemoRun(orgDb: OrgDb): Promise<DemoRun | undefined> {
   return findEntity(orgDb, DEMO_RUN, { finishedAtMicros: null });
+}
+
+/** The organization's newest load. */
+export async function findNewestDemoRun(orgDb: OrgDb): Promise<DemoRun | undefined> {
+  const [run] = await listNewest(orgDb, DEMO_RUN, { page: { limit: 1, offset: 0 } });
+  return run;
 }
 
 export async function insertDemoRun(inside: OrgDb, run: { id: string; requestedBy: string }): Promise<void> {

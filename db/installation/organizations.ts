@@ -48,16 +48,18 @@ export async function insertOrganization(
 export interface OrganizationProfile {
   name: string;
   createdAtMicros: bigint;
+  isDemo: boolean;
   settings: OrganizationSettings;
 }
 
 export async function getOrganization(orgDb: OrgDb): Promise<OrganizationProfile> {
-  const [row] = await orgDb.rows<{ name: string; created_at: bigint; settings: unknown }>(
-    'select name, created_at, settings from organizations where id = $1',
+  const [row] = await orgDb.rows<Omit<OrganizationProfile, 'settings'> & { settings: unknown }>(
+    `select name, created_at as "createdAtMicros", demo_end_day is not null as "isDemo", settings
+     from organizations where id = $1`,
     [orgDb.orgId],
   );
   if (!row) throw new Error('a key belongs to an organization that is there');
-  return { name: row.name, createdAtMicros: row.created_at, settings: parseSettings(row.settings).settings };
+  return { ...row, settings: parseSettings(row.settings).settings };
 }
 
 /** Whether the organization of the handle exists. */

@@ -2,6 +2,7 @@ import {
   type DemoRun,
   failLostDemoRuns,
   findDemoRun,
+  findNewestDemoRun,
   findOpenDemoRun,
   insertDemoRun,
 } from '../../db/installation/demoRuns.js';
@@ -51,6 +52,17 @@ export async function getDemoRun(orgDb: OrgDb, id: string): Promise<DemoRun> {
     if (!run) throw new DomainError('not_found', 'there is no load of the demo with this id');
     return run;
   });
+}
+
+/** The demo, if it is there, and the organization's newest load of it. */
+export async function getDemoState(
+  orgDb: OrgDb,
+): Promise<{ demo: DemoOrganization | undefined; run: DemoRun | undefined }> {
+  const run = await orgDb.transaction(async (inside) => {
+    await failLostDemoRuns(inside);
+    return findNewestDemoRun(inside);
+  });
+  return { demo: await findDemoOrganization(orgDb.database), run };
 }
 
 /** The demo and a new one-time link into it; undefined: it was removed. */

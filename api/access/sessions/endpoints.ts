@@ -79,11 +79,11 @@ routes.get(SESSION_PATH, {
   responses: { 200: { description: 'The caller', schema: currentSessionSchema } },
   async handle({ caller, orgDb }) {
     const whole = wholeOf(orgDb);
-    const { name: organizationName } = await getOrganization(whole);
+    const organization = await getOrganization(whole);
     const workspace = caller.workspace && (await findWorkspace(whole, caller.workspace.id));
     const key = await findApiKey(whole, caller.keyId);
-    const names = { organizationName, workspaceName: workspace?.name, keyName: key?.name };
-    return { status: 200, body: presentCurrentSession(caller, names) };
+    const names = { workspaceName: workspace?.name, keyName: key?.name };
+    return { status: 200, body: presentCurrentSession(caller, organization, names) };
   },
 });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ListedSession } from '../../../db/access/sessions.js';
+import type { OrganizationProfile } from '../../../db/installation/organizations.js';
 import { ROLES, SCOPES, type Scope } from '../../../domain/access/keyRules.js';
 import { SIGN_INS } from '../../../domain/access/sessionRules.js';
 import { publicId } from '../../../domain/ids.js';
@@ -36,7 +37,12 @@ export const currentSessionSchema = z
     sign_in: signInField,
     role: z.enum(ROLES),
     scopes: z.array(z.enum(SCOPES)).meta({ description: 'All that the caller may do' }),
-    organization: z.strictObject({ id: z.string(), name: z.string() }),
+    organization: z.strictObject({
+      id: z.string(),
+      name: z.string(),
+      time_zone: z.string().meta({ description: 'Of its settings', example: 'Europe/Berlin' }),
+      is_demo: z.boolean().meta({ description: 'The invented company of POST /api/v1/demo' }),
+    }),
     workspace: z
       .strictObject({ id: z.string(), name: z.string(), project_id: z.string() })
       .nullable()
@@ -82,11 +88,8 @@ export const listSessionsResponse = z.strictObject({
 
 export function presentCurrentSession(
   caller: Caller,
-  {
-    organizationName,
-    workspaceName,
-    keyName,
-  }: { organizationName: string; workspaceName: string | undefined; keyName: string | undefined },
+  organization: Pick<OrganizationProfile, 'name' | 'isDemo' | 'settings'>,
+  { workspaceName, keyName }: { workspaceName: string | undefined; keyName: string | undefined },
 ): z.output<typeof currentSessionSchema> {
   const { session, workspace } = caller;
   return {
@@ -94,7 +97,12 @@ export function presentCurrentSession(
     sign_in: session?.signIn ?? 'key',
     role: caller.role,
     scopes: SCOPES.filter((scope: Scope) => caller.allows(scope)),
-    organization: { id: publicId('org', caller.orgId), name: organizationName },
+    organization: {
+      id: publicId('org', caller.orgId),
+      name: organization.name,
+      time_zone: organization.settings.timeZone,
+      is_demo: organization.isDemo,
+    },
     workspace:
       workspace === undefined
         ? null

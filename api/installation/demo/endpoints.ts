@@ -2,12 +2,13 @@ import { DomainError } from '../../../domain/errors.js';
 import { findUuid } from '../../../domain/ids.js';
 import {
   getDemoRun,
+  getDemoState,
   makeDemoLink,
   openDemoRun,
   removeDemo,
 } from '../../../usecases/installation/demoRuns.js';
 import { endpointGroup } from '../../endpoint.js';
-import { DEMO_PATH, demoRunParams, demoRunSchema, presentDemoRun } from './wire.js';
+import { DEMO_PATH, demoRunParams, demoRunSchema, demoSchema, presentDemo, presentDemoRun } from './wire.js';
 
 const routes = endpointGroup({ tag: 'Demo', access: { scope: 'org:admin', workspace: 'refused' } });
 
@@ -28,6 +29,17 @@ routes.post(DEMO_PATH, {
     if (isNew) request.afterCommit(() => deps.demo.load({ orgId: request.orgDb.orgId, id: run.id }));
     const body = presentDemoRun(run);
     return { status: 202, headers: { Location: body.status_url, 'Retry-After': '2' }, body };
+  },
+});
+
+routes.get(DEMO_PATH, {
+  operationId: 'getDemo',
+  summary: 'Whether the demo is loaded',
+  description: 'Its organization, and the newest load that this organization has started.',
+  responses: { 200: { description: 'The demo', schema: demoSchema } },
+  async handle({ orgDb }) {
+    const { demo, run } = await getDemoState(orgDb);
+    return { status: 200, body: presentDemo(demo, run) };
   },
 });
 

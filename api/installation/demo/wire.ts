@@ -32,6 +32,28 @@ export const demoRunSchema = z
   })
   .meta({ id: 'DemoRun' });
 
+export const demoSchema = z
+  .strictObject({
+    organization: z
+      .strictObject({ id: z.string(), name: z.string() })
+      .nullable()
+      .meta({ description: 'null: there is no demo. It exists from the beginning of a load' }),
+    run: demoRunSchema.nullable().meta({
+      description: 'The newest load, without its link; null: this organization has started none',
+    }),
+  })
+  .meta({ id: 'Demo' });
+
+export function presentDemo(
+  demo: { id: string; name: string } | undefined,
+  run: DemoRun | undefined,
+): z.output<typeof demoSchema> {
+  return {
+    organization: demo ? { id: publicId('org', demo.id), name: demo.name } : null,
+    run: run ? presentDemoRun(run) : null,
+  };
+}
+
 export function presentDemoRun(
   run: DemoRun,
   loaded?: { demo: { id: string; name: string }; link: string } | undefined,

@@ -25,11 +25,16 @@ describe('a load of the demo', () => {
     await expect.poll(() => started).toEqual([{ orgId: api.orgId, id }]);
     expect((await api.post(DEMO, {})).body.run_id).toBe(run.run_id);
     expect(started).toHaveLength(1);
+    expect((await api.get(DEMO)).body).toEqual({ organization: null, run });
     await recordDemoStage(api.orgDb, id, '44,654 calls');
     expect(await read(run.status_url)).toMatchObject({ status: 'running', stage: '44,654 calls' });
     await makeDemo({ api });
     await recordDemoEnd(api.orgDb, id, null);
     const { result } = await read(run.status_url);
+    expect((await api.get(DEMO)).body).toMatchObject({
+      organization: result.organization,
+      run: { status: 'succeeded', result: null },
+    });
     expect(result.organization.name).toBe('Demo Labs');
     const token = /^http:\/\/trueup\.test\/#\/welcome\/(\w{43})$/.exec(result.sign_in_link)?.[1];
     const signIn = await fetch(`${api.baseUrl}/api/v1/session`, {

@@ -15,21 +15,34 @@ export interface Problem {
   errors?: { in: string; field: string; message: string }[];
 }
 
-type Listener = () => void;
-const listeners = new Set<Listener>();
-
-/** Calls the listener when a request finds that the session has ended. Returns the function that removes it. */
-export function onSignedOut(listener: Listener): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+/** Keeps listeners; its first function adds one and returns the function that removes it. */
+function listenersOf<Args extends unknown[]>() {
+  const listeners = new Set<(...args: Args) => void>();
+  const add = (listener: (...args: Args) => void) => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
+  const call = (...args: Args) => {
+    for (const listener of listeners) listener(...args);
+  };
+  return [add, call] as const;
 }
+
+/** Calls the listener when a request finds that the session has ended. */
+const [onSignedOut, signedOut] = listenersOf<[]>();
+
+/** Calls the listener with the status URL of each run that this page starts. */
+const [onRunStarted, runStarted] = listenersOf<[url: string]>();
+
+export { onRunStarted, onSignedOut };
 
 /** Every request of the dashboard: it carries the header that forms of other sites cannot send. */
 export async function dashboardFetch(request: Request): Promise<Response> {
   request.headers.set('X-Requested-With', 'dashboard');
   const response = await fetch(request);
-  if (response.status === 401 && new URL(request.url).pathname !== '/api/v1/session')
-    for (const listener of listeners) listener();
+  if (response.status === 401 && new URL(request.url).pathname !== '/api/v1/session') signedOut();
+  const statusUrl = response.status === 202 ? response.headers.get('Location') : null;
+  if (statusUrl) runStarted(statusUrl);
   // A proxy before a service that is down answers without a problem of the API; it counts as a failed connection.
   if (response.status >= 500 && !response.headers.get('Content-Type')?.includes('json'))
     throw new TypeError(`status ${response.status} without a problem`);

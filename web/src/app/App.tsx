@@ -7,6 +7,7 @@ import { Page } from '../parts/Page';
 import { Empty, ErrorState, Loading } from '../parts/States';
 import { Toasts } from '../parts/Toasts';
 import { Frame } from './Frame';
+import { RunWatch } from './runs';
 import { SCREENS } from './screens';
 import { SessionGate } from './session';
 
@@ -27,26 +28,28 @@ export function App() {
     <QueryClientProvider client={client}>
       <Toasts>
         <SessionGate>
-          <Frame>
-            <Fault>
-              <Suspense fallback={<Loading />}>
-                <Switch>
-                  {SCREENS.map(({ path, component: Screen }) => (
-                    <Route key={path} path={path}>
-                      <Screen />
+          <RunWatch>
+            <Frame>
+              <Fault>
+                <Suspense fallback={<Loading />}>
+                  <Switch>
+                    {SCREENS.map(({ path, component: Screen }) => (
+                      <Route key={path} path={path}>
+                        <Screen />
+                      </Route>
+                    ))}
+                    <Route>
+                      <Page title="Not found">
+                        <Empty title="There is no screen at this address">
+                          <ButtonLink href="/">Go to the overview</ButtonLink>
+                        </Empty>
+                      </Page>
                     </Route>
-                  ))}
-                  <Route>
-                    <Page title="Not found">
-                      <Empty title="There is no screen at this address">
-                        <ButtonLink href="/">Go to the overview</ButtonLink>
-                      </Empty>
-                    </Page>
-                  </Route>
-                </Switch>
-              </Suspense>
-            </Fault>
-          </Frame>
+                  </Switch>
+                </Suspense>
+              </Fault>
+            </Frame>
+          </RunWatch>
         </SessionGate>
       </Toasts>
     </QueryClientProvider>

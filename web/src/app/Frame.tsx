@@ -3,7 +3,9 @@ import { Button as AriaButton } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import { Modal } from '../parts/forms/Modal';
 import { Loading } from '../parts/States';
+import { DemoBar } from './demo';
 import css from './Frame.module.css';
+import { useBusyScreens } from './runs';
 import { GROUPS, SCREENS } from './screens';
 import { useMay, useSession } from './session';
 import { ShortcutHelp, useShortcuts } from './shortcuts';
@@ -19,6 +21,7 @@ export function Frame({ children }: { children: ReactNode }) {
   const [isSearchOpen, setIsSearchOpen] = useState(false);
   const [isHelpOpen, setIsHelpOpen] = useState(false);
   const [theme, setTheme] = useTheme();
+  const isBusy = useBusyScreens().size > 0;
   useShortcuts({ search: () => setIsSearchOpen(true), help: () => setIsHelpOpen(true) });
   return (
     <div className={css.frame}>
@@ -28,10 +31,10 @@ export function Frame({ children }: { children: ReactNode }) {
       <header className={css.bar}>
         <AriaButton
           className={`${css.barButton} ${css.navButton}`}
-          aria-label="Open the navigation"
+          aria-label={isBusy ? 'Open the navigation: a run is under way' : 'Open the navigation'}
           onPress={() => setIsNavOpen(true)}
         >
-          ☰
+          ☰{isBusy && <span className={css.busy} />}
         </AriaButton>
         <Link href="/" className={css.brand}>
           <img src="/icon.svg" alt="" width={24} height={24} /> Trueup
@@ -62,6 +65,7 @@ export function Frame({ children }: { children: ReactNode }) {
         <Navigation />
       </nav>
       <main id="content" tabIndex={-1} className={css.content}>
+        <DemoBar />
         {children}
       </main>
       <Modal title="Screens" isOpen={isNavOpen} onClose={() => setIsNavOpen(false)}>
@@ -82,6 +86,7 @@ export function Frame({ children }: { children: ReactNode }) {
 function Navigation({ onGo }: { onGo?: () => void }) {
   const [location] = useLocation();
   const may = useMay();
+  const busy = useBusyScreens();
   const current = location.split('/')[1] ?? '';
   return GROUPS.map((group) => {
     const screens = SCREENS.filter(
@@ -101,6 +106,11 @@ function Navigation({ onGo }: { onGo?: () => void }) {
                 className={css.link}
               >
                 {screen.name}
+                {busy.has(screen.path.split('/')[1] ?? '') && (
+                  <span className={css.busy} title="A run is under way">
+                    <span className="visually-hidden">(a run is under way)</span>
+                  </span>
+                )}
               </Link>
             </li>
           ))}

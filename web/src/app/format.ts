@@ -28,14 +28,38 @@ export const count = (value: number) => counts.format(value);
 export const compact = (value: number) => short.format(value);
 export const percent = (share: number, digits = 1) => `${(share * 100).toFixed(digits)} %`;
 
-/** `2026-11-23 14:05 UTC`; the organization's zone where it is given. */
-export function time(iso: string, zone = 'UTC'): string {
-  const parts = new Intl.DateTimeFormat('sv-SE', {
-    timeZone: zone,
-    dateStyle: 'short',
-    timeStyle: 'short',
-  }).format(new Date(iso));
-  return `${parts} ${zone === 'UTC' ? 'UTC' : zone}`;
+let timeZone = 'UTC';
+
+/** Sets the organization's zone, in which times are shown beside UTC. */
+export function setTimeZone(zone: string): void {
+  timeZone = zone;
+}
+
+const minutes = new Map<string, Intl.DateTimeFormat>();
+
+/** `2026-11-23 14:05` in the zone; a zone that the browser does not know counts as UTC. */
+function minuteIn(zone: string, at: Date): string {
+  let format = minutes.get(zone);
+  if (!format) {
+    format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'short' });
+    minutes.set(zone, format);
+  }
+  return format.format(at);
+}
+
+/** `2026-11-23 14:05 UTC`; `2026-11-23 15:05 Berlin (14:05 UTC)` where the organization has a zone. */
+export function time(iso: string, zone = timeZone): string {
+  const at = new Date(iso);
+  const utc = minuteIn('UTC', at);
+  if (zone === 'UTC') return `${utc} UTC`;
+  try {
+    const local = minuteIn(zone, at);
+    const isSameDay = local.slice(0, 10) === utc.slice(0, 10);
+    return `${local} ${zone.replace(/^.*\//, '').replaceAll('_', ' ')} (${isSameDay ? utc.slice(11) : utc} UTC)`;
+  } catch {
+    // RangeError: the browser does not know the zone.
+    return `${utc} UTC`;
+  }
 }
 
 export const day = (iso: string) => iso.slice(0, 10);

@@ -11,8 +11,11 @@ import {
 } from 'react';
 import { api, onSignedOut, query } from '../api/client';
 import type { paths } from '../api/schema';
+import { Button } from '../parts/forms/Button';
 import { Modal } from '../parts/forms/Modal';
-import { ErrorState, Loading } from '../parts/States';
+import { ErrorState, Loading, Notice } from '../parts/States';
+import { setTimeZone } from './format';
+import { welcomeToken } from './welcome';
 
 export type Session = paths['/api/v1/session']['get']['responses'][200]['content']['application/json'];
 
@@ -67,6 +70,24 @@ export function SessionGate({ children }: { children: ReactNode }) {
     window.addEventListener('focus', look);
     return () => window.removeEventListener('focus', look);
   }, [isLost, signedIn]);
+  const [hasLink, setHasLink] = useState(() => welcomeToken(window.location.hash) !== undefined);
+  if (session.data && hasLink)
+    return (
+      <LinkQuestion
+        organization={session.data.organization.name}
+        onAnswer={async (isWanted) => {
+          if (isWanted) {
+            await api.DELETE('/api/v1/session');
+            // The page loads anew, without a session, and signs in with the link of its address.
+            window.location.reload();
+          } else {
+            window.history.replaceState(null, '', window.location.pathname);
+            setHasLink(false);
+          }
+        }}
+      />
+    );
+  if (session.data) setTimeZone(session.data.organization.time_zone);
   if (session.data)
     return (
       <SessionContext.Provider value={session.data}>
@@ -86,4 +107,28 @@ export function SessionGate({ children }: { children: ReactNode }) {
       </Suspense>
     );
   return <ErrorState error={session.error} retry={() => void session.refetch()} />;
+}
+
+/** Another's link must not change who is signed in without a question. */
+function LinkQuestion({
+  organization,
+  onAnswer,
+}: {
+  organization: string;
+  onAnswer: (isWanted: boolean) => void;
+}) {
+  return (
+    <Modal title="Sign in with this link?" isOpen isDismissable={false}>
+      <Notice>
+        You are signed in to {organization}. The link signs this browser in anew, perhaps to another
+        organization, and ends the session here.
+      </Notice>
+      <div style={{ display: 'flex', flexWrap: 'wrap', gap: 10, marginTop: 16 }}>
+        <Button kind="primary" onPress={() => onAnswer(true)}>
+          Sign in with the link
+        </Button>
+        <Button onPress={() => onAnswer(false)}>Stay in {organization}</Button>
+      </div>
+    </Modal>
+  );
 }

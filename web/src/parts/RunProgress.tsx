@@ -6,7 +6,8 @@ interface Progress {
   stage: string;
   done: number;
   total: number;
-  percent: number;
+  /** Absent: the share is unknown. */
+  percent?: number;
 }
 
 /** Progress of a run: its stage, which is announced when it changes, and how much is done. */
@@ -38,7 +39,11 @@ export function RunProgress({
         aria-valuemax={100}
         aria-valuenow={progress.percent}
       >
-        <div className={css.bar} style={{ width: `${progress.percent}%` }} />
+        {progress.percent === undefined ? (
+          <div className={`${css.bar} ${css.unknown}`} />
+        ) : (
+          <div className={css.bar} style={{ width: `${progress.percent}%` }} />
+        )}
       </div>
     </div>
   );

@@ -11,7 +11,13 @@ interface Toast {
 /** A toast about success leaves after this many milliseconds; one about an error stays until it is closed. */
 const GOOD_MS = 6_000;
 
-const ToastContext = createContext<(text: ReactNode, kind?: Toast['kind']) => void>(() => {});
+type Show = (
+  text: ReactNode,
+  kind?: Toast['kind'],
+  options?: { /** Until it is closed. */ stays?: boolean },
+) => void;
+
+const ToastContext = createContext<Show>(() => {});
 
 /** Shows a sentence at the edge of the screen and announces it to screen readers. */
 export const useToast = () => useContext(ToastContext);
@@ -19,11 +25,11 @@ export const useToast = () => useContext(ToastContext);
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([]);
   const close = useCallback((id: number) => setToasts((before) => before.filter((one) => one.id !== id)), []);
-  const add = useCallback(
-    (text: ReactNode, kind: Toast['kind'] = 'good') => {
+  const add = useCallback<Show>(
+    (text, kind = 'good', { stays = false } = {}) => {
       const id = performance.now();
       setToasts((before) => [...before.slice(-3), { id, text, kind }]);
-      if (kind === 'good') setTimeout(() => close(id), GOOD_MS);
+      if (kind === 'good' && !stays) setTimeout(() => close(id), GOOD_MS);
     },
     [close],
   );

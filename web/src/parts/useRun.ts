@@ -4,10 +4,12 @@ import { useQuery } from '@tanstack/react-query';
 const POLL_MS = 2_000;
 const HIDDEN_POLL_MS = 10_000;
 
-export const isUnderWay = (status: string) => status === 'queued' || status === 'running';
+const UNDER_WAY: ReadonlySet<string> = new Set(['queued', 'running']);
+
+export const isUnderWay = (status: string) => UNDER_WAY.has(status);
 
 interface Answer<Run> {
-  data?: Run;
+  data?: Run | undefined;
   error?: unknown;
   response: Response;
 }
@@ -16,7 +18,10 @@ interface Answer<Run> {
 export function useRun<Run extends { status: string }>(
   key: readonly unknown[],
   read: () => Promise<Answer<Run>>,
-  isEnabled: boolean,
+  {
+    isEnabled = true,
+    underWay = UNDER_WAY,
+  }: { isEnabled?: boolean /** Statuses of a run that goes on. */; underWay?: ReadonlySet<string> } = {},
 ) {
   return useQuery({
     queryKey: ['run', ...key],
@@ -29,7 +34,7 @@ export function useRun<Run extends { status: string }>(
     },
     refetchInterval: ({ state: { data } }) => {
       if (!data) return POLL_MS;
-      if (!isUnderWay(data.run.status)) return false;
+      if (!underWay.has(data.run.status)) return false;
       return document.hidden ? Math.max(HIDDEN_POLL_MS, data.pollMs) : data.pollMs;
     },
     refetchIntervalInBackground: true,

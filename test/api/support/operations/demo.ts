@@ -19,6 +19,7 @@ export async function makeDemo({ api }: Pick<OperationsPlace, 'api'>): Promise<v
 /** The demo company beside the organization. */
 export const DEMO_OPERATIONS: Record<string, Operation> = {
   startDemo: { method: 'POST', path: DEMO, access: ADMIN, status: 202, request: async () => ({}) },
+  getDemo: { method: 'GET', path: DEMO, access: ADMIN, status: 200, request: async () => ({}) },
   getDemoRun: {
     method: 'GET',
     path: `${DEMO}/runs/{id}`,

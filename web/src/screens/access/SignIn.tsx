@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'react';
 import { api, errorText, query } from '../../api/client';
+import { welcomeToken } from '../../app/welcome';
 import { Button } from '../../parts/forms/Button';
 import { Form, TextField } from '../../parts/forms/Fields';
 import { Notice } from '../../parts/States';
 import css from './SignIn.module.css';
 
-const WELCOME = /^#\/welcome\/(.+)$/;
 const REFUSED = /^#\/sign-in\?problem=(\w+)$/;
 
 /** Why the identity provider's answer did not sign in (docs/sign-in.md). */
@@ -48,7 +48,7 @@ export default function SignIn({
     }
   };
   useEffect(() => {
-    const token = WELCOME.exec(window.location.hash)?.[1];
+    const token = welcomeToken(window.location.hash);
     if (!token || isUsed.current) return;
     isUsed.current = true;
     // The token leaves the address at once, so that it is not copied with it.
@@ -72,8 +72,8 @@ export default function SignIn({
       <Form
         onSubmit={() => void signIn({ api_key: key.trim() })}
         actions={
-          <Button kind="primary" type="submit" isDisabled={isBusy || key.trim() === ''}>
-            {isBusy ? 'Signing in …' : 'Sign in'}
+          <Button kind="primary" type="submit" isPending={isBusy} isDisabled={key.trim() === ''}>
+            Sign in
           </Button>
         }
       >

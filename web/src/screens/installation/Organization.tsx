@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type components, fieldError, isProblem, query } from '../../api/client';
 import { time } from '../../app/format';
-import { useMay } from '../../app/session';
+import { useMay, useSession } from '../../app/session';
 import { Checkbox } from '../../parts/Checks';
 import { Button } from '../../parts/forms/Button';
 import { Form, Select, TextField } from '../../parts/forms/Fields';
@@ -10,6 +10,7 @@ import { FormError } from '../../parts/forms/FormError';
 import { Card, Facts, Page } from '../../parts/Page';
 import { ErrorState, Loading, Notice } from '../../parts/States';
 import { useToast } from '../../parts/Toasts';
+import DemoControl from './DemoControl';
 import { SettingsTabs } from './SettingsTabs';
 
 const PATH = '/api/v1/organization';
@@ -24,6 +25,7 @@ const ALLOCATIONS: { value: Allocation; label: string }[] = [
 
 export default function OrganizationSettings() {
   const may = useMay();
+  const session = useSession();
   const organization = query.useQuery('get', PATH, {}, { enabled: may({ scope: 'usage:read' }) });
   return (
     <Page
@@ -53,6 +55,12 @@ export default function OrganizationSettings() {
               <SettingsForm key={JSON.stringify(organization.data)} present={organization.data} />
             </div>
           </Card>
+          {may({ scope: 'org:admin' }) && !session.organization.is_demo && session.workspace === null && (
+            <Card title="Demo">
+              <p>Demo Labs is an invented company in an organization of its own, to look around in.</p>
+              <DemoControl isRemovable />
+            </Card>
+          )}
         </>
       )}
     </Page>

@@ -1,10 +1,11 @@
+import { lazy, Suspense } from 'react';
 import { useMay } from '../../app/session';
 import { ButtonLink } from '../../parts/forms/Button';
-import { CopyButton } from '../../parts/forms/CopyButton';
 import { Card, Grid, Page } from '../../parts/Page';
+import { Loading } from '../../parts/States';
 import css from './Overview.module.css';
 
-const DEMO_COMMAND = 'npm run demo';
+const DemoControl = lazy(() => import('../installation/DemoControl'));
 
 /** The overview of an organization without bills and calls: three ways on. */
 export function Start() {
@@ -39,16 +40,17 @@ export function Start() {
             </div>
           </Card>
         )}
-        <Card title="3. Load the demo">
-          <p className={css.way}>
-            90 days of an invented company, Demo Labs, in an organization of its own. The command prints a
-            link that signs in there; <code>npm run demo:reset</code> removes it.
-          </p>
-          <div className={css.command}>
-            <code>{DEMO_COMMAND}</code>
-            <CopyButton text={DEMO_COMMAND} label="Copy" />
-          </div>
-        </Card>
+        {may({ scope: 'org:admin' }) && (
+          <Card title="3. Look at the demo">
+            <p className={css.way}>
+              90 days of an invented company, Demo Labs, in an organization of its own: calls, bills with
+              planted mistakes, invoices and claims. It loads in about a minute.
+            </p>
+            <Suspense fallback={<Loading rows={1} />}>
+              <DemoControl />
+            </Suspense>
+          </Card>
+        )}
       </Grid>
     </Page>
   );

@@ -23,21 +23,22 @@ export function MatchAgain({ period, provider }: { period: '7d' | '30d' | '90d';
   const [isBusy, setIsBusy] = useState(false);
   const newest = query.useQuery('get', RUNS, { params: { query: { limit: 1 } } });
   const id = newest.data?.runs[0]?.id ?? '';
-  const polled = useRun([id], () => api.GET(`${RUNS}/{id}`, { params: { path: { id } } }), id !== '');
+  const polled = useRun([id], () => api.GET(`${RUNS}/{id}`, { params: { path: { id } } }), {
+    isEnabled: id !== '',
+  });
   const run = polled.data?.run;
   const isOpen = run !== undefined && isUnderWay(run.status);
 
   const wasOpen = useRef(false);
   useEffect(() => {
     if (wasOpen.current && !isOpen && run) {
-      toast(`Matching ended: ${run.status}.`, run.status === 'failed' ? 'bad' : 'good');
       void client.invalidateQueries({
         predicate: ({ queryKey }) =>
           /^\/api\/v1\/(reconciliation|financial|claims)/.test(String(queryKey[1])),
       });
     }
     wasOpen.current = isOpen;
-  }, [isOpen, run, client, toast]);
+  }, [isOpen, run, client]);
 
   const start = async () => {
     setIsBusy(true);
