@@ -437,6 +437,7 @@ const ORGANIZATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     params: { cadence: 'monthly' },
     body: { time_zone: 'Europe/Berlin', deliveries: [{ type: 'webhook' }] },
   },
+  listReportSchedules: {},
   getReportSchedule: { params: { cadence: 'monthly' } },
   deleteReportSchedule: { params: { cadence: 'monthly' } },
   listReportRuns: { query: { limit: '1' } },
