@@ -14,6 +14,7 @@ export const ROOMS = [
   'platform',
   'bin',
   'web',
+  'sdk',
   'lab',
 ] as const;
 export type Room = (typeof ROOMS)[number];
@@ -46,6 +47,7 @@ export function readSources(root: string): SourceFile[] {
   return ROOMS.flatMap((room) =>
     readdirSync(path.join(root, room), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && /\.(tsx?|mjs)$/.test(entry.name))
+      .filter((entry) => !/[\\/]sdk[\\/]js[\\/]dist(?:[\\/]|$)/.test(entry.parentPath))
       .map((entry) => {
         const text = readFileSync(path.join(entry.parentPath, entry.name), 'utf8');
         const file = path.relative(root, path.join(entry.parentPath, entry.name)).split(path.sep).join('/');

@@ -28,6 +28,8 @@ export interface ClientFacts {
   partialOutput: number | null;
   /** The HTTP status of a failed call is reported. */
   httpStatus: boolean;
+  /** It reports a stream that was left as cancelled, not as ended well. */
+  reportsCancelled?: true;
   /** It reports a cost of 0 with each failed call. */
   reportsFailuresAsFree?: true;
   /** Whether it reports the provider; else an unlisted model's provider is unknown. */
@@ -135,6 +137,21 @@ export const LANGFUSE_OPENAI: ClientFacts = {
 
 /** Spans written by hand in OpenTelemetry's own words, sent by the plain exporters. */
 export const PLAIN_OTLP: ClientFacts = { ...WHOLE, cacheWriteSplit: false, partialOutput: 1 };
+
+/** Trueup's own package, sdk/js: the provider's usage object. */
+export const TRUEUP_SDK_ANTHROPIC: ClientFacts = { ...WHOLE, partialOutput: 1, reportsCancelled: true };
+
+/** The same; a chat stream has its usage only where the request asks for it. */
+export const TRUEUP_SDK_OPENAI: ClientFacts = {
+  ...TRUEUP_SDK_ANTHROPIC,
+  telling(call) {
+    if (call.fate === 'abort') return 'unmetered';
+    if (!isAnswered(call)) return 'attempt';
+    return isSilentStream(call) ? 'unmetered' : 'usage';
+  },
+  cacheWriteSplit: false,
+  responseId: (call) => !isEmbedding(call),
+};
 
 /** Python, openinference-instrumentation-openai 0.1.66. */
 export const PYTHON_OPENINFERENCE_OPENAI: ClientFacts = {

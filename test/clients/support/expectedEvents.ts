@@ -21,7 +21,7 @@ export interface ExpectedEvent {
   provider: string;
   /** The model that the price is taken from. */
   pricedModel: string;
-  status: 'ok' | 'error';
+  status: 'ok' | 'error' | 'cancelled';
   /** Of a failed call, where the client reports it. */
   httpStatus: number | null;
   input: number;
@@ -111,7 +111,7 @@ function expectedEvent(
     telling,
     provider: providerOf(call),
     pricedModel,
-    status: telling === 'attempt' ? 'error' : 'ok',
+    status: statusOf(call, telling, facts),
     httpStatus: telling === 'attempt' && facts.httpStatus ? failureOf(call) : null,
     input: counted.input,
     cacheRead: counted.cacheRead,
@@ -125,6 +125,11 @@ function expectedEvent(
     priceGaps: isCounted ? cost.assumedClasses : [],
     missing,
   };
+}
+
+function statusOf(call: PlannedCall, telling: Telling, facts: ClientFacts): ExpectedEvent['status'] {
+  if (telling === 'attempt') return 'error';
+  return facts.reportsCancelled && call.fate === 'abort' ? 'cancelled' : 'ok';
 }
 
 /** A failed call costs nothing, which is known and no gap in the prices. */

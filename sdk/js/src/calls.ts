@@ -1,0 +1,370 @@
+import type { Configuration } from './configuration.js';
+import { contextLabels, type Labels, mergeLabels } from './labels.js';
+import { platform } from './platform.js';
+import { messageOf, type Reporter, VERSION } from './reporter.js';
+import { type CallBefore, type Enforcer, preventedUsd, type Rule, type Verdict } from './rules.js';
+import { estimateTokens, promptText } from './texts.js';
+import { tokensOf } from './usage.js';
+
+/** One call from its request to its end: judged before, recorded once after. */
+
+/** A call that a rule has stopped: it did not reach the provider. */
+export class TrueupBlockedError extends Error {
+  override readonly name = 'TrueupBlockedError';
+  readonly ruleId: string;
+  readonly ruleName: string | null;
+  readonly ruleType: Rule['type'];
+  /** Dollars as a decimal text; null: unknown. */
+  readonly preventedUsd: string | null;
+
+  constructor(rule: Rule, model: string, prevented: string | null) {
+    super(`Trueup stopped this call of ${model}: ${sentenceOf(rule)} (rule ${rule.name ?? rule.id})`);
+    this.ruleId = rule.id;
+    this.ruleName = rule.name;
+    this.ruleType = rule.type;
+    this.preventedUsd = prevented;
+  }
+}
+
+function sentenceOf(rule: Rule): string {
+  switch (rule.type) {
+    case 'token_ceiling':
+      return `it has more than ${rule.maxTokens} tokens`;
+    case 'session_budget_usd':
+      return 'its session has spent its budget';
+    case 'duplicate_window_seconds':
+      return `an equal call began less than ${rule.windowMs / 1_000} seconds ago`;
+    case 'max_tool_calls':
+      return `its session has asked for tools more than ${rule.maxToolCalls} times`;
+    case 'model_downgrade':
+      return `it goes to ${rule.toModel}`;
+  }
+}
+
+/** A request as a client makes it. */
+export interface CallRequest {
+  provider: string;
+  model: string;
+  /** Address of the API: it names who bills the call. */
+  baseUrl: string | undefined;
+  /** The parameters, only read. */
+  body: unknown;
+  maxOutputTokens: number | null;
+  /** Of the observed client. */
+  clientLabels: Labels | undefined;
+  /** Of this call. */
+  labels: Labels | undefined;
+  /** The first characters of the provider's key, for the policy on keys and environments. */
+  keyPrefix?: string | undefined;
+}
+
+/** What an answer tells; all of it may be absent. */
+export interface Reading {
+  responseId?: string | undefined;
+  responseModel?: string | undefined;
+  /** The provider's usage object, unchanged. */
+  usage?: object | undefined;
+  stopReason?: string | undefined;
+  serviceTier?: string | undefined;
+  /** The answer, where payloads are captured. */
+  answer?: unknown;
+}
+
+export type EndStatus = 'ok' | 'error' | 'cancelled';
+
+/** A call whose answer is read later: an item of a batch, or a response made in the background. */
+export interface LaterCall extends Reading {
+  provider: string;
+  model: string;
+  baseUrl: string | undefined;
+  isBatch?: boolean;
+  batchId?: string | undefined;
+  requestId?: string | undefined;
+  /** Milliseconds since 1970; the same whenever the answer is read, so that it counts once. */
+  at: number;
+  status: EndStatus;
+  labels: Labels | undefined;
+}
+
+export interface RecorderOptions {
+  labels: Labels;
+  service: string | undefined;
+  capturePayloads: boolean;
+  onVerdict:
+    | ((verdict: { verdict: Verdict['verdict']; ruleId: string | null; observed: string[] }) => void)
+    | undefined;
+  onError: (error: Error) => void;
+}
+
+const PAYLOAD_CHARS_MAX = 262_144;
+
+export class Recorder {
+  readonly #options: RecorderOptions;
+  readonly #enforcer: Enforcer;
+  readonly #configuration: Configuration;
+  readonly #reporter: Reporter;
+
+  constructor(
+    options: RecorderOptions,
+    parts: { enforcer: Enforcer; configuration: Configuration; reporter: Reporter },
+  ) {
+    this.#options = options;
+    this.#enforcer = parts.enforcer;
+    this.#configuration = parts.configuration;
+    this.#reporter = parts.reporter;
+  }
+
+  get capturesPayloads(): boolean {
+    return this.#options.capturePayloads;
+  }
+
+  /** @throws TrueupBlockedError where a rule stops the call; never anything else. */
+  begin(request: CallRequest): OpenCall {
+    let verdict: Verdict = { verdict: 'allowed', rule: null, model: null, observed: [] };
+    const labels = mergeLabels(this.#options.labels, request.clientLabels, contextLabels(), request.labels);
+    const before = beforeOf(request, labels);
+    try {
+      if (!platform().hasTimers) this.#configuration.refreshIfDue();
+      verdict = this.#enforcer.judge(before);
+      if (verdict.verdict !== 'allowed' || verdict.observed.length > 0)
+        this.#options.onVerdict?.({
+          verdict: verdict.verdict,
+          ruleId: verdict.rule?.id ?? null,
+          observed: verdict.observed,
+        });
+    } catch (error) {
+      this.tell(error);
+    }
+    if (verdict.verdict === 'blocked' && verdict.rule) {
+      const prevented = preventedUsd(before, this.#configuration.prices);
+      this.#reporter.add(this.#blockedEvent(request, before, labels, verdict.rule, prevented));
+      throw new TrueupBlockedError(verdict.rule, request.model, prevented);
+    }
+    return new OpenCall(this, request, before, labels, verdict);
+  }
+
+  /** Records the end of a call that was made. */
+  end(call: OpenCall, status: EndStatus, reading: Reading, httpStatus: number | undefined): void {
+    const { request, before, labels, verdict } = call;
+    const model = verdict.model ?? request.model;
+    const cost = this.#costOf(status, reading, model);
+    const stopReason = reading.stopReason ?? (status === 'ok' ? 'unknown' : status);
+    this.#enforcer.letThrough(before, { status, stopReason, cost });
+    this.#reporter.add({
+      ...this.#commonFields(request, labels, before.at),
+      model,
+      request_id: reading.responseId ?? newId(),
+      ...(reading.responseId === undefined ? {} : { response_id: reading.responseId }),
+      ...this.#readingFields(reading),
+      duration_ms: Math.max(0, Math.round(Date.now() - before.at)),
+      status,
+      ...(httpStatus === undefined ? {} : { http_status: httpStatus }),
+      _service: this.#serviceOf(request, labels, verdict),
+      ...this.#payloadOf(request.body, reading.answer),
+    });
+  }
+
+  /** Records a call whose answer is read later. No rule judges it: it was made before. */
+  recordLater(call: LaterCall): void {
+    try {
+      const labels = mergeLabels(this.#options.labels, call.labels, contextLabels());
+      this.#reporter.add({
+        ...this.#commonFields(call, labels, call.at),
+        model: call.model,
+        request_id: call.responseId ?? call.requestId ?? newId(),
+        ...(call.responseId === undefined ? {} : { response_id: call.responseId }),
+        ...this.#readingFields(call),
+        status: call.status,
+        ...(call.isBatch ? { is_batch: true } : {}),
+        ...(call.batchId === undefined ? {} : { batch_id: call.batchId }),
+        _service: this.#serviceOf(undefined, labels, undefined),
+      });
+    } catch (error) {
+      this.tell(error);
+    }
+  }
+
+  tell(error: unknown): void {
+    try {
+      this.#options.onError(error instanceof Error ? error : new Error(messageOf(error)));
+    } catch {
+      // The application's own handler must not break its call.
+    }
+  }
+
+  #costOf(status: EndStatus, { usage, responseModel }: Reading, model: string): bigint | null {
+    const tokens = tokensOf(usage);
+    if (tokens === undefined) return status === 'error' ? 0n : null;
+    const { prices } = this.#configuration;
+    const priced = responseModel !== undefined && prices.find(responseModel) ? responseModel : model;
+    return prices.cost(priced, tokens) ?? null;
+  }
+
+  #blockedEvent(
+    request: CallRequest,
+    before: CallBefore,
+    labels: Labels,
+    rule: Rule,
+    prevented: string | null,
+  ): object {
+    const input = before.inputTokens();
+    return {
+      ...this.#commonFields(request, labels, before.at),
+      model: request.model,
+      request_id: newId(),
+      status: 'blocked',
+      blocked_rule_id: rule.id,
+      ...(prevented === null ? {} : { prevented_usd: prevented }),
+      ...(input === null ? {} : { input_tokens: input }),
+      ...(before.maxOutputTokens === null ? {} : { output_tokens: before.maxOutputTokens }),
+      _service: this.#serviceOf(request, labels, undefined),
+      ...this.#payloadOf(request.body, undefined),
+    };
+  }
+
+  #commonFields(
+    { provider, baseUrl }: Pick<CallRequest, 'provider' | 'baseUrl'>,
+    labels: Labels,
+    at: number,
+  ): object {
+    return {
+      provider,
+      timestamp: new Date(at).toISOString(),
+      ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+      ...(labels.session === undefined ? {} : { session_id: labels.session }),
+      ...(labels.team === undefined ? {} : { team_id: labels.team }),
+      ...(labels.feature === undefined ? {} : { feature: labels.feature }),
+      ...(labels.user === undefined ? {} : { user_id: labels.user }),
+      ...(labels.project === undefined ? {} : { project_id: labels.project }),
+    };
+  }
+
+  #readingFields({ responseModel, usage, stopReason, serviceTier }: Reading): object {
+    return {
+      ...(responseModel === undefined ? {} : { response_model: responseModel }),
+      ...(usage === undefined ? {} : { usage }),
+      ...(stopReason === undefined ? {} : { stop_reason: stopReason }),
+      ...(serviceTier === undefined ? {} : { service_tier: serviceTier }),
+    };
+  }
+
+  #serviceOf(request: CallRequest | undefined, labels: Labels, verdict: Verdict | undefined): object {
+    const { service } = this.#options;
+    return {
+      sdk: `trueup-sdk-js/${VERSION}`,
+      ...(service === undefined ? {} : { name: service }),
+      ...(labels.environment === undefined ? {} : { environment: labels.environment }),
+      ...(request?.keyPrefix === undefined ? {} : { api_key_prefix: request.keyPrefix }),
+      ...(verdict && verdict.observed.length > 0 ? { observed_rules: verdict.observed } : {}),
+      ...(verdict?.verdict === 'downgraded'
+        ? { downgraded_from: request?.model, downgraded_by: verdict.rule?.id }
+        : {}),
+    };
+  }
+
+  #payloadOf(body: unknown, answer: unknown): object {
+    if (!this.#options.capturePayloads || typeof body !== 'object' || body === null) return {};
+    try {
+      const payload = answer === undefined ? body : { ...body, response: answer };
+      const text = JSON.stringify(payload);
+      if (text.length > PAYLOAD_CHARS_MAX) return { payload: { _truncated: true, bytes: text.length } };
+      return { payload: JSON.parse(text) as unknown };
+    } catch {
+      // A body that is no JSON, such as an upload.
+      return {};
+    }
+  }
+}
+
+/** A call that was let through. Its end is recorded once, whatever is told first. */
+export class OpenCall {
+  readonly request: CallRequest;
+  readonly before: CallBefore;
+  readonly labels: Labels;
+  readonly verdict: Verdict;
+  readonly #recorder: Recorder;
+  #isEnded = false;
+
+  constructor(
+    recorder: Recorder,
+    request: CallRequest,
+    before: CallBefore,
+    labels: Labels,
+    verdict: Verdict,
+  ) {
+    this.#recorder = recorder;
+    this.request = request;
+    this.before = before;
+    this.labels = labels;
+    this.verdict = verdict;
+  }
+
+  /** The model to which the call goes instead of the requested one; undefined: it keeps its model. */
+  get newModel(): string | undefined {
+    return this.verdict.model ?? undefined;
+  }
+
+  get capturesPayloads(): boolean {
+    return this.#recorder.capturesPayloads;
+  }
+
+  end(status: EndStatus, reading: Reading, httpStatus?: number): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    try {
+      this.#recorder.end(this, status, reading, httpStatus);
+    } catch (error) {
+      this.#recorder.tell(error);
+    }
+  }
+
+  /** The call ended by an error: the caller's own end is `cancelled`. */
+  fail(error: unknown, reading: Reading = {}): void {
+    const { status, statusCode, $metadata } = (error ?? {}) as Record<string, unknown>;
+    const http =
+      status ?? statusCode ?? ($metadata as { httpStatusCode?: unknown } | undefined)?.httpStatusCode;
+    const isHttp = typeof http === 'number' && http >= 100 && http <= 599;
+    this.end(isAbort(error) ? 'cancelled' : 'error', reading, isHttp ? http : undefined);
+  }
+}
+
+const ABORTED = /^(?:AbortError|APIUserAbortError|RequestAbortedError|ResponseAborted)$/;
+
+function isAbort(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const { name } = error as { name?: unknown };
+  return (
+    (typeof name === 'string' && ABORTED.test(name)) ||
+    ABORTED.test((error as object).constructor?.name ?? '')
+  );
+}
+
+/** What rules ask, computed at most once and only where they do. */
+function beforeOf(request: CallRequest, labels: Labels): CallBefore {
+  let tokens: number | null | undefined;
+  let digest: string | null | undefined;
+  return {
+    at: Date.now(),
+    biller: `${request.provider} ${request.baseUrl ?? ''}`,
+    model: request.model,
+    team: labels.team ?? null,
+    feature: labels.feature ?? null,
+    session: labels.session === undefined || labels.session === '' ? null : labels.session,
+    maxOutputTokens: request.maxOutputTokens,
+    inputTokens() {
+      if (tokens === undefined) tokens = estimateTokens(request.body);
+      return tokens;
+    },
+    promptDigest() {
+      if (digest === undefined) {
+        const text = promptText(request.body);
+        digest = text === null ? null : platform().digest(text);
+      }
+      return digest;
+    },
+  };
+}
+
+function newId(): string {
+  return `trueup-${platform().randomId()}`;
+}

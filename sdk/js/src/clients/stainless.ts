@@ -1,0 +1,303 @@
+import type { CallRequest, OpenCall, Reading, Recorder } from '../calls.js';
+import { type Labels, mergeLabels, ownLabels, withoutOption } from '../labels.js';
+import { noteBatch, recordAnthropicResult, recordOpenAiResult } from './batches.js';
+import { merge, readAnthropic, readOpenAi } from './readings.js';
+import { parse, type TapSink, tapResponse } from './tap.js';
+
+/**
+ * The official clients of OpenAI (with Azure's and those for other hosts) and of Anthropic, which one generator
+ * writes. Every method of theirs makes its request through `makeRequest`, which calls itself for each retry: a call is
+ * the outermost of them.
+ */
+
+type Loose = Record<string, unknown>;
+type MakeRequest = (options: unknown, retriesRemaining?: unknown, ...rest: unknown[]) => Promise<Loose>;
+
+interface StainlessClient extends Loose {
+  makeRequest: MakeRequest;
+  baseURL?: unknown;
+  apiKey?: unknown;
+  withOptions?: (options: unknown) => object;
+}
+
+type Attach = <Client extends object>(client: Client, recorder: Recorder, labels: Labels) => Client;
+
+export function isStainless(client: Loose): boolean {
+  return typeof client.makeRequest === 'function' && typeof client.post === 'function';
+}
+
+/** Calls of a model, by the end of their path. */
+const CALLS_OF_OPENAI =
+  /\/(?:chat\/completions|completions|responses|responses\/compact|embeddings|audio\/(?:transcriptions|translations|speech)|images\/(?:generations|edits|variations))\/?$/;
+const CALLS_OF_ANTHROPIC = /\/v1\/(?:messages|complete)\/?$/;
+const RESULTS_OF_ANTHROPIC = /\/v1\/messages\/batches\/([^/]+)\/results\/?$/;
+const BATCHES_OF_OPENAI = /^\/batches(?:\/[^/]+(?:\/cancel)?)?\/?$/;
+const FILE_OF_OPENAI = /\/files\/([^/]+)\/content\/?$/;
+const RESPONSE_OF_OPENAI = /\/responses\/[^/]+\/?$/;
+const HOSTS: readonly (readonly [RegExp, string])[] = [
+  [/(?:^|\.)api\.openai\.com$/, 'openai'],
+  [/\.(?:openai|cognitiveservices)\.azure\.com$/, 'azure_openai'],
+  [/^api\.anthropic\.com$/, 'anthropic'],
+  [/^api\.x\.ai$/, 'xai'],
+  [/^api\.mistral\.ai$/, 'mistral'],
+  [/^bedrock-(?:runtime|mantle)[a-z0-9.-]*$/, 'aws_bedrock'],
+  [/(?:^|[.-])aiplatform\.googleapis\.com$|^generativelanguage\.googleapis\.com$/, 'google'],
+];
+const KEY_PREFIX_CHARS = 8;
+
+export function attachStainless(client: Loose, recorder: Recorder, labels: Labels, attach: Attach): void {
+  const observed = client as StainlessClient;
+  const original = observed.makeRequest;
+  const isAnthropic = observed.messages !== undefined && observed.chat === undefined;
+  const makeRequest: MakeRequest = async function (this: unknown, options, retriesRemaining, ...rest) {
+    if (retriesRemaining !== null && retriesRemaining !== undefined)
+      return original.call(observed, options, retriesRemaining, ...rest);
+    const given = (await options) as Loose;
+    const request = new StainlessRequest(observed, given, isAnthropic, labels, recorder);
+    return request.make((changed) => original.call(observed, changed, retriesRemaining, ...rest));
+  };
+  hide(observed, 'makeRequest', makeRequest);
+  const { withOptions } = observed;
+  if (typeof withOptions === 'function')
+    hide(observed, 'withOptions', (options: unknown) =>
+      attach(withOptions.call(observed, options), recorder, labels),
+    );
+}
+
+function hide(client: object, name: string, value: unknown): void {
+  Object.defineProperty(client, name, { configurable: true, enumerable: false, writable: true, value });
+}
+
+class StainlessRequest {
+  readonly #client: StainlessClient;
+  readonly #options: Loose;
+  readonly #isAnthropic: boolean;
+  readonly #clientLabels: Labels;
+  readonly #recorder: Recorder;
+
+  constructor(
+    client: StainlessClient,
+    options: Loose,
+    isAnthropic: boolean,
+    labels: Labels,
+    recorder: Recorder,
+  ) {
+    this.#client = client;
+    this.#options = options;
+    this.#isAnthropic = isAnthropic;
+    this.#clientLabels = labels;
+    this.#recorder = recorder;
+  }
+
+  async make(send: (options: Loose) => Promise<Loose>): Promise<Loose> {
+    const { method, path } = this.#options;
+    const bare = typeof path === 'string' ? (path.split('?', 1)[0] as string) : '';
+    if (method === 'post' && (this.#isAnthropic ? CALLS_OF_ANTHROPIC : CALLS_OF_OPENAI).test(bare))
+      return this.#call(bare, send);
+    const props = await send(this.#plainOptions());
+    if (method === 'get' || BATCHES_OF_OPENAI.test(bare)) this.#readAlong(bare, props);
+    return props;
+  }
+
+  async #call(path: string, send: (options: Loose) => Promise<Loose>): Promise<Loose> {
+    const body = this.#options.body;
+    const call = this.#recorder.begin(this.#requestOf(body));
+    const options = this.#plainOptions();
+    if (call.newModel !== undefined) options.body = { ...(options.body as Loose), model: call.newModel };
+    let props: Loose;
+    try {
+      props = await send(options);
+    } catch (error) {
+      call.fail(error);
+      throw error;
+    }
+    this.#tap(call, path, props);
+    return props;
+  }
+
+  #requestOf(body: unknown): CallRequest {
+    const given = (typeof body === 'object' && body !== null ? body : {}) as Loose;
+    const { apiKey } = this.#client;
+    return {
+      provider: this.#provider(),
+      model: typeof given.model === 'string' ? given.model : 'unknown',
+      baseUrl: this.#baseUrl(),
+      body: given,
+      maxOutputTokens:
+        numberOf(given.max_completion_tokens) ??
+        numberOf(given.max_output_tokens) ??
+        numberOf(given.max_tokens),
+      clientLabels: this.#clientLabels,
+      labels: mergeLabels(ownLabels(this.#options), ownLabels(given)),
+      keyPrefix: typeof apiKey === 'string' ? apiKey.slice(0, KEY_PREFIX_CHARS) : undefined,
+    };
+  }
+
+  #baseUrl(): string | undefined {
+    const { baseURL } = this.#client;
+    return typeof baseURL === 'string' ? baseURL : undefined;
+  }
+
+  #provider(): string {
+    const host = hostOf(this.#baseUrl());
+    for (const [pattern, provider] of HOSTS) if (pattern.test(host)) return provider;
+    if (this.#isAnthropic) return 'anthropic';
+    return this.#client.constructor?.name === 'AzureOpenAI' ? 'azure_openai' : 'openai';
+  }
+
+  /** The options without the labels, as the provider may see them. */
+  #plainOptions(): Loose {
+    const options = withoutOption(this.#options);
+    const body = withoutOption(options.body);
+    return body === options.body
+      ? options === this.#options
+        ? { ...options }
+        : options
+      : { ...options, body };
+  }
+
+  #tap(call: OpenCall, path: string, props: Loose): void {
+    const { response } = props;
+    const reading: Reading = {};
+    const isSpeech = path.endsWith('/audio/speech');
+    if (!(response instanceof Response) || response.body === null || isSpeech) {
+      call.end('ok', reading);
+      return;
+    }
+    const isStream = this.#options.stream === true || isEventStream(response);
+    const sink = this.#isAnthropic ? anthropicSink(call, reading) : openAiSink(call, reading);
+    tapResponse(response, isStream ? 'events' : 'json', sink);
+  }
+
+  /** Batches and background responses have their usage in a later request. */
+  #readAlong(path: string, props: Loose): void {
+    const { response } = props;
+    if (!(response instanceof Response) || response.body === null) return;
+    const place = {
+      recorder: this.#recorder,
+      labels: this.#clientLabels,
+      provider: this.#provider(),
+      baseUrl: this.#baseUrl(),
+    };
+    const results = this.#isAnthropic ? RESULTS_OF_ANTHROPIC.exec(path) : FILE_OF_OPENAI.exec(path);
+    if (results) {
+      const id = results[1] as string;
+      const record = this.#isAnthropic ? recordAnthropicResult : recordOpenAiResult;
+      tapResponse(
+        response,
+        'lines',
+        onlyLines((line) => record(line, id, place)),
+      );
+    } else if (!this.#isAnthropic && BATCHES_OF_OPENAI.test(path)) {
+      tapResponse(response, 'json', onlyJson(noteBatch));
+    } else if (!this.#isAnthropic && RESPONSE_OF_OPENAI.test(path)) {
+      tapResponse(
+        response,
+        'json',
+        onlyJson((value) => this.#recordBackground(value)),
+      );
+    }
+  }
+
+  /** A response that was made in the background, when it is fetched at its end; fetched again it counts once. */
+  #recordBackground(value: unknown): void {
+    const answer = (value ?? {}) as Loose;
+    if (answer.object !== 'response' || answer.background !== true || typeof answer.usage !== 'object')
+      return;
+    if (answer.usage === null || typeof answer.created_at !== 'number') return;
+    const reading = readOpenAi(answer);
+    this.#recorder.recordLater({
+      ...reading,
+      provider: this.#provider(),
+      baseUrl: this.#baseUrl(),
+      model: reading.responseModel ?? 'unknown',
+      at: answer.created_at * 1_000,
+      status: answer.status === 'failed' ? 'error' : answer.status === 'cancelled' ? 'cancelled' : 'ok',
+      labels: this.#clientLabels,
+    });
+  }
+}
+
+const USAGE = /"usage":\s*\{/;
+const FINISH = /"finish_reason":\s*"/;
+const ENDED =
+  /"type":\s*"(?:response\.(?:completed|incomplete|failed)|[a-z_.]+\.completed|transcript\.text\.done)"/;
+const FAILED = /"type":\s*"(?:error|response\.failed)"/;
+
+function openAiSink(call: OpenCall, reading: Reading): TapSink {
+  let isFirst = true;
+  let isFailed = false;
+  let isBackground = false;
+  return {
+    json(value) {
+      const answer = value as Loose | null;
+      isBackground = answer?.background === true && !answer.usage;
+      merge(reading, readOpenAi(value));
+      if (call.capturesPayloads) reading.answer = value;
+    },
+    line(data) {
+      if (FAILED.test(data)) isFailed = true;
+      if (!isFirst && !USAGE.test(data) && !FINISH.test(data) && !ENDED.test(data)) return;
+      isFirst = false;
+      merge(reading, readOpenAi(parse(data)));
+    },
+    end(how, error) {
+      // A background response is recorded when it is fetched at its end.
+      if (isBackground && how === 'done') return;
+      endOf(call, reading, isFailed, how, error);
+    },
+  };
+}
+
+function anthropicSink(call: OpenCall, reading: Reading): TapSink {
+  let isFailed = false;
+  return {
+    json(value) {
+      merge(reading, readAnthropic(value));
+      if (call.capturesPayloads) reading.answer = value;
+    },
+    line(data) {
+      if (/"type":\s*"error"/.test(data)) isFailed = true;
+      if (/"type":\s*"message_(?:start|delta)"/.test(data))
+        merge(reading, readAnthropic(parse(data), reading));
+    },
+    end: (how, error) => endOf(call, reading, isFailed, how, error),
+  };
+}
+
+function endOf(
+  call: OpenCall,
+  reading: Reading,
+  isFailed: boolean,
+  how: 'done' | 'left' | 'failed',
+  error: unknown,
+): void {
+  if (how === 'failed') call.fail(error, reading);
+  else if (how === 'left') call.end(reading.stopReason === undefined ? 'cancelled' : 'ok', reading);
+  else call.end(isFailed ? 'error' : 'ok', reading);
+}
+
+function onlyLines(line: (data: string) => void): TapSink {
+  return { line, json: () => undefined, end: () => undefined };
+}
+
+function onlyJson(json: (value: unknown) => void): TapSink {
+  return { json, line: () => undefined, end: () => undefined };
+}
+
+function isEventStream(response: Response): boolean {
+  return response.headers.get('content-type')?.includes('text/event-stream') === true;
+}
+
+export function numberOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+export function hostOf(url: string | undefined): string {
+  if (url === undefined) return '';
+  try {
+    return new URL(url).hostname;
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,161 @@
+/** Reads along with the reader of a response: same chunks, same order, nothing held back and nothing read ahead. */
+
+export interface TapSink {
+  /** A whole JSON answer, before its reader gets it. */
+  json(value: unknown): void;
+  /** One event of a stream, or one line of a list: its data as text. */
+  line(data: string): void;
+  /** The body has ended: by itself, because its reader left, or by an error. */
+  end(how: 'done' | 'left' | 'failed', error?: unknown): void;
+}
+
+export type BodyKind = 'json' | 'events' | 'lines';
+
+/** A longer answer is not read along, characters. */
+const JSON_CHARS_MAX = 33_554_432;
+
+/** Changes the reading methods of this response; the response stays the same object. */
+export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): void {
+  const whole = (text: string) => {
+    if (kind === 'json') {
+      const value = parse(text);
+      if (value !== undefined) sink.json(value);
+    } else for (const line of text.split('\n')) feedLine(kind, line, sink);
+    sink.end('done');
+  };
+  define(response, 'json', async () => {
+    const value = (await reading(Response.prototype.json.call(response), sink)) as unknown;
+    sink.json(value);
+    sink.end('done');
+    return value;
+  });
+  define(response, 'text', async () => {
+    const text = await reading(Response.prototype.text.call(response), sink);
+    whole(text);
+    return text;
+  });
+  define(response, 'arrayBuffer', async () => {
+    const buffer = await reading(Response.prototype.arrayBuffer.call(response), sink);
+    whole(new TextDecoder().decode(buffer));
+    return buffer;
+  });
+  define(response, 'blob', async () => {
+    const blob = await reading(Response.prototype.blob.call(response), sink);
+    whole(await blob.text());
+    return blob;
+  });
+  const source = Object.getOwnPropertyDescriptor(Response.prototype, 'body')?.get;
+  let tapped: ReadableStream<Uint8Array> | null | undefined;
+  Object.defineProperty(response, 'body', {
+    configurable: true,
+    enumerable: false,
+    get() {
+      if (tapped === undefined) {
+        const body = source?.call(response) as ReadableStream<Uint8Array> | null;
+        tapped = body === null || body.locked ? body : tapBody(body, kind, sink);
+      }
+      return tapped;
+    },
+  });
+}
+
+function define(response: Response, name: string, value: () => Promise<unknown>): void {
+  Object.defineProperty(response, name, { configurable: true, enumerable: false, writable: true, value });
+}
+
+async function reading<T>(promise: Promise<T>, sink: TapSink): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    sink.end('failed', error);
+    throw error;
+  }
+}
+
+function tapBody(
+  body: ReadableStream<Uint8Array>,
+  kind: BodyKind,
+  sink: TapSink,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const lines = new Lines(kind, sink);
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (done) {
+            lines.finish();
+            sink.end('done');
+            controller.close();
+          } else {
+            lines.feed(value);
+            controller.enqueue(value);
+          }
+        } catch (error) {
+          sink.end('failed', error);
+          controller.error(error);
+        }
+      },
+      cancel(reason) {
+        sink.end('left');
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** Cuts chunks into lines, wherever the chunks end. */
+class Lines {
+  readonly #kind: BodyKind;
+  readonly #sink: TapSink;
+  readonly #decoder = new TextDecoder();
+  #rest = '';
+
+  constructor(kind: BodyKind, sink: TapSink) {
+    this.#kind = kind;
+    this.#sink = sink;
+  }
+
+  feed(chunk: Uint8Array): void {
+    if (this.#rest.length > JSON_CHARS_MAX) return;
+    try {
+      const text = this.#rest + this.#decoder.decode(chunk, { stream: true });
+      if (this.#kind === 'json') {
+        this.#rest = text;
+        return;
+      }
+      let from = 0;
+      for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
+        feedLine(this.#kind, text.slice(from, end), this.#sink);
+        from = end + 1;
+      }
+      this.#rest = text.slice(from);
+    } catch {
+      // The reader of the response finds out by itself.
+    }
+  }
+
+  finish(): void {
+    if (this.#kind === 'json') {
+      const value = parse(this.#rest);
+      if (value !== undefined) this.#sink.json(value);
+    } else if (this.#rest !== '') feedLine(this.#kind, this.#rest, this.#sink);
+  }
+}
+
+function feedLine(kind: BodyKind, line: string, sink: TapSink): void {
+  if (kind === 'events') {
+    if (line.startsWith('data:')) sink.line(line.slice(5).trim());
+  } else if (line.trim() !== '') sink.line(line);
+}
+
+/** Undefined: no JSON. */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
