@@ -117,6 +117,16 @@ export function csvList(name: string, field: string, row: z.ZodType): CsvList {
   return { name, field, columns: leavesOf(row, []) };
 }
 
+/** The rows of a body's list as CSV; without a field its only, or first, list of objects. */
+export function csvListOf(name: string, body: z.ZodType, field?: string): CsvList {
+  for (const [key, schema] of Object.entries((body as z.ZodObject).shape)) {
+    const { type, element } = (schema as unknown as { def: { type: string; element?: z.ZodType } }).def;
+    if (field === undefined ? type === 'array' && element?.def.type === 'object' : key === field)
+      return csvList(name, key, element as z.ZodType);
+  }
+  throw new TypeError(`the answer of ${name}.csv has no list`);
+}
+
 const SINGLE = new Set(['string', 'number', 'int', 'boolean', 'enum', 'literal']);
 const DEPTH_MAX = 2;
 

@@ -8,7 +8,7 @@ import type { ErrorCode } from '../domain/errors.js';
 import type { RunKind } from '../domain/runs/runKinds.js';
 import type { Settle as SettleAnswer } from '../usecases/access/answerOnce.js';
 import type { OpenRunLimit } from '../usecases/runs/openRun.js';
-import { type CsvList, type CsvTable, formatParameter } from './csv.js';
+import { type CsvList, type CsvTable, csvListOf, formatParameter } from './csv.js';
 import type { ApiDeps } from './deps.js';
 import type { IncomingBody } from './pipeline/body.js';
 import type { Deprecation } from './pipeline/deprecation.js';
@@ -184,8 +184,11 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   body?: B;
   /** A request without a body is as one with `{}`. */
   isBodyOptional?: true;
-  /** Takes `format=csv` too, and then answers the `table` of its answer: all of the list, or the page that is asked for. */
-  csv?: true | CsvList;
+  /**
+   * Takes `format=csv` too, and then answers the rows of its list, or the `table` of its answer where it is `true`: all of
+   * them, or the page that is asked for. A text is the name of the file, with the rows of the body's list.
+   */
+  csv?: true | string | CsvList;
   /** Of a POST or PATCH; `transaction` where nothing is said. */
   idempotency?: IdempotencyMode;
   /** Media types of a body that the handler reads itself, for the documents. */
@@ -220,8 +223,13 @@ function withCsv<D extends Endpoint>(definition: D): D {
   const query = definition.query === undefined ? z.object({}) : (definition.query as z.ZodObject);
   const answer = definition.responses[200] as ResponseDoc;
   const otherTypes = { ...answer.otherTypes, 'text/csv': 'text' as const };
+  const csv =
+    typeof definition.csv === 'string'
+      ? csvListOf(definition.csv, answer.schema as z.ZodType)
+      : definition.csv;
   return {
     ...definition,
+    csv,
     query: query.extend({ format: formatParameter }),
     responses: { ...definition.responses, 200: { ...answer, otherTypes } },
   };

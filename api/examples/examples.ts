@@ -393,6 +393,7 @@ const ORGANIZATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   updateKey: { params: { id: KEY_ID }, body: { name: 'Weekly export' } },
   revokeKey: { params: { id: KEY_ID } },
   rotateKey: { params: { id: KEY_ID }, body: { grace_seconds: 3_600 } },
+  getDemo: {},
   startDemo: {},
   getDemoRun: { params: { id: idFrom('run', 'startDemo', '/run_id') } },
   removeDemo: {},

@@ -156,7 +156,7 @@ function judgeAgain(
 function csvQueryOf(endpoint: Endpoint, { valid, words }: ReadRequest) {
   const query = valid.query as { format?: string };
   if (!endpoint.csv || query.format !== 'csv') return undefined;
-  const list = endpoint.csv === true ? undefined : endpoint.csv;
+  const list = typeof endpoint.csv === 'object' ? endpoint.csv : undefined;
   return { list, ...firstPageQuery(query, words.query) };
 }
 

@@ -129,6 +129,7 @@ export function listRunsEndpoint<
   return defineEndpoint<Q, z.ZodType<{ id: string }>>({
     ...words,
     method: 'get',
+    csv: `${runs.kind.replaceAll('_', '-')}s`,
     path,
     tag,
     access: read,

@@ -69,6 +69,7 @@ routes.post(KEYS_PATH, {
 
 routes.get(KEYS_PATH, {
   operationId: 'listKeys',
+  csv: 'keys',
   summary: 'Keys, newest first',
   description: 'Includes revoked and expired keys, because calls name the key that sent them.',
   query: listKeysQuery,

@@ -113,6 +113,7 @@ routes.delete(SESSION_PATH, {
 
 routes.get(SESSIONS_PATH, {
   operationId: 'listSessions',
+  csv: 'sessions',
   summary: 'Sessions, newest first',
   description: 'Those that hold: one’s own, and with the scope keys:admin everybody’s.',
   query: listSessionsQuery,

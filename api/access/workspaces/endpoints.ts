@@ -64,6 +64,7 @@ routes.post(WORKSPACES_PATH, {
 
 routes.get(WORKSPACES_PATH, {
   operationId: 'listWorkspaces',
+  csv: 'workspaces',
   summary: 'Workspaces, newest first',
   query: listWorkspacesQuery,
   responses: { 200: { description: 'A page of workspaces', schema: listWorkspacesResponse } },

@@ -83,6 +83,7 @@ routes.post(CONNECTIONS_PATH, {
 
 routes.get(CONNECTIONS_PATH, {
   operationId: 'listBillingConnections',
+  csv: 'connections',
   summary: 'Connections, newest first',
   query: listConnectionsQuery,
   responses: { 200: { description: 'A page of connections', schema: listConnectionsResponse } },

@@ -23,6 +23,7 @@ const routes = endpointGroup({
 
 routes.get(PERIODS_PATH, {
   operationId: 'listPeriods',
+  csv: 'months',
   summary: 'Months, open and closed, newest first',
   description: 'From the month of the first call or bill to the current one (UTC).',
   query: listPeriodsQuery,

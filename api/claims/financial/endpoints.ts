@@ -32,6 +32,7 @@ const routes = endpointGroup({
 
 const readQueue = routes.get(REVIEW_PATH, {
   operationId: 'getReviewQueue',
+  csv: 'review-queue',
   summary: 'What people are to decide on, the most dollars first',
   description:
     'The provider’s mistakes of every grade once their days are final, what nothing explains, and policies that calls have broken. The organization’s own mistakes are read with the findings.',

@@ -34,7 +34,9 @@ export const EXPORT_DAYS_MAX = 366n;
 /** The audit log's details of a payload read: the filters, without the values of the labels. */
 function readDetails(query: z.output<typeof listEventsQuery>, count: number): AuditDetails {
   const { since, until, limit: _limit, offset: _offset, include_payload: _asked, ...rest } = query;
-  const filters = Object.entries(rest).filter(([, value]) => value !== undefined && value !== false);
+  const filters = Object.entries(rest).filter(
+    ([name, value]) => name !== 'format' && value !== undefined && value !== false,
+  );
   return {
     count,
     filters: filters.map(([name]) => name),
@@ -96,6 +98,7 @@ const routes = endpointGroup({ tag: 'Events', access: { scope: 'events:read', wo
 
 const listEventsEndpoint = routes.get('/api/v1/events', {
   operationId: 'listEvents',
+  csv: 'calls',
   summary: 'Calls, newest first',
   query: listEventsQuery,
   responses: {

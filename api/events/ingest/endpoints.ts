@@ -205,6 +205,7 @@ function kindOfEvents(type: string): BodyKind {
 
 const health = routes.get('/api/v1/ingest/health', {
   operationId: 'getIngestHealth',
+  csv: 'ingest-sources',
   summary: 'Whether traffic arrives, and whether it is complete',
   description: 'The last 30 days by service and instrumentation scope.',
   responses: { 200: { description: 'Sources and what is wrong with them', schema: ingestHealthResponse } },

@@ -7,6 +7,7 @@ import { getInvoicePage, openInvoiceFile } from '../../../usecases/invoices/invo
 import { confirmInvoice } from '../../../usecases/invoices/reviewInvoice.js';
 import { getWholeInvoice, withRuns } from '../../../usecases/invoices/storedInvoice.js';
 import { type ReceiveInvoice, uploadInvoice } from '../../../usecases/invoices/uploadInvoice.js';
+import { csvListOf } from '../../csv.js';
 import { type Endpoint, endpointGroup } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { type FileForm, type ReceivedFile, receiveFile } from '../../pipeline/multipart.js';
@@ -117,6 +118,7 @@ function monthOf(firstDay: string | undefined): { fromDay: string; toDay: string
 
 routes.get(`${INVOICES_PATH}/{id}`, {
   operationId: 'getInvoice',
+  csv: csvListOf('invoice-lines', invoiceSchema, 'lines'),
   summary: 'An invoice: its lines, its sums, and how they compare with the bill',
   params: invoiceParams,
   responses: { 200: { description: 'The invoice', schema: invoiceSchema } },

@@ -6,6 +6,7 @@ import { prepaidQuery, prepaidResponse, presentLedger } from './wire.js';
 
 const getPrepaid = defineEndpoint({
   operationId: 'getPrepaidLedger',
+  csv: 'prepaid',
   method: 'get',
   path: '/api/v1/reconciliation/prepaid',
   tag: 'Invoices',

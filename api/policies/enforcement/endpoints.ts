@@ -56,6 +56,7 @@ routes.post(RULES_PATH, {
 
 routes.get(RULES_PATH, {
   operationId: 'listEnforcementRules',
+  csv: 'enforcement-rules',
   summary: 'Enforcement rules, in the order in which they are asked',
   description: 'Oldest first, switched off ones too; removed ones are not among them.',
   query: listRulesQuery,

@@ -61,6 +61,7 @@ routes.get(SAVINGS_PATH, {
 
 routes.get(SAVINGS_CALLS_PATH, {
   operationId: 'listSavingsCalls',
+  csv: 'modelled-calls',
   summary: 'The calls that make up what the rules would have saved',
   description:
     'Of the newest result over the last 30 days, or of a run that is named. A cursor goes through one result to its end, also while a newer one comes.',

@@ -168,6 +168,7 @@ function entryEndpoints(
   return [
     routes.get(PATHS[kind], {
       ...listDocs,
+      csv: field.replaceAll('_', '-'),
       description: LIST_DESCRIPTION,
       query: listOwnPricesQuery,
       responses: { 200: { description: 'A page of entries', schema: response } },

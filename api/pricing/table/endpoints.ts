@@ -58,6 +58,7 @@ routes.get('/api/v1/pricing/table', {
 
 routes.get('/api/v1/pricing', {
   operationId: 'listPrices',
+  csv: 'prices',
   summary: 'Every price with its dates, tiers and sources',
   description:
     'One record for each price period, by provider, model and beginning. An unknown rate is null, which is not free.',
@@ -85,6 +86,7 @@ function carries({ entry }: PricedModel, id: string): boolean {
 
 routes.get('/api/v1/pricing/unpriced', {
   operationId: 'listUnpricedModels',
+  csv: 'unpriced-models',
   summary: 'Models seen without a price',
   description:
     'Calls whose cost is unknown and stands as 0 in totals, by who bills them and the model that answered, the most calls first; beside them the models whose price rests on an assumed rate.',

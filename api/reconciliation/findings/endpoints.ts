@@ -4,6 +4,7 @@ import { findUuid, isUuidText } from '../../../domain/ids.js';
 import { absPico } from '../../../domain/money.js';
 import { dayOf } from '../../../domain/period.js';
 import { getWholeFinding } from '../../../usecases/reconciliation/readRuns.js';
+import { csvListOf } from '../../csv.js';
 import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeSizeCursor } from '../../paging.js';
 import { providerFilter, windowOf } from '../../query.js';
@@ -60,6 +61,7 @@ routes.get(FINDINGS_PATH, {
 
 routes.get(`${FINDINGS_PATH}/{id}`, {
   operationId: 'getFinding',
+  csv: csvListOf('finding-days', wholeFindingSchema, 'days'),
   summary: 'A finding with its days, its computation and its evidence',
   params: findingParams,
   responses: { 200: { description: 'The finding', schema: wholeFindingSchema } },

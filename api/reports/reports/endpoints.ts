@@ -115,6 +115,7 @@ async function downloadOf(orgDb: OrgDb, id: string, deps: ApiDeps): Promise<Endp
 
 routes.get(REPORTS_PATH, {
   operationId: 'listReports',
+  csv: 'reports',
   summary: 'Reports of the last 90 days, newest first',
   query: listReportsQuery,
   responses: { 200: { description: 'A page of reports', schema: listReportsResponse } },

@@ -22,6 +22,7 @@ const routes = endpointGroup({ tag: REPORT_TAG, access: { read: REPORT_READ, wri
 
 routes.get(SCHEDULES_PATH, {
   operationId: 'listReportSchedules',
+  csv: 'report-schedules',
   summary: 'The schedules of reports',
   responses: { 200: { description: 'The schedules that there are', schema: listSchedulesResponse } },
   async handle({ orgDb }) {

@@ -60,6 +60,7 @@ routes.post(WEBHOOKS_PATH, {
 
 routes.get(WEBHOOKS_PATH, {
   operationId: 'listWebhookEndpoints',
+  csv: 'webhook-endpoints',
   summary: 'Webhook endpoints, newest first',
   query: listWebhooksQuery,
   responses: { 200: { description: 'A page of endpoints', schema: listWebhooksResponse } },

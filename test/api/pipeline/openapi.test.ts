@@ -110,6 +110,7 @@ describe('/openapi.json', () => {
       direction: 'overcharge',
       limit: 100,
       offset: 0,
+      format: 'json',
     });
     expect(defaults('getCoverage')).toEqual({ group_by: 'provider', limit: 100, offset: 0, format: 'json' });
     expect(defaults('exploreGaps')).toEqual({ period: '30d', limit: 10_000, offset: 0, format: 'json' });

@@ -29,16 +29,18 @@ export function useShortcuts({ search, help }: { search: () => void; help: () =>
       if (document.querySelector('[role="dialog"], [role="menu"], [role="listbox"]')) return;
       const isSecond = event.timeStamp - pressedAt < SECOND_KEY_MS;
       pressedAt = Number.NEGATIVE_INFINITY;
-      const screen = isSecond ? SCREENS.find((one) => one.shortcut === event.key) : undefined;
-      if (screen) go(screen.path);
-      else if (event.key === 'g') pressedAt = event.timeStamp;
+      if (isSecond) {
+        const screen = SCREENS.find((one) => one.shortcut === event.key);
+        if (screen) go(screen.path);
+      } else if (event.key === 'g') pressedAt = event.timeStamp;
       else if (event.key === '?') help();
       else if (event.key === '/') search();
       else return;
       event.preventDefault();
     };
-    window.addEventListener('keydown', onKey);
-    return () => window.removeEventListener('keydown', onKey);
+    // Before the keys of the screen (useKey), which leave alone what is handled here.
+    window.addEventListener('keydown', onKey, true);
+    return () => window.removeEventListener('keydown', onKey, true);
   });
 }
 

@@ -1,11 +1,22 @@
+import type { ReactNode } from 'react';
 import { Button as AriaButton, type ButtonProps } from 'react-aria-components';
 import { Link } from 'wouter';
 import css from './Button.module.css';
 
 type Kind = 'primary' | 'secondary' | 'danger' | 'quiet';
 
-export function Button({ kind = 'secondary', ...props }: ButtonProps & { kind?: Kind }) {
-  return <AriaButton {...props} className={`${css.button} ${css[kind]}`} />;
+/** While `isPending` it turns a ring, keeps the focus, and cannot be pressed again. */
+export function Button({
+  kind = 'secondary',
+  children,
+  ...props
+}: Omit<ButtonProps, 'children'> & { kind?: Kind; children?: ReactNode }) {
+  return (
+    <AriaButton {...props} className={`${css.button} ${css[kind]}`}>
+      {props.isPending && <span className={css.ring} aria-hidden="true" />}
+      {children}
+    </AriaButton>
+  );
 }
 
 /** A link to another screen that looks like a button. */
@@ -16,7 +27,7 @@ export function ButtonLink({
 }: {
   kind?: Kind;
   href: string;
-  children: React.ReactNode;
+  children: ReactNode;
 }) {
   return (
     <Link href={href} className={`${css.button} ${css[kind]}`}>
@@ -26,7 +37,7 @@ export function ButtonLink({
 }
 
 /** Downloads a file of the API. */
-export function DownloadLink({ href, children }: { href: string; children: React.ReactNode }) {
+export function DownloadLink({ href, children }: { href: string; children: ReactNode }) {
   return (
     <a href={href} download className={`${css.button} ${css.secondary}`}>
       {children}

@@ -1,12 +1,16 @@
-import { ToggleButton, ToggleButtonGroup } from 'react-aria-components';
 import { useSearchParams } from 'wouter';
 import { useSetFilters } from '../../app/filters';
 import { DateField } from './DateField';
 import css from './Period.module.css';
+import { Segments } from './Segments';
 import { useKey } from './useKey';
 
 type Preset = '7d' | '30d' | '90d';
 const PRESETS: readonly Preset[] = ['7d', '30d', '90d'];
+const OPTIONS = [
+  ...PRESETS.map((value) => ({ value, label: value, name: `Last ${value.slice(0, -1)} days` })),
+  { value: 'custom' as const, label: 'Custom' },
+];
 const DAY_MS = 86_400_000;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -65,33 +69,15 @@ export function Period({ fallback = '30d' }: { fallback?: Preset }) {
   useKey(']', () => move(1));
   return (
     <div className={css.period}>
-      <ToggleButtonGroup
-        aria-label="Period, UTC days"
-        selectionMode="single"
-        disallowEmptySelection
-        selectedKeys={[period.name]}
-        className={css.group}
-        onSelectionChange={(keys) => {
-          const [name] = [...keys] as Days['name'][];
+      <Segments
+        label="Period, UTC days"
+        value={period.name}
+        options={OPTIONS}
+        onChange={(name) => {
           if (name === 'custom') setDays(period.from, period.to);
-          else if (name)
-            setFilters({ period: name === fallback ? undefined : name, from: undefined, to: undefined });
+          else setFilters({ period: name === fallback ? undefined : name, from: undefined, to: undefined });
         }}
-      >
-        {PRESETS.map((preset) => (
-          <ToggleButton
-            key={preset}
-            id={preset}
-            className={css.button}
-            aria-label={`Last ${preset.slice(0, -1)} days`}
-          >
-            {preset}
-          </ToggleButton>
-        ))}
-        <ToggleButton id="custom" className={css.button}>
-          Custom
-        </ToggleButton>
-      </ToggleButtonGroup>
+      />
       {period.name === 'custom' ? (
         <>
           <DateField

@@ -11,7 +11,7 @@ export function Segments<T extends string>({
 }: {
   label: string;
   value: T;
-  options: readonly Option<T>[];
+  options: readonly (Option<T> & { /** For screen readers, where the label is short. */ name?: string })[];
   onChange: (value: T) => void;
 }) {
   return (
@@ -27,7 +27,12 @@ export function Segments<T extends string>({
       }}
     >
       {options.map((option) => (
-        <ToggleButton key={option.value} id={option.value} className={css.segment}>
+        <ToggleButton
+          key={option.value}
+          id={option.value}
+          className={css.segment}
+          {...(option.name ? { 'aria-label': option.name } : {})}
+        >
           {option.label}
         </ToggleButton>
       ))}

@@ -9,7 +9,14 @@ export function useKey(key: string, act: () => void): void {
   });
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key !== key || event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target))
+      if (
+        event.defaultPrevented ||
+        event.key !== key ||
+        event.metaKey ||
+        event.ctrlKey ||
+        event.altKey ||
+        isTyping(event.target)
+      )
         return;
       if (document.querySelector('[role="dialog"], [role="menu"], [role="listbox"]')) return;
       event.preventDefault();

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type components, query } from '../../api/client';
-import { useFilter } from '../../app/filters';
+import { useFilter, withQuery } from '../../app/filters';
 import { day, time } from '../../app/format';
 import { useSession } from '../../app/session';
 import { DataTable } from '../../parts/DataTable';
@@ -79,6 +79,7 @@ export default function Keys() {
       ) : (
         <DataTable
           caption="Keys"
+          csv={withQuery(PATH, { status, format: 'csv' })}
           rows={keys.data.keys}
           rowKey={({ id }) => id}
           rowLabel={({ name }) => `Edit key ${name}`}

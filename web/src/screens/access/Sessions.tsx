@@ -67,6 +67,7 @@ export default function Sessions() {
       ) : (
         <DataTable
           caption="Sessions"
+          csv={'/api/v1/sessions?format=csv'}
           rows={sessions.data.sessions}
           rowKey={({ id }) => id}
           more={<Pager page={sessions.data} />}

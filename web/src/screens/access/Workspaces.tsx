@@ -73,6 +73,7 @@ export default function Workspaces() {
       ) : (
         <DataTable
           caption="Workspaces"
+          csv={withQuery(PATH, { archived, format: 'csv' })}
           rows={workspaces.data.workspaces}
           rowKey={({ id }) => id}
           more={<Pager page={workspaces.data} />}

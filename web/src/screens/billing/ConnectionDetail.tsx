@@ -107,7 +107,11 @@ function Whole({ connection }: { connection: Connection }) {
       ) : runs.data.runs.length === 0 ? (
         <Empty title="No sync yet" />
       ) : (
-        <Runs runs={runs.data.runs} more={<Pager page={runs.data} />} />
+        <Runs
+          csv={`/api/v1/billing-connections/${connection.id}/runs?format=csv`}
+          runs={runs.data.runs}
+          more={<Pager page={runs.data} />}
+        />
       )}
     </Page>
   );
@@ -128,10 +132,11 @@ const TRIGGER: Record<Sync['trigger'], string> = {
   settings: 'changed settings',
 };
 
-function Runs({ runs, more }: { runs: readonly Sync[]; more: React.ReactNode }) {
+function Runs({ runs, more, csv }: { runs: readonly Sync[]; more: React.ReactNode; csv: string }) {
   return (
     <DataTable
       caption="Syncs, newest first"
+      csv={csv}
       rows={runs}
       rowKey={({ id }) => id}
       more={more}

@@ -71,6 +71,7 @@ export default function Connections() {
       ) : (
         <DataTable
           caption="Connections"
+          csv={`${PATH}?format=csv`}
           columns={COLUMNS}
           rows={connections.data.connections}
           rowKey={({ id }) => id}

@@ -82,7 +82,7 @@ export default function Coverage() {
               ' ',
             )
           }
-          csv={withQuery(PATH, { ...filters, format: 'csv', limit: 1_000 })}
+          csv={withQuery(PATH, { ...filters, format: 'csv' })}
           more={<Pager page={coverage.data} />}
         />
       )}

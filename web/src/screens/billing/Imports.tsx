@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, type components, fieldError, query, toFormData } from '../../api/client';
-import { useFilter } from '../../app/filters';
+import { useFilter, withQuery } from '../../app/filters';
 import { count, time } from '../../app/format';
 import { guessProvider, PROVIDER_OPTIONS, type Provider, providerName } from '../../app/providers';
 import { useMay } from '../../app/session';
@@ -78,6 +78,7 @@ export default function Imports() {
       ) : (
         <DataTable
           caption="Bill files, newest first"
+          csv={withQuery(PATH, { provider, format: 'csv' })}
           rows={imports.data.imports}
           rowKey={({ id }) => id}
           more={<Pager page={imports.data} />}

@@ -32,7 +32,7 @@ export function ClaimActions({ claim }: { claim: Claim }) {
     <>
       {claim.snoozed_until && (
         <Button
-          isDisabled={change.isBusy}
+          isPending={change.isBusy}
           onPress={() =>
             void change.run('Reminders are on again.', () =>
               api.POST('/api/v1/claims/{id}/snooze', { params, body: { until: null } }),

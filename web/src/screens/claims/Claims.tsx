@@ -109,7 +109,7 @@ export default function Claims() {
           rowKey={({ id }) => id}
           rowLabel={(claim) => `Open the claim on ${providerName(claim.provider)}, ${daysOf(claim)}`}
           onOpen={({ id }) => go(`/claims/${id}`)}
-          csv={withQuery(PATH, { ...filters, format: 'csv', limit: 1_000 })}
+          csv={withQuery(PATH, { ...filters, format: 'csv' })}
           more={<Pager page={claims.data} />}
         />
       )}

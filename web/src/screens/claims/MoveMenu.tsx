@@ -1,9 +1,7 @@
 import { useState } from 'react';
-import { Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
 import { useMay } from '../../app/session';
-import { Button } from '../../parts/forms/Button';
+import { MenuButton } from '../../parts/forms/MenuButton';
 import { MoveDialog } from './MoveDialog';
-import css from './MoveMenu.module.css';
 import { type ClaimStatus, type ListedClaim, movesOf, STATUS } from './words';
 
 /** A button with the possible moves of a claim. Nothing for people who may not move it, and for finished claims. */
@@ -14,18 +12,12 @@ export function MoveMenu({ claim, label }: { claim: ListedClaim; label: string }
   if (moves.length === 0 || !may({ scope: 'claims:write', admin: true })) return null;
   return (
     <>
-      <MenuTrigger>
-        <Button aria-label={label}>Move ▾</Button>
-        <Popover className={css.popover}>
-          <Menu className={css.menu} onAction={(key) => setTo(key as ClaimStatus)}>
-            {moves.map((status) => (
-              <MenuItem key={status} id={status} className={css.item}>
-                {STATUS[status].move}
-              </MenuItem>
-            ))}
-          </Menu>
-        </Popover>
-      </MenuTrigger>
+      <MenuButton
+        label="Move"
+        name={label}
+        items={moves.map((status) => ({ id: status, label: STATUS[status].move }))}
+        onAction={(status) => setTo(status as ClaimStatus)}
+      />
       {to && <MoveDialog claim={claim} to={to} onClose={() => setTo(undefined)} />}
     </>
   );

@@ -80,7 +80,7 @@ export function ProposedCredits({ claim }: { claim: Claim }) {
               <div className={css.moves}>
                 {credit.move && canMove && <Button onPress={() => setMove(credit.move)}>Accept</Button>}
                 {may({ scope: 'claims:write' }) && (
-                  <Button isDisabled={isBusy} onPress={() => void reject(credit.id)}>
+                  <Button isPending={isBusy} onPress={() => void reject(credit.id)}>
                     Reject
                   </Button>
                 )}

@@ -72,7 +72,13 @@ export default function IngestHealth() {
         </Grid>
       )}
       <div id="sources">
-        <DataTable caption="Sources of calls" columns={columnsOf(sources)} rows={sources} rowKey={keyOf} />
+        <DataTable
+          caption="Sources of calls"
+          columns={columnsOf(sources)}
+          rows={sources}
+          rowKey={keyOf}
+          csv="/api/v1/ingest/health?format=csv"
+        />
       </div>
     </>,
   );

@@ -53,7 +53,7 @@ export function KeyMaker({ made, onMade }: { made: MadeKey | undefined; onMade: 
           error={make.error ? errorText(make.error) : undefined}
         />
       </div>
-      <Button kind="primary" type="submit" isDisabled={make.isPending || name.trim() === ''}>
+      <Button kind="primary" type="submit" isPending={make.isPending} isDisabled={name.trim() === ''}>
         {make.isPending ? 'Making the key …' : 'Make an ingest key'}
       </Button>
       <p className={css.small}>It can report calls and read nothing.</p>

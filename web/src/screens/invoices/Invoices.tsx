@@ -83,7 +83,7 @@ export default function Invoices() {
           rowKey={({ id }) => id}
           rowLabel={({ number, filename }) => `Open invoice ${number ?? filename}`}
           onOpen={({ id }) => go(`/invoices/${id}`)}
-          csv={withQuery(PATH, { ...filters, format: 'csv', limit: 1_000 })}
+          csv={withQuery(PATH, { ...filters, format: 'csv' })}
           more={<Pager page={invoices.data} />}
         />
       ) : isFiltered ? (

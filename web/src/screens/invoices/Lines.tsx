@@ -114,6 +114,7 @@ export function Lines({
   return (
     <DataTable
       caption="Lines of the invoice"
+      csv={`/api/v1/reconciliation/invoices/${invoice.id}?format=csv`}
       columns={invoice.tie_out ? columns : columns.filter(({ id }) => id !== 'bill')}
       rows={lines}
       rowKey={({ line }) => String(line)}

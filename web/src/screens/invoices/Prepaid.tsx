@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import { query } from '../../api/client';
-import { useFilter } from '../../app/filters';
+import { useFilter, withQuery } from '../../app/filters';
 import { PROVIDER_OPTIONS, providerName } from '../../app/providers';
 import { DataTable } from '../../parts/DataTable';
 import { Select } from '../../parts/forms/Fields';
@@ -65,6 +65,7 @@ export default function Prepaid() {
             />
             <DataTable
               caption={`Purchases at ${providerName(account.provider)}`}
+              csv={withQuery('/api/v1/reconciliation/prepaid', { provider, format: 'csv' })}
               rows={account.purchases}
               rowKey={({ invoice_id, line }) => `${invoice_id} ${line}`}
               columns={[

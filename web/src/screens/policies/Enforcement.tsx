@@ -5,6 +5,7 @@ import { useMay } from '../../app/session';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
 import { Confirm } from '../../parts/forms/Confirm';
+import { MenuButton } from '../../parts/forms/MenuButton';
 import { Modal } from '../../parts/forms/Modal';
 import { Chip } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
@@ -13,6 +14,7 @@ import { useToast } from '../../parts/Toasts';
 import { EnforcementPage } from './EnforcementPage';
 import { RuleForm } from './RuleForm';
 import { limitText, RULE_TYPES, type Rule, ruleName, scopeText } from './ruleTypes';
+import { WouldStop } from './WouldStop';
 
 const RULES_KEY = ['get', '/api/v1/enforcement-rules'];
 
@@ -23,11 +25,13 @@ export default function Enforcement() {
   const offset = useOffset();
   const [edited, setEdited] = useState<Rule | 'new'>();
   const [removed, setRemoved] = useState<Rule>();
+  const [blocking, setBlocking] = useState<Rule>();
   const rules = query.useQuery('get', '/api/v1/enforcement-rules', {
     params: { query: { limit: PAGE_ROWS, offset } },
   });
   const change = query.useMutation('patch', '/api/v1/enforcement-rules/{id}', {
     onSuccess: async (rule) => {
+      setBlocking(undefined);
       toast(`${ruleName(rule)}: ${rule.enabled ? `on, ${rule.mode}` : 'off'}.`);
       await client.invalidateQueries({ queryKey: RULES_KEY });
     },
@@ -46,20 +50,28 @@ export default function Enforcement() {
     cell: (rule) => {
       const patch = (body: { enabled?: boolean; mode?: Rule['mode'] }) =>
         change.mutate({ params: { path: { id: rule.id } }, body });
-      const other = rule.mode === 'block' ? 'observe' : 'block';
+      const acts: Record<string, () => void> = {
+        edit: () => setEdited(rule),
+        block: () => setBlocking(rule),
+        observe: () => patch({ mode: 'observe' }),
+        toggle: () => patch({ enabled: !rule.enabled }),
+        remove: () => setRemoved(rule),
+      };
       return (
-        <span style={{ display: 'flex', gap: 8 }}>
-          <Button isDisabled={change.isPending} onPress={() => patch({ enabled: !rule.enabled })}>
-            {rule.enabled ? 'Switch off' : 'Switch on'}
-          </Button>
-          <Button isDisabled={change.isPending} onPress={() => patch({ mode: other })}>
-            {other === 'block' ? 'Block' : 'Only observe'}
-          </Button>
-          <Button onPress={() => setEdited(rule)}>Edit</Button>
-          <Button kind="danger" onPress={() => setRemoved(rule)}>
-            Remove
-          </Button>
-        </span>
+        <MenuButton
+          label="Change"
+          name={`Change the rule ${ruleName(rule)}`}
+          isPending={change.isPending && change.variables.params.path.id === rule.id}
+          items={[
+            { id: 'edit', label: 'Edit …' },
+            rule.mode === 'block'
+              ? { id: 'observe', label: 'Only observe' }
+              : { id: 'block', label: 'Block …' },
+            { id: 'toggle', label: rule.enabled ? 'Switch off' : 'Switch on' },
+            { id: 'remove', label: 'Remove …', isDanger: true },
+          ]}
+          onAction={(id) => acts[id]?.()}
+        />
       );
     },
   };
@@ -88,6 +100,7 @@ export default function Enforcement() {
       ) : (
         <DataTable
           caption="Enforcement rules, in the order in which they are asked"
+          csv={'/api/v1/enforcement-rules?format=csv'}
           columns={mayWrite ? [...COLUMNS, actions] : COLUMNS}
           rows={rules.data.enforcement_rules}
           rowKey={(rule) => rule.id}
@@ -114,6 +127,20 @@ export default function Enforcement() {
         onClose={() => setRemoved(undefined)}
       >
         <p>{removed && ruleName(removed)}: wrappers stop applying it. Calls that it blocked still name it.</p>
+      </Confirm>
+      <Confirm
+        title={`Block by “${blocking ? ruleName(blocking) : ''}”?`}
+        action="Block"
+        isDanger
+        isOpen={blocking !== undefined}
+        isBusy={change.isPending}
+        error={change.error}
+        onConfirm={() =>
+          blocking && change.mutate({ params: { path: { id: blocking.id } }, body: { mode: 'block' } })
+        }
+        onClose={() => setBlocking(undefined)}
+      >
+        {blocking && <WouldStop rule={blocking} />}
       </Confirm>
     </EnforcementPage>
   );

@@ -55,7 +55,12 @@ export function RuleForm({ rule, onEnd }: { rule: Rule | undefined; onEnd: () =>
       onSubmit={submit}
       actions={
         <>
-          <Button kind="primary" type="submit" isDisabled={saving.isPending || setting.trim() === ''}>
+          <Button
+            kind="primary"
+            type="submit"
+            isPending={saving.isPending}
+            isDisabled={setting.trim() === ''}
+          >
             {saving.isPending ? 'Saving …' : 'Save the rule'}
           </Button>
           <Button onPress={onEnd}>Cancel</Button>

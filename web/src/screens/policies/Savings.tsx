@@ -50,7 +50,8 @@ export default function SavingsScreen() {
         mayWrite && (
           <Button
             kind="primary"
-            isDisabled={start.isPending || open !== undefined}
+            isPending={start.isPending}
+            isDisabled={open !== undefined}
             onPress={() => start.mutate({ body: {} })}
           >
             Model the last 30 days

@@ -83,6 +83,7 @@ function OwnRates({ kind, list, rows }: { kind: Kind; list: Listed; rows: readon
       ) : (
         <DataTable
           caption={`Entered ${words.one}s`}
+          csv={`/api/v1/pricing/${kind}?format=csv`}
           columns={columns}
           rows={rows}
           rowKey={(row) => row.id}

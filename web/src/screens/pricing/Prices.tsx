@@ -1,6 +1,6 @@
 import { useDeferredValue } from 'react';
 import { type components, query } from '../../api/client';
-import { useFilter, useSetFilters } from '../../app/filters';
+import { useFilter, useSetFilters, withQuery } from '../../app/filters';
 import { count, time } from '../../app/format';
 import { PROVIDER_OPTIONS, providerName } from '../../app/providers';
 import { type Column, DataTable } from '../../parts/DataTable';
@@ -69,6 +69,7 @@ export default function Prices() {
       ) : (
         <DataTable
           caption="Prices"
+          csv={withQuery('/api/v1/pricing', { provider, format: 'csv' })}
           columns={COLUMNS}
           rows={rows}
           rowKey={(price) => price.id}

@@ -77,7 +77,7 @@ export function RateForm({ kind, onEnd }: { kind: Kind; onEnd: () => void }) {
       onSubmit={submit}
       actions={
         <>
-          <Button kind="primary" type="submit" isDisabled={make.isPending || !isReady}>
+          <Button kind="primary" type="submit" isPending={make.isPending} isDisabled={!isReady}>
             {make.isPending ? 'Saving …' : 'Enter it'}
           </Button>
           <Button onPress={onEnd}>Cancel</Button>

@@ -51,7 +51,7 @@ export default function Repricing() {
           <RunProgress key={run.id} label={`Re-pricing of ${windowOf(run)}`} progress={run.progress}>
             {mayWrite && (
               <Button
-                isDisabled={cancel.isPending}
+                isPending={cancel.isPending}
                 onPress={() => cancel.mutate({ params: { path: { id: run.id } } })}
               >
                 Cancel
@@ -70,6 +70,7 @@ export default function Repricing() {
       ) : (
         <DataTable
           caption="Re-pricings"
+          csv={'/api/v1/pricing/reprice-runs?format=csv'}
           columns={COLUMNS}
           rows={runs.data.runs}
           rowKey={(run) => run.id}
@@ -99,7 +100,12 @@ function Asker() {
           start.mutate({ body: { from, to, ...(model.trim() ? { model: model.trim() } : {}) } })
         }
         actions={
-          <Button kind="primary" type="submit" isDisabled={start.isPending || from === '' || to === ''}>
+          <Button
+            kind="primary"
+            type="submit"
+            isPending={start.isPending}
+            isDisabled={from === '' || to === ''}
+          >
             {start.isPending ? 'Starting …' : 'Price again'}
           </Button>
         }

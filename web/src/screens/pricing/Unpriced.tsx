@@ -133,6 +133,7 @@ function Models({
       <p>{text}</p>
       <DataTable
         caption={title}
+        csv={'/api/v1/pricing/unpriced?format=csv'}
         columns={[...COLUMNS, ...columns]}
         rows={rows}
         rowKey={(row) => `${row.provider} ${row.model}`}

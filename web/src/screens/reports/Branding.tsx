@@ -90,7 +90,7 @@ function Editor({ stored }: { stored: Branding }) {
         <Form
           onSubmit={() => void save()}
           actions={
-            <Button kind="primary" type="submit" isDisabled={isBusy || !isChanged}>
+            <Button kind="primary" type="submit" isPending={isBusy} isDisabled={!isChanged}>
               {isBusy ? 'Saving …' : 'Save'}
             </Button>
           }

@@ -36,7 +36,8 @@ export function Builder() {
           <Button
             kind="primary"
             type="submit"
-            isDisabled={make.isPending || sections.length === 0 || isTooLong}
+            isPending={make.isPending}
+            isDisabled={sections.length === 0 || isTooLong}
           >
             {make.isPending ? 'Asking for the report …' : 'Make the report'}
           </Button>

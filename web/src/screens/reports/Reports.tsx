@@ -93,6 +93,7 @@ function ReportList() {
   return (
     <DataTable
       caption="Reports"
+      csv={'/api/v1/reports?format=csv'}
       columns={COLUMNS}
       rows={reports.data.reports}
       rowKey={(report) => report.id}

@@ -158,7 +158,7 @@ function ScheduleForm({
       }
       actions={
         <>
-          <Button kind="primary" type="submit" isDisabled={put.isPending || sections.length === 0}>
+          <Button kind="primary" type="submit" isPending={put.isPending} isDisabled={sections.length === 0}>
             {put.isPending ? 'Saving …' : 'Save'}
           </Button>
           <Button onPress={onEnd}>Cancel</Button>

@@ -116,6 +116,7 @@ export default function Events() {
       ) : data?.events.length ? (
         <DataTable
           caption="Calls"
+          csv={withQuery('/api/v1/events', { ...filters, since: from, until: to, format: 'csv' })}
           columns={columns}
           rows={data.events}
           rowKey={({ id }) => id}

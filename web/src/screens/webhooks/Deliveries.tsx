@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { errorText, query } from '../../api/client';
-import { useFilter } from '../../app/filters';
+import { useFilter, withQuery } from '../../app/filters';
 import { time } from '../../app/format';
 import { DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
@@ -82,6 +82,7 @@ export function Deliveries({ id }: { id: string }) {
       ) : (
         <DataTable
           caption="Deliveries, newest first"
+          csv={withQuery(`${WEBHOOKS}/${id}/deliveries`, { status, format: 'csv' })}
           rows={rows}
           rowKey={(one) => one.id}
           rowLabel={({ type, created_at }) => `Open delivery of ${type}, ${time(created_at)}`}

@@ -59,6 +59,7 @@ export default function Webhooks() {
       ) : (
         <DataTable
           caption="Receivers of notifications"
+          csv={`${WEBHOOKS}?format=csv`}
           rows={endpoints.data.webhook_endpoints}
           rowKey={({ id }) => id}
           rowLabel={(endpoint) => `Open receiver ${targetOf(endpoint)}`}

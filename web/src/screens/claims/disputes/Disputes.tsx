@@ -204,7 +204,8 @@ function ClaimBar({
         ))}
         <Button
           kind="primary"
-          isDisabled={isBusy || chosen.length === 0 || accounts.size > 1}
+          isPending={isBusy}
+          isDisabled={chosen.length === 0 || accounts.size > 1}
           onPress={() => void make()}
         >
           {isBusy ? 'Freezing the evidence …' : 'Make a claim'}

@@ -150,6 +150,7 @@ function Days({ finding }: { finding: WholeFinding }) {
     <Card title="Days">
       <DataTable
         caption="Days of the finding"
+        csv={`/api/v1/financial/findings/${finding.id}?format=csv`}
         rows={finding.days}
         rowKey={({ day }) => day}
         columns={[
@@ -279,17 +280,17 @@ function Decide({ finding }: { finding: WholeFinding }) {
       {finding.status === 'open' && (
         <>
           {isOvercharge && (
-            <Button kind="primary" isDisabled={isBusy} onPress={() => void run({ kind: 'confirm' })}>
+            <Button kind="primary" isPending={isBusy} onPress={() => void run({ kind: 'confirm' })}>
               {isBusy ? 'Saving …' : 'Confirm'}
             </Button>
           )}
-          <Button isDisabled={isBusy} onPress={() => setIsDismissing(true)}>
+          <Button isPending={isBusy} onPress={() => setIsDismissing(true)}>
             Dismiss …
           </Button>
         </>
       )}
       {finding.status === 'dismissed' && isOvercharge && (
-        <Button isDisabled={isBusy} onPress={() => void run({ kind: 'reopen' })}>
+        <Button isPending={isBusy} onPress={() => void run({ kind: 'reopen' })}>
           Confirm after all
         </Button>
       )}

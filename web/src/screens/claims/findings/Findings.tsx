@@ -115,7 +115,7 @@ export default function Findings() {
           rowKey={({ id }) => id}
           rowLabel={(one) => `Open ${kindName(one.kind)}, ${one.model}, ${daysOf(one)}`}
           onOpen={({ id }) => go(`/findings/${id}`)}
-          csv={withQuery(PATH, { ...filters, format: 'csv', limit: 1_000 })}
+          csv={withQuery(PATH, { ...filters, format: 'csv' })}
           more={<Pager page={findings.data} />}
         />
       ) : isFiltered ? (

@@ -111,15 +111,7 @@ export default function Review() {
       actions={
         <>
           <ButtonLink href="/findings">All findings</ButtonLink>
-          <DownloadLink
-            href={withQuery('/api/v1/financial/findings', {
-              provider: filters.provider,
-              direction,
-              status,
-              format: 'csv',
-              limit: 1_000,
-            })}
-          >
+          <DownloadLink href={withQuery('/api/v1/financial/review-queue', { ...filters, format: 'csv' })}>
             CSV
           </DownloadLink>
         </>

@@ -75,11 +75,11 @@ export function ReviewCard({
         {mayDecide && isOpen && !isPolicy && (
           <>
             {item.direction === 'overcharge' && (
-              <Button kind="primary" isDisabled={isBusy} onPress={onConfirm}>
+              <Button kind="primary" isPending={isBusy} onPress={onConfirm}>
                 {isBusy ? 'Saving …' : 'Confirm'}
               </Button>
             )}
-            <Button isDisabled={isBusy} onPress={onDismiss}>
+            <Button isPending={isBusy} onPress={onDismiss}>
               Dismiss …
             </Button>
           </>

@@ -127,7 +127,7 @@ export default function Alerts() {
           rowLabel={({ message }) => `Open alert: ${message}`}
           selectedKey={openId}
           onOpen={({ id }) => setOpenId(id)}
-          csv={withQuery(PATH, { ...filters, format: 'csv', limit: 1_000 })}
+          csv={withQuery(PATH, { ...filters, format: 'csv' })}
           more={<Pager page={alerts.data} />}
         />
       ) : status === 'open' && Object.keys(filters).length === 1 ? (

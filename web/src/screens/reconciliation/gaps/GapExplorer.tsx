@@ -1,15 +1,15 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { useLocation } from 'wouter';
 import { query } from '../../../api/client';
-import { useFilter, withQuery } from '../../../app/filters';
+import { useFilter, useSetFilters, withQuery } from '../../../app/filters';
 import { count } from '../../../app/format';
 import { providerName } from '../../../app/providers';
 import { Button, ButtonLink, DownloadLink } from '../../../parts/forms/Button';
 import { Select } from '../../../parts/forms/Fields';
+import { addDays, Period, usePeriod } from '../../../parts/forms/Period';
 import { Segments } from '../../../parts/forms/Segments';
 import { useKey } from '../../../parts/forms/useKey';
 import { Card, Page } from '../../../parts/Page';
-import { Empty, ErrorState, Loading } from '../../../parts/States';
+import { Empty, ErrorState, Loading, Notice } from '../../../parts/States';
 import { BucketPanel } from './BucketPanel';
 import { BucketTable } from './BucketTable';
 import { Swatch } from './CellMark';
@@ -25,14 +25,15 @@ const CELL_MIN = 10;
 const CELL_MAX = 40;
 const LABELS_WIDTH = 240;
 
-type Preset = '7d' | '30d' | '90d';
 type Provider = 'openai' | 'anthropic' | 'aws_bedrock' | 'azure_openai';
 const PROVIDERS: readonly Provider[] = ['openai', 'anthropic', 'aws_bedrock', 'azure_openai'];
 
 /** Where bills and calls differ: a heatmap of models and days, the dollars of both sides below, facts in a panel. */
 export default function GapExplorer() {
-  const [, go] = useLocation();
-  const [period, setPeriod] = useFilter<Preset>('period', '90d');
+  const setFilters = useSetFilters();
+  const days = usePeriod('90d');
+  // The API answers for the last 7, 30 or 90 days; other days are cut out of the 90.
+  const period = days.name === 'custom' ? '90d' : days.name;
   const [provider, setProvider] = useFilter<string>('provider', '');
   const [flagged, setFlagged] = useFilter<'' | '1'>('flagged', '');
   const [view, setView] = useFilter<'map' | 'table'>('view', 'map');
@@ -43,10 +44,16 @@ export default function GapExplorer() {
     flagged: flagged || undefined,
   };
   const gaps = query.useQuery('get', PATH, { params: { query: { ...filters, limit: BUCKETS_MAX } } });
-  const grid = useMemo(
-    () => gaps.data && gridOf(gaps.data.gaps, gaps.data.period, period === '7d'),
-    [gaps.data, period],
-  );
+  const { name, from, to } = days;
+  const shown = useMemo(() => {
+    if (!gaps.data || name !== 'custom') return gaps.data;
+    const rows = gaps.data.gaps.filter(({ bucket }) => bucket >= from && bucket < addDays(to, 1));
+    const flaggedRows = rows.filter((row) => row.flagged_gap);
+    const span = { start: from, end: addDays(to, 1) };
+    return { gaps: rows, period: span, total: rows.length, flagged: flaggedRows.length };
+  }, [gaps.data, name, from, to]);
+  const isCut = gaps.data !== undefined && gaps.data.period.start.slice(0, 10) > from;
+  const grid = useMemo(() => shown && gridOf(shown.gaps, shown.period, period === '7d'), [shown, period]);
   const frame = useRef<HTMLDivElement>(null);
   const cellWidth = useCellWidth(frame, grid?.columns.length ?? 1);
   const open = useCallback((row: Row, column: string) => setCell(`${row.key}|${column}`), [setCell]);
@@ -58,24 +65,15 @@ export default function GapExplorer() {
     return row && bucket ? { row, column, bucket } : undefined;
   }, [grid, cell]);
   const isFiltered = provider !== '' || flagged !== '';
-  const clear = () => go(withQuery('/gaps', { period: period === '90d' ? undefined : period }));
+  const clear = () => setFilters({ provider: undefined, flagged: undefined });
   return (
     <Page
       title="Gap explorer"
       lead="Where the bills and your calls differ, by model and day (UTC)."
-      actions={
-        <DownloadLink href={withQuery(PATH, { ...filters, format: 'csv', limit: BUCKETS_MAX })}>
-          CSV
-        </DownloadLink>
-      }
+      actions={<DownloadLink href={withQuery(PATH, { ...filters, format: 'csv' })}>CSV</DownloadLink>}
       filters={
         <>
-          <Segments
-            label="Period"
-            value={period}
-            onChange={setPeriod}
-            options={(['7d', '30d', '90d'] as const).map((value) => ({ value, label: value }))}
-          />
+          <Period fallback="90d" />
           <Select
             label="Provider"
             value={provider}
@@ -112,6 +110,9 @@ export default function GapExplorer() {
       }
     >
       <MatchAgain period={period} provider={provider} />
+      {isCut && name === 'custom' && (
+        <Notice kind="warn">Days are compared for the last 90 days. Earlier days show no cells.</Notice>
+      )}
       <div ref={frame}>
         {gaps.isPending ? (
           <Loading />
@@ -135,17 +136,17 @@ export default function GapExplorer() {
           )
         ) : view === 'table' ? (
           <BucketTable
-            buckets={gaps.data.gaps}
+            buckets={shown?.gaps ?? []}
             onOpen={(bucket) => setCell(keyOf(bucket, period === '7d'))}
           />
         ) : (
           <div style={{ display: 'grid', gap: 20 }} onScrollCapture={scrollTogether}>
             <Card
-              title={`${count(gaps.data.flagged)} flagged of ${count(gaps.data.total)} buckets`}
+              title={`${count(shown?.flagged ?? 0)} flagged of ${count(shown?.total ?? 0)} buckets`}
               aside={<Legend />}
             >
               <Heatmap
-                key={`${period} ${provider}`}
+                key={`${from} ${to} ${provider}`}
                 grid={grid}
                 cellWidth={cellWidth}
                 startKey={cell}

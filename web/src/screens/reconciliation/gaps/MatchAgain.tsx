@@ -71,7 +71,7 @@ export function MatchAgain({ period, provider }: { period: '7d' | '30d' | '90d';
     return (
       <RunProgress label="Matching" progress={run.progress}>
         {mayRun && (
-          <Button isDisabled={isBusy} onPress={() => void cancel()}>
+          <Button isPending={isBusy} onPress={() => void cancel()}>
             Cancel
           </Button>
         )}
@@ -81,7 +81,7 @@ export function MatchAgain({ period, provider }: { period: '7d' | '30d' | '90d';
     <>
       <div className={css.links}>
         {mayRun && (
-          <Button kind="primary" isDisabled={isBusy} onPress={() => void start()}>
+          <Button kind="primary" isPending={isBusy} onPress={() => void start()}>
             {isBusy ? 'Starting …' : 'Match again'}
           </Button>
         )}

@@ -33,6 +33,7 @@ export default function Periods() {
       ) : (
         <DataTable
           caption="Months"
+          csv={'/api/v1/periods?format=csv'}
           rows={periods.data.periods}
           rowKey={({ period }) => period}
           rowLabel={({ period }) => `Statement of ${period}`}
