@@ -123,7 +123,7 @@ it('the overview of an organization without bills and calls offers three ways on
   expect(await page.locator('h2').allInnerTexts()).toEqual([
     '1. Connect a provider',
     '2. Send a first call',
-    '3. Load the demo',
+    '3. Look at the demo',
   ]);
   await close();
 });

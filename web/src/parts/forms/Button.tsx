@@ -5,15 +5,26 @@ import css from './Button.module.css';
 
 type Kind = 'primary' | 'secondary' | 'danger' | 'quiet';
 
-/** While `isPending` it turns a ring, keeps the focus, and cannot be pressed again. */
+/**
+ * While `isPending` it turns a ring, keeps the focus, and does nothing. The library's own state names its progress to
+ * screen readers by an id that is gone when the dialog closes.
+ */
 export function Button({
   kind = 'secondary',
+  isPending = false,
   children,
   ...props
 }: Omit<ButtonProps, 'children'> & { kind?: Kind; children?: ReactNode }) {
+  const pending: ButtonProps = isPending
+    ? { type: 'button', 'aria-disabled': 'true', onPress: () => {} }
+    : {};
   return (
-    <AriaButton {...props} className={`${css.button} ${css[kind]}`}>
-      {props.isPending && <span className={css.ring} aria-hidden="true" />}
+    <AriaButton
+      {...props}
+      {...pending}
+      className={`${css.button} ${css[kind]} ${isPending ? css.pending : ''}`}
+    >
+      {isPending && <span className={css.ring} aria-hidden="true" />}
       {children}
     </AriaButton>
   );
