@@ -60,6 +60,8 @@ export interface CallRequest {
 
 /** What an answer tells; all of it may be absent. */
 export interface Reading {
+  /** The provider's id of the request, where an answer has no id. */
+  requestId?: string | undefined;
   responseId?: string | undefined;
   responseModel?: string | undefined;
   /** The provider's usage object, unchanged. */
@@ -79,7 +81,6 @@ export interface LaterCall extends Reading {
   baseUrl: string | undefined;
   isBatch?: boolean;
   batchId?: string | undefined;
-  requestId?: string | undefined;
   /** Milliseconds since 1970; the same whenever the answer is read, so that it counts once. */
   at: number;
   status: EndStatus;
@@ -153,7 +154,7 @@ export class Recorder {
     this.#reporter.add({
       ...this.#commonFields(request, labels, before.at),
       model,
-      request_id: reading.responseId ?? newId(),
+      request_id: reading.responseId ?? reading.requestId ?? newId(),
       ...(reading.responseId === undefined ? {} : { response_id: reading.responseId }),
       ...this.#readingFields(reading),
       duration_ms: Math.max(0, Math.round(Date.now() - before.at)),

@@ -4,11 +4,16 @@ import type { Reading } from '../calls.js';
 
 type Loose = Record<string, unknown>;
 
-const text = (value: unknown): string | undefined =>
+export const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
-const object = (value: unknown): Loose | undefined =>
+export const object = (value: unknown): Loose | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : undefined;
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+export const isObject = (value: unknown): value is Loose => typeof value === 'object' && value !== null;
+/** null: no number. */
+export const numberOf = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isFinite(value) ? value : null;
 
 /** Adds what is known now; what was known before stays. */
 export function merge(reading: Reading, more: Reading): void {

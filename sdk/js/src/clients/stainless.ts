@@ -1,7 +1,8 @@
 import type { CallRequest, OpenCall, Reading, Recorder } from '../calls.js';
 import { type Labels, mergeLabels, ownLabels, withoutOption } from '../labels.js';
 import { noteBatch, recordAnthropicResult, recordOpenAiResult } from './batches.js';
-import { merge, readAnthropic, readOpenAi } from './readings.js';
+import { leftAs } from './iterate.js';
+import { merge, numberOf, readAnthropic, readOpenAi } from './readings.js';
 import { parse, type TapSink, tapResponse } from './tap.js';
 
 /**
@@ -273,7 +274,7 @@ function endOf(
   error: unknown,
 ): void {
   if (how === 'failed') call.fail(error, reading);
-  else if (how === 'left') call.end(reading.stopReason === undefined ? 'cancelled' : 'ok', reading);
+  else if (how === 'left') call.end(leftAs(reading), reading);
   else call.end(isFailed ? 'error' : 'ok', reading);
 }
 
@@ -289,11 +290,7 @@ function isEventStream(response: Response): boolean {
   return response.headers.get('content-type')?.includes('text/event-stream') === true;
 }
 
-export function numberOf(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) ? value : null;
-}
-
-export function hostOf(url: string | undefined): string {
+function hostOf(url: string | undefined): string {
   if (url === undefined) return '';
   try {
     return new URL(url).hostname;

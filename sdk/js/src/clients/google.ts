@@ -1,0 +1,129 @@
+import type { Reading, Recorder } from '../calls.js';
+import { type Labels, ownLabels, withLabels, withoutOption } from '../labels.js';
+import { define, tapIterator } from './iterate.js';
+import { isObject, list, merge, numberOf, object, text } from './readings.js';
+import { parse } from './tap.js';
+
+/** The client of Google GenAI: every method makes its requests through `apiClient`. */
+
+type Loose = Record<string, unknown>;
+type Send = (request: Loose) => Promise<unknown>;
+
+interface ApiClient {
+  request: Send;
+  requestStream: Send;
+  getBaseUrl?: () => string;
+}
+
+const CALLS =
+  /models\/([^/:]+):(generateContent|streamGenerateContent|embedContent|batchEmbedContents|predict)(?=\?|$)/;
+const LABELED = ['generateContent', 'generateContentStream', 'embedContent', 'generateImages'] as const;
+
+export function isGoogle(client: Loose): boolean {
+  return typeof object(client.apiClient)?.requestStream === 'function' && isObject(client.models);
+}
+
+export function attachGoogle(client: Loose, recorder: Recorder, labels: Labels): void {
+  const api = client.apiClient as unknown as ApiClient;
+  const place = { recorder, labels, api };
+  const request = api.request.bind(api);
+  const requestStream = api.requestStream.bind(api);
+  define(api, 'request', (given: Loose) => send(given, request, false, place));
+  define(api, 'requestStream', (given: Loose) => send(given, requestStream, true, place));
+  // The models know the parameters; the requests below them have only the provider's own fields.
+  const models = client.models as Loose;
+  for (const name of LABELED) {
+    const method = models[name];
+    if (typeof method !== 'function') continue;
+    define(models, name, (params: unknown, ...rest: unknown[]) => {
+      const own = ownLabels(params);
+      const make = () => method.call(models, withoutOption(params), ...rest) as unknown;
+      return own === undefined ? make() : withLabels(own, make);
+    });
+  }
+}
+
+async function send(
+  given: Loose,
+  make: Send,
+  isStream: boolean,
+  { recorder, labels, api }: { recorder: Recorder; labels: Labels; api: ApiClient },
+): Promise<unknown> {
+  const path = typeof given.path === 'string' ? given.path : '';
+  const match = CALLS.exec(path);
+  if (!match || given.httpMethod !== 'POST') return make(given);
+  const model = match[1] as string;
+  const body = typeof given.body === 'string' ? parse(given.body) : given.body;
+  const config = object(object(body)?.generationConfig);
+  const call = recorder.begin({
+    provider: 'google',
+    model,
+    baseUrl: api.getBaseUrl?.(),
+    body,
+    maxOutputTokens: numberOf(config?.maxOutputTokens),
+    clientLabels: labels,
+    labels: undefined,
+  });
+  const { newModel } = call;
+  const request =
+    newModel === undefined
+      ? given
+      : { ...given, path: path.replace(`models/${model}:`, `models/${newModel}:`) };
+  const reading: Reading = {};
+  let answer: unknown;
+  try {
+    answer = await make(request);
+  } catch (error) {
+    call.fail(error);
+    throw error;
+  }
+  const note = (value: unknown) => {
+    merge(reading, readGoogle(value));
+    if (call.capturesPayloads && !isStream) reading.answer = value;
+  };
+  if (isStream) {
+    tapIterator(answer as AsyncGenerator, call, reading, (chunk) => tapJson(chunk, note, () => undefined));
+  } else tapJson(answer, note, () => call.end('ok', reading), call.fail.bind(call));
+  return answer;
+}
+
+/** Changes `json` of this response; it is read once. */
+function tapJson(
+  response: unknown,
+  note: (value: unknown) => void,
+  end: () => void,
+  fail?: (error: unknown) => void,
+): void {
+  const json = object(response)?.json as (() => Promise<unknown>) | undefined;
+  if (typeof json !== 'function') {
+    end();
+    return;
+  }
+  define(response as object, 'json', async () => {
+    try {
+      const value = await json.call(response);
+      note(value);
+      end();
+      return value;
+    } catch (error) {
+      fail?.(error);
+      throw error;
+    }
+  });
+}
+
+export function readGoogle(value: unknown): Reading {
+  const answer = object(value);
+  if (answer === undefined) return {};
+  const [candidate] = list(answer.candidates);
+  const parts = list(object(object(candidate)?.content)?.parts);
+  const finish = text(object(candidate)?.finishReason);
+  const asksForTool = parts.some((part) => isObject(object(part)?.functionCall));
+  return {
+    responseId: text(answer.responseId),
+    responseModel: text(answer.modelVersion),
+    usage: object(answer.usageMetadata),
+    // Google ends a call for a tool with STOP.
+    stopReason: asksForTool ? 'tool_calls' : finish,
+  };
+}
