@@ -34,6 +34,12 @@ const MODELS = 40;
 const DAYS = 90;
 const WINDOW_DAYS = 29n;
 const MICROS_PER_DAY = 86_400_000_000n;
+const SCROLL_STEPS = 90;
+const TRACED = [
+  'devtools.timeline',
+  'disabled-by-default-devtools.timeline',
+  'disabled-by-default-devtools.timeline.frame',
+].join(',');
 const LOAD_CONNECTIONS = 6;
 const START_MS_MAX = 180_000;
 
@@ -193,6 +199,8 @@ async function benchScrolling(browser: Browser, baseUrl: string, key: string): P
     const [first = {}] = real.gaps;
     await route.fulfill({ json: { ...real, ...made, gaps: made.gaps.map((gap) => ({ ...first, ...gap })) } });
   });
+  // Narrow enough that the days scroll too.
+  await page.setViewportSize({ width: 1024, height: 900 });
   await page.goto('/gaps?period=90d');
   await page.locator('[role="grid"]').waitFor();
   await page.waitForLoadState('networkidle');
@@ -200,11 +208,10 @@ async function benchScrolling(browser: Browser, baseUrl: string, key: string): P
   cdp.on('Tracing.dataCollected', ({ value }) => events.push(...(value as unknown as TraceEvent[])));
   const collected = new Promise((resolve) => cdp.once('Tracing.tracingComplete', resolve));
   await page.mouse.move(700, 500);
-  await cdp.send('Tracing.start', {
-    categories: 'devtools.timeline,disabled-by-default-devtools.timeline',
-  } as never);
-  for (let step = 0; step < 60; step += 1) {
-    await page.mouse.wheel(step % 2 === 0 ? 120 : 0, 60);
+  await cdp.send('Tracing.start', { categories: TRACED } as never);
+  for (let step = 0; step < SCROLL_STEPS; step += 1) {
+    const direction = step % 30 < 15 ? 1 : -1;
+    await page.mouse.wheel(step % 2 === 0 ? direction * 60 : 0, direction * 60);
     await sleep(16);
   }
   await cdp.send('Tracing.end');
@@ -215,7 +222,7 @@ async function benchScrolling(browser: Browser, baseUrl: string, key: string): P
     `scrolling ${DAYS} days × ${MODELS} models: longest task ${longestTaskMs.toFixed(1)} ms of at most ${TARGETS.taskMs}, ` +
       `script and layout of the longest of ${frames} frames ${longestFrameMs.toFixed(1)} ms of at most ${TARGETS.frameMs}\n`,
   );
-  return longestTaskMs <= TARGETS.taskMs && longestFrameMs <= TARGETS.frameMs;
+  return frames > 0 && longestTaskMs <= TARGETS.taskMs && longestFrameMs <= TARGETS.frameMs;
 }
 
 /** Time from the press of "Older calls" until other rows are there. */

@@ -23,11 +23,10 @@ export const Heatmap = memo(function Heatmap({
   startKey: string;
   onOpen: (row: Row, column: string, bucket: Bucket) => void;
 }) {
-  const svg = useRef<SVGSVGElement>(null);
+  const body = useRef<HTMLDivElement>(null);
   const scroll = useRef<HTMLDivElement>(null);
   const { columns, rows, largest } = grid;
   const width = columns.length * cellWidth;
-  const height = AXIS_HEIGHT + rows.length * ROW_HEIGHT;
   const start = startOf(grid, startKey);
 
   // The newest day is at the right.
@@ -36,7 +35,7 @@ export const Heatmap = memo(function Heatmap({
   }, [width]);
 
   const cellAt = (row: number, column: number) =>
-    svg.current?.querySelector<SVGGElement>(`[data-at="${row}:${column}"]`);
+    body.current?.querySelector<SVGGElement>(`[data-at="${row}:${column}"]`);
   const positionOf = (target: EventTarget | null) => {
     const text = (target as Element | null)?.closest<SVGGElement>('[data-at]')?.dataset.at;
     if (!text) return undefined;
@@ -49,7 +48,7 @@ export const Heatmap = memo(function Heatmap({
       Math.max(0, Math.min(columns.length - 1, column)),
     );
     if (!next) return;
-    for (const one of svg.current?.querySelectorAll('[data-at][tabindex="0"]') ?? [])
+    for (const one of body.current?.querySelectorAll('[data-at][tabindex="0"]') ?? [])
       one.setAttribute('tabindex', '-1');
     next.setAttribute('tabindex', '0');
     next.focus();
@@ -95,6 +94,7 @@ export const Heatmap = memo(function Heatmap({
       <div className={css.scroll} ref={scroll} data-days>
         {/* biome-ignore lint/a11y/useSemanticElements: cells of a drawing cannot be cells of a table */}
         <div
+          ref={body}
           role="grid"
           tabIndex={-1}
           aria-label="Differences between bill and calls by model and day"
@@ -108,15 +108,23 @@ export const Heatmap = memo(function Heatmap({
             open(at);
           }}
         >
-          <svg ref={svg} className={css.svg} width={width} height={height} role="presentation">
+          <svg className={css.svg} width={width} height={AXIS_HEIGHT} role="presentation">
             <Axis columns={columns} cellWidth={cellWidth} />
-            {rows.map((row, rowAt) => (
-              // biome-ignore lint/a11y/useSemanticElements: see above
-              <g key={row.key} role="row" tabIndex={-1} aria-rowindex={rowAt + 1}>
+          </svg>
+          {rows.map((row, rowAt) => (
+            // biome-ignore lint/a11y/useSemanticElements: see above
+            <div
+              key={row.key}
+              className={css.row}
+              style={{ width, height: ROW_HEIGHT }}
+              role="row"
+              tabIndex={-1}
+              aria-rowindex={rowAt + 1}
+            >
+              <svg className={css.svg} width={width} height={ROW_HEIGHT} role="presentation">
                 {columns.map((column, columnAt) => {
                   const bucket = row.cells.get(column);
                   const x = columnAt * cellWidth;
-                  const y = AXIS_HEIGHT + rowAt * ROW_HEIGHT;
                   const label = cellLabel(row, column, bucket);
                   return (
                     // biome-ignore lint/a11y/useSemanticElements: see above
@@ -132,7 +140,7 @@ export const Heatmap = memo(function Heatmap({
                       <CellMark
                         bucket={bucket}
                         x={x}
-                        y={y}
+                        y={0}
                         width={cellWidth}
                         height={ROW_HEIGHT}
                         largest={largest}
@@ -140,7 +148,7 @@ export const Heatmap = memo(function Heatmap({
                       <rect
                         className={css.hit}
                         x={x + 1}
-                        y={y + 1}
+                        y={1}
                         width={cellWidth - 2}
                         height={ROW_HEIGHT - 2}
                         rx={2}
@@ -150,9 +158,9 @@ export const Heatmap = memo(function Heatmap({
                     </g>
                   );
                 })}
-              </g>
-            ))}
-          </svg>
+              </svg>
+            </div>
+          ))}
         </div>
       </div>
     </div>
