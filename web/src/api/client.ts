@@ -34,26 +34,51 @@ const [onSignedOut, signedOut] = listenersOf<[]>();
 /** Calls the listener with the status URL of each run that this page starts. */
 const [onRunStarted, runStarted] = listenersOf<[url: string]>();
 
-export { onRunStarted, onSignedOut };
+/** Calls the listener when a request gets no answer of the service. */
+const [onUnanswered, unanswered] = listenersOf<[]>();
+
+export { onRunStarted, onSignedOut, onUnanswered, unanswered };
 
 /** Every request of the dashboard: it carries the header that forms of other sites cannot send. */
 export async function dashboardFetch(request: Request): Promise<Response> {
   request.headers.set('X-Requested-With', 'dashboard');
-  const response = await fetch(request);
-  if (response.status === 401 && new URL(request.url).pathname !== '/api/v1/session') signedOut();
-  const statusUrl = response.status === 202 ? response.headers.get('Location') : null;
-  if (statusUrl) runStarted(statusUrl);
-  // A proxy before a service that is down answers without a problem of the API; it counts as a failed connection.
-  if (response.status >= 500 && !response.headers.get('Content-Type')?.includes('json'))
-    throw new TypeError(`status ${response.status} without a problem`);
-  return response;
+  try {
+    const response = await fetch(request);
+    if (response.status === 401 && new URL(request.url).pathname !== '/api/v1/session') signedOut();
+    const statusUrl = response.status === 202 ? response.headers.get('Location') : null;
+    if (statusUrl) runStarted(statusUrl);
+    // A proxy before a service that is down answers without a problem of the API; it counts as a failed connection.
+    if (response.status >= 500 && !response.headers.get('Content-Type')?.includes('json'))
+      throw new TypeError(`status ${response.status} without a problem`);
+    return response;
+  } catch (error) {
+    if (!request.signal.aborted) unanswered();
+    throw error;
+  }
 }
 
 /** One typed function for each method: `api.GET('/api/v1/claims', { params })`. */
 export const api = createFetchClient<paths>({ baseUrl: window.location.origin, fetch: dashboardFetch });
 
-/** TanStack Query hooks over the same paths: `query.useQuery('get', '/api/v1/claims', { params })`. */
-export const query = createQueryHooks(api);
+const hooks = createQueryHooks(api);
+
+/**
+ * TanStack Query hooks over the same paths: `query.useQuery('get', '/api/v1/claims', { params })`. A screen that has an
+ * answer keeps it, and what is typed beside it, while a later request fails or waits for a new sign-in.
+ */
+export const query = {
+  ...hooks,
+  useQuery: ((...args: Parameters<typeof hooks.useQuery>) => {
+    const result = hooks.useQuery(...args) as { data: unknown; error: unknown };
+    if (result.data === undefined || result.error === null || !isPassing(result.error)) return result;
+    return { ...result, error: null, isError: false };
+  }) as unknown as typeof hooks.useQuery,
+};
+
+/** Whether the same request may succeed later: no answer, a fault of the service, too many requests, or no session. */
+function isPassing(error: unknown): boolean {
+  return !isProblem(error) || error.status >= 500 || error.status === 429 || error.status === 401;
+}
 
 /** Whether a caught value is a problem of the API; anything else is a fault of the network or of this page. */
 export function isProblem(error: unknown): error is Problem {
@@ -66,8 +91,7 @@ const asSentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1
 export function errorText(error: unknown): string {
   if (isProblem(error))
     return asSentence(error.errors?.map((one) => `${one.field}: ${one.message}`).join(' · ') || error.detail);
-  if (error instanceof TypeError)
-    return 'The service does not answer. Check that it runs; this page tries again.';
+  if (error instanceof TypeError) return 'The service does not answer. Check that it runs, then try again.';
   return error instanceof Error ? error.message : String(error);
 }
 

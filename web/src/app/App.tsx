@@ -16,7 +16,10 @@ const RETRIES_MAX = 2;
 /** An answer of the API with a status below 500 is final; a failed connection is tried again. */
 const client = new QueryClient({
   defaultOptions: {
+    // The service may run on this machine: a browser without a network still reaches it.
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
       staleTime: 5_000,
       retry: (failures, error) => failures < RETRIES_MAX && !(isProblem(error) && error.status < 500),
     },

@@ -6,6 +6,7 @@ import { Loading } from '../parts/States';
 import { DemoBar } from './demo';
 import css from './Frame.module.css';
 import { useBusyScreens } from './runs';
+import { ServiceState } from './ServiceState';
 import { GROUPS, SCREENS } from './screens';
 import { useMay, useSession } from './session';
 import { ShortcutHelp, useShortcuts } from './shortcuts';
@@ -65,6 +66,7 @@ export function Frame({ children }: { children: ReactNode }) {
         <Navigation />
       </nav>
       <main id="content" tabIndex={-1} className={css.content}>
+        <ServiceState />
         <DemoBar />
         {children}
       </main>

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Button } from '../../../parts/forms/Button';
 import { Form, TextField } from '../../../parts/forms/Fields';
 import { Modal } from '../../../parts/forms/Modal';
@@ -25,7 +25,7 @@ export function DismissDialog({
   onClose: () => void;
 }) {
   const [reason, setReason] = useState('');
-  const [error, setError] = useState<string>();
+  const [error, setError] = useState<ReactNode>();
   return (
     <Modal title="Dismiss the finding" isOpen onClose={onClose}>
       <Form

@@ -263,7 +263,8 @@ function Decide({ finding }: { finding: WholeFinding }) {
   const toast = useToast();
   const { decide, isBusy } = useDecision();
   const [isDismissing, setIsDismissing] = useState(false);
-  if (!may({ scope: 'financial:write' }) || !finding.in_review_queue) return null;
+  // A dialog stays open when another person's decision takes the finding out of the queue.
+  if (!may({ scope: 'financial:write' }) || !(finding.in_review_queue || isDismissing)) return null;
   const isOvercharge = finding.direction === 'overcharge';
   const run = async (decision: Decision) => {
     const result = await decide(finding.id, decision);

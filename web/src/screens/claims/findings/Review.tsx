@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { query } from '../../../api/client';
 import { useFilter, withQuery } from '../../../app/filters';
@@ -44,7 +44,7 @@ export default function Review() {
   const [status, setStatus] = useFilter<ReviewItem['status']>('status', 'open');
   const [decided, setDecided] = useState<Decided[]>([]);
   const [isDismissing, setIsDismissing] = useState(false);
-  const [conflict, setConflict] = useState<string>();
+  const [conflict, setConflict] = useState<ReactNode>();
   const list = useRef<HTMLUListElement>(null);
   const { decide, isBusy } = useDecision();
   const filters = { provider: provider || undefined, direction, status };

@@ -1,6 +1,8 @@
-import { useRef, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { api, errorText, isProblem } from '../../../api/client';
-import { newIdempotencyKey } from '../../../parts/forms/idempotency';
+import { time } from '../../../app/format';
+import { Actor } from '../../../parts/Actor';
+import { useIdempotencyKey } from '../../../parts/forms/idempotency';
 import { useClaimChange } from '../useClaimChange';
 import { STATUS } from './words';
 
@@ -10,7 +12,7 @@ export interface DecisionResult {
   /** The dispute that a confirmation opened or found. */
   disputeId?: string;
   /** The sentence for a person; undefined after a success. */
-  error?: string;
+  error?: ReactNode;
   /** Another person decided first. */
   isConflict?: boolean;
 }
@@ -21,11 +23,13 @@ export function useDecision() {
   // Two presses of a key before the next render must not send two requests.
   const isSending = useRef(false);
   const changed = useClaimChange();
+  // A decision whose answer was lost is repeated, not made twice.
+  const keyOf = useIdempotencyKey();
   const decide = async (id: string, decision: Decision): Promise<DecisionResult> => {
     if (isSending.current) return { error: 'The last decision is still being saved.' };
     isSending.current = true;
     setIsBusy(true);
-    const params = { path: { id }, header: { 'Idempotency-Key': newIdempotencyKey() } };
+    const params = { path: { id }, header: { 'Idempotency-Key': keyOf([id, decision]) } };
     try {
       if (decision.kind === 'dismiss') {
         const { error } = await api.POST('/api/v1/financial/review-queue/{id}/dismiss', {
@@ -58,8 +62,12 @@ async function refusal(id: string, error: unknown): Promise<DecisionResult> {
   if (!data || data.status === 'open') return { error: errorText(error) };
   return {
     isConflict: true,
-    error: `Another person decided first. This finding is now: ${STATUS[data.status].label}${
-      data.decision_reason ? ` (“${data.decision_reason}”)` : ''
-    }.`,
+    error: (
+      <>
+        Another person decided first: <Actor id={data.decided_by} />
+        {data.decided_at && `, ${time(data.decided_at)}`}. This finding is now: {STATUS[data.status].label}
+        {data.decision_reason && ` (“${data.decision_reason}”)`}.
+      </>
+    ),
   };
 }
