@@ -59,6 +59,7 @@ export async function openTab(
     if (answer.status() !== 204)
       throw new Error(`sign-in answered ${answer.status()}: ${await answer.text()}`);
   }
+  if (process.env.TAB_MS) context.setDefaultTimeout(Number(process.env.TAB_MS));
   const page = await context.newPage();
   const faults: string[] = [];
   page.on('console', (message) => {

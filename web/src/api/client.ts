@@ -37,7 +37,17 @@ const [onRunStarted, runStarted] = listenersOf<[url: string]>();
 /** Calls the listener when a request gets no answer of the service. */
 const [onUnanswered, unanswered] = listenersOf<[]>();
 
-export { onRunStarted, onSignedOut, onUnanswered, unanswered };
+export { onRunStarted, onSignedOut, onUnanswered };
+
+/** Asks the service how it is; undefined: no answer. */
+export async function askHealth(path: '/healthz' | '/readyz'): Promise<Response | undefined> {
+  try {
+    return await fetch(path);
+  } catch {
+    if (path === '/healthz') unanswered();
+    return undefined;
+  }
+}
 
 /** Every request of the dashboard: it carries the header that forms of other sites cannot send. */
 export async function dashboardFetch(request: Request): Promise<Response> {

@@ -1,6 +1,6 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { Component, type ReactNode, Suspense } from 'react';
-import { Route, Switch } from 'wouter';
+import { Route, Switch, useLocation } from 'wouter';
 import { isProblem } from '../api/client';
 import { ButtonLink } from '../parts/forms/Button';
 import { Page } from '../parts/Page';
@@ -30,45 +30,57 @@ export function App() {
   return (
     <QueryClientProvider client={client}>
       <Toasts>
-        <SessionGate>
-          <RunWatch>
-            <Frame>
-              <Fault>
-                <Suspense fallback={<Loading />}>
-                  <Switch>
-                    {SCREENS.map(({ path, component: Screen }) => (
-                      <Route key={path} path={path}>
-                        <Screen />
+        <Fault>
+          <SessionGate>
+            <RunWatch>
+              <Frame>
+                <ScreenFault>
+                  <Suspense fallback={<Loading />}>
+                    <Switch>
+                      {SCREENS.map(({ path, component: Screen }) => (
+                        <Route key={path} path={path}>
+                          <Screen />
+                        </Route>
+                      ))}
+                      <Route>
+                        <Page title="Not found">
+                          <Empty title="There is no screen at this address">
+                            <ButtonLink href="/">Go to the overview</ButtonLink>
+                          </Empty>
+                        </Page>
                       </Route>
-                    ))}
-                    <Route>
-                      <Page title="Not found">
-                        <Empty title="There is no screen at this address">
-                          <ButtonLink href="/">Go to the overview</ButtonLink>
-                        </Empty>
-                      </Page>
-                    </Route>
-                  </Switch>
-                </Suspense>
-              </Fault>
-            </Frame>
-          </RunWatch>
-        </SessionGate>
+                    </Switch>
+                  </Suspense>
+                </ScreenFault>
+              </Frame>
+            </RunWatch>
+          </SessionGate>
+        </Fault>
       </Toasts>
     </QueryClientProvider>
   );
 }
 
-/** Catches a fault of one screen, so that the navigation keeps working. */
-class Fault extends Component<{ children: ReactNode }, { error: unknown }> {
+function ScreenFault({ children }: { children: ReactNode }) {
+  const [path] = useLocation();
+  return <Fault path={path}>{children}</Fault>;
+}
+
+/** Catches a fault of one screen, so that the navigation keeps working; another path shows another screen. */
+class Fault extends Component<{ path?: string; children: ReactNode }, { error: unknown }> {
   override state: { error: unknown } = { error: undefined };
 
   static getDerivedStateFromError(error: unknown) {
     return { error };
   }
 
+  override componentDidUpdate({ path }: { path?: string }) {
+    if (path !== this.props.path && this.state.error !== undefined) this.setState({ error: undefined });
+  }
+
   override render() {
     if (this.state.error === undefined) return this.props.children;
-    return <ErrorState error={this.state.error} retry={() => this.setState({ error: undefined })} />;
+    // Code that failed to load fails again until the page loads anew.
+    return <ErrorState error={this.state.error} retry={() => window.location.reload()} />;
   }
 }

@@ -1,10 +1,11 @@
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { type ReactNode, Suspense, useState } from 'react';
 import { Button as AriaButton } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import { Modal } from '../parts/forms/Modal';
 import { Loading } from '../parts/States';
 import { DemoBar } from './demo';
 import css from './Frame.module.css';
+import { lazyPart } from './lazyPart';
 import { useBusyScreens } from './runs';
 import { ServiceState } from './ServiceState';
 import { GROUPS, SCREENS } from './screens';
@@ -12,8 +13,8 @@ import { useMay, useSession } from './session';
 import { ShortcutHelp, useShortcuts } from './shortcuts';
 import { nextTheme, useTheme } from './theme';
 
-const AccountMenu = lazy(() => import('./AccountMenu'));
-const Finder = lazy(() => import('./Finder'));
+const AccountMenu = lazyPart(() => import('./AccountMenu'));
+const Finder = lazyPart(() => import('./Finder'));
 
 /** Navigation at the left, a bar on top, the screen between. On narrow screens the navigation opens from the bar. */
 export function Frame({ children }: { children: ReactNode }) {

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
-import { onUnanswered } from '../api/client';
+import { askHealth, onUnanswered } from '../api/client';
 import { Notice } from '../parts/States';
 
 const POLL_MS = 15_000;
@@ -42,12 +42,8 @@ export function ServiceState() {
 const AWAY: Readiness = { status: 'away', reasons: ['The service does not answer.'] };
 
 async function readReadiness(): Promise<Readiness> {
-  try {
-    const answer = await fetch('/readyz');
-    if (answer.headers.get('Content-Type')?.includes('json')) return (await answer.json()) as Readiness;
-    // A proxy answers in place of the service, or does not let this path through.
-    return answer.status >= 500 ? AWAY : { status: 'ok', reasons: [] };
-  } catch {
-    return AWAY;
-  }
+  const answer = await askHealth('/readyz');
+  if (answer?.headers.get('Content-Type')?.includes('json')) return (await answer.json()) as Readiness;
+  // A proxy answers in place of the service, or does not let this path through.
+  return !answer || answer.status >= 500 ? AWAY : { status: 'ok', reasons: [] };
 }

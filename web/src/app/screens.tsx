@@ -1,5 +1,6 @@
-import { type ComponentType, lazy } from 'react';
+import type { ComponentType } from 'react';
 import Overview from '../screens/overview/Overview';
+import { lazyPart } from './lazyPart';
 
 /** One screen of the dashboard. Its code loads when it is first opened; the overview's comes with the frame. */
 export interface Screen {
@@ -23,7 +24,7 @@ function screen(
   load: () => Promise<{ default: ComponentType }>,
   rest: Omit<Screen, 'path' | 'component'> = {},
 ): Screen {
-  return { path, component: lazy(load), ...rest };
+  return { path, component: lazyPart(load, { isScreen: true }), ...rest };
 }
 
 export const SCREENS: readonly Screen[] = [

@@ -1,26 +1,18 @@
 import { useQueryClient } from '@tanstack/react-query';
-import {
-  createContext,
-  lazy,
-  type ReactNode,
-  Suspense,
-  useCallback,
-  useContext,
-  useEffect,
-  useState,
-} from 'react';
+import { createContext, type ReactNode, Suspense, useCallback, useContext, useEffect, useState } from 'react';
 import { api, onSignedOut, query } from '../api/client';
 import type { paths } from '../api/schema';
 import { Button } from '../parts/forms/Button';
 import { Modal } from '../parts/forms/Modal';
 import { ErrorState, Loading, Notice } from '../parts/States';
 import { setTimeZone } from './format';
+import { lazyPart } from './lazyPart';
 import { welcomeToken } from './welcome';
 
 export type Session = paths['/api/v1/session']['get']['responses'][200]['content']['application/json'];
 
 const loadSignIn = () => import('../screens/access/SignIn');
-const SignIn = lazy(loadSignIn);
+const SignIn = lazyPart(loadSignIn);
 /** Milliseconds after which a page has time to load the sign-in, for the end of its session. */
 const SPARE_MS = 3_000;
 
@@ -53,7 +45,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const [isLost, setIsLost] = useState(false);
   useEffect(() => onSignedOut(() => setIsLost(true)), []);
   useEffect(() => {
-    const timer = setTimeout(() => void loadSignIn(), SPARE_MS);
+    const timer = setTimeout(() => loadSignIn().catch(() => undefined), SPARE_MS);
     return () => clearTimeout(timer);
   }, []);
   const signedIn = useCallback(async () => {

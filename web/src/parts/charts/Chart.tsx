@@ -1,6 +1,7 @@
-import { lazy, type ReactNode, Suspense, useId, useState } from 'react';
+import { type ReactNode, Suspense, useId, useState } from 'react';
 import { Link } from 'wouter';
 import { count, type Decimal } from '../../app/format';
+import { lazyPart } from '../../app/lazyPart';
 import { type Column, DataTable } from '../DataTable';
 import { Button } from '../forms/Button';
 import { useKey } from '../forms/useKey';
@@ -12,7 +13,7 @@ import { Swatch } from './chartMarks';
 const IDLE_MS = 1_000;
 
 /** The library of charts is as large as the rest of the page: words and numbers come before it. */
-const ChartGraph = lazy(async () => {
+const ChartGraph = lazyPart(async () => {
   await new Promise<void>((resolve) => {
     if ('requestIdleCallback' in window) requestIdleCallback(() => resolve(), { timeout: IDLE_MS });
     else setTimeout(resolve);

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import {
   Button as AriaButton,
   Select as AriaSelect,
@@ -109,11 +109,19 @@ export function Form({
   actions: ReactNode;
   children: ReactNode;
 }) {
+  const isSent = useRef(false);
   return (
     <form
       className={css.form}
       onSubmit={(event) => {
         event.preventDefault();
+        // A button that waits for the answer cannot be pressed, but Enter in a field submits all the same.
+        if (isSent.current || event.currentTarget.querySelector('[data-pending]')) return;
+        isSent.current = true;
+        // By the next frame the button shows that it waits.
+        requestAnimationFrame(() => {
+          isSent.current = false;
+        });
         onSubmit();
       }}
     >

@@ -45,6 +45,7 @@ export function MoveDialog({
   const [kind, setKind] = useState<DenialKind>('');
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>();
+  const [statusBefore] = useState(claim.status);
   const [statusNow, setStatusNow] = useState<ClaimStatus>();
   const toast = useToast();
   const changed = useClaimChange();
@@ -160,7 +161,7 @@ export function MoveDialog({
         />
         {statusNow !== undefined ? (
           <Notice kind="warn">
-            {statusNow === claim.status
+            {statusNow === statusBefore
               ? errorText(problem)
               : `Another person changed this claim first. It is now: ${STATUS[statusNow].label}. Your entries are still here.`}
           </Notice>

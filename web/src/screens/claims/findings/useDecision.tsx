@@ -4,7 +4,7 @@ import { time } from '../../../app/format';
 import { Actor } from '../../../parts/Actor';
 import { useIdempotencyKey } from '../../../parts/forms/idempotency';
 import { useClaimChange } from '../useClaimChange';
-import { STATUS } from './words';
+import { type Finding, STATUS } from './words';
 
 export type Decision = { kind: 'confirm' } | { kind: 'reopen' } | { kind: 'dismiss'; reason: string };
 
@@ -32,12 +32,13 @@ export function useDecision() {
     const params = { path: { id }, header: { 'Idempotency-Key': keyOf([id, decision]) } };
     try {
       if (decision.kind === 'dismiss') {
-        const { error } = await api.POST('/api/v1/financial/review-queue/{id}/dismiss', {
+        const { data, error } = await api.POST('/api/v1/financial/review-queue/{id}/dismiss', {
           params,
           body: { reason: decision.reason },
         });
         if (error) return await refusal(id, error);
-        return {};
+        // A second dismissal is no error of the API, and changes nothing.
+        return data.decision_reason === decision.reason ? {} : decidedFirst(data);
       }
       const { data, error } = await api.POST('/api/v1/financial/review-queue/{id}/confirm', {
         params,
@@ -60,13 +61,22 @@ async function refusal(id: string, error: unknown): Promise<DecisionResult> {
   if (!isProblem(error) || error.status !== 409) return { error: errorText(error) };
   const { data } = await api.GET('/api/v1/financial/findings/{id}', { params: { path: { id } } });
   if (!data || data.status === 'open') return { error: errorText(error) };
+  return decidedFirst(data);
+}
+
+function decidedFirst({
+  status,
+  decided_by,
+  decided_at,
+  decision_reason,
+}: Pick<Finding, 'status' | 'decided_by' | 'decided_at' | 'decision_reason'>): DecisionResult {
   return {
     isConflict: true,
     error: (
       <>
-        Another person decided first: <Actor id={data.decided_by} />
-        {data.decided_at && `, ${time(data.decided_at)}`}. This finding is now: {STATUS[data.status].label}
-        {data.decision_reason && ` (“${data.decision_reason}”)`}.
+        Another person decided first: <Actor id={decided_by} />
+        {decided_at && `, ${time(decided_at)}`}. This finding is now: {STATUS[status].label}
+        {decision_reason && ` (“${decision_reason}”)`}.
       </>
     ),
   };
