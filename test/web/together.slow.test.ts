@@ -62,8 +62,7 @@ describe('two people decide on the same finding', () => {
     expect(decided.status).toBe(200);
     await page.getByRole('dialog').getByRole('button', { name: 'Dismiss', exact: true }).click();
     const told = page.getByRole('dialog').getByRole('note');
-    await told.waitFor();
-    expect(await told.innerText()).toContain(`Another person decided first: ${other.name}`);
+    await told.filter({ hasText: `Another person decided first: ${other.name}` }).waitFor();
     expect(await told.innerText()).toContain('This finding is now: Dismissed (“Too small”)');
     expect(await reason(page).inputValue()).toBe('Agreed with the provider in May.');
     await close();
