@@ -34,8 +34,10 @@ const PROMPT_FIELDS = [
   'message',
   'inputText',
 ] as const;
-/** Parts that are no text: images, audio and files are not counted. */
+/** No text of the request: names, and images, audio and files, which are not counted. */
 const NO_TEXT = new Set([
+  'role',
+  'type',
   'data',
   'image_url',
   'file_data',

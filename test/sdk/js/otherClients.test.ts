@@ -79,14 +79,17 @@ async function compare(
     stop: (event as ObservedEvent & { stop_reason: string }).stop_reason,
     team: (event as ObservedEvent & { team_id: string }).team_id,
   });
-  expect(events.map(shape)).toEqual(
-    expected.map((call) => ({
-      provider: call.provider,
-      model: call.model,
-      usd: usdOf(call),
-      stop: call.stop,
-      team: 'growth',
-    })),
+  const lines = (all: object[]) => all.map((one) => JSON.stringify(one)).sort();
+  expect(lines(events.map(shape))).toEqual(
+    lines(
+      expected.map((call) => ({
+        provider: call.provider,
+        model: call.model,
+        usd: usdOf(call),
+        stop: call.stop,
+        team: 'growth',
+      })),
+    ),
   );
   return events;
 }

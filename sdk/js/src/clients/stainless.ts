@@ -1,5 +1,5 @@
 import type { CallRequest, OpenCall, Reading, Recorder } from '../calls.js';
-import { type Labels, mergeLabels, ownLabels, withoutOption } from '../labels.js';
+import { type Labels, mergeLabels, OPTION, ownLabels, withoutOption } from '../labels.js';
 import { noteBatch, recordAnthropicResult, recordOpenAiResult } from './batches.js';
 import { leftAs } from './iterate.js';
 import { merge, numberOf, readAnthropic, readOpenAi } from './readings.js';
@@ -45,6 +45,8 @@ const HOSTS: readonly (readonly [RegExp, string])[] = [
   [/(?:^|[.-])aiplatform\.googleapis\.com$|^generativelanguage\.googleapis\.com$/, 'google'],
 ];
 const KEY_PREFIX_CHARS = 8;
+/** As clients write an object into a form. */
+const LABEL_OF_FORM = /^trueup\[(\w+)\]$/;
 
 export function attachStainless(client: Loose, recorder: Recorder, labels: Labels, attach: Attach): void {
   const observed = client as StainlessClient;
@@ -102,9 +104,13 @@ class StainlessRequest {
 
   async #call(path: string, send: (options: Loose) => Promise<Loose>): Promise<Loose> {
     const body = this.#options.body;
-    const call = this.#recorder.begin(this.#requestOf(body));
+    const call = this.#recorder.begin(this.#requestOf(fieldsOf(body)));
     const options = this.#plainOptions();
-    if (call.newModel !== undefined) options.body = { ...(options.body as Loose), model: call.newModel };
+    const { newModel } = call;
+    if (newModel !== undefined) {
+      if (options.body instanceof FormData) options.body.set('model', newModel);
+      else options.body = { ...(options.body as Loose), model: newModel };
+    }
     let props: Loose;
     try {
       props = await send(options);
@@ -116,8 +122,7 @@ class StainlessRequest {
     return props;
   }
 
-  #requestOf(body: unknown): CallRequest {
-    const given = (typeof body === 'object' && body !== null ? body : {}) as Loose;
+  #requestOf(given: Loose): CallRequest {
     const { apiKey } = this.#client;
     return {
       provider: this.#provider(),
@@ -276,6 +281,21 @@ function endOf(
   if (how === 'failed') call.fail(error, reading);
   else if (how === 'left') call.end(leftAs(reading), reading);
   else call.end(isFailed ? 'error' : 'ok', reading);
+}
+
+/** The parameters of a call; an upload is a form, from which labels are taken out. */
+function fieldsOf(body: unknown): Loose {
+  if (!(body instanceof FormData)) return (typeof body === 'object' && body !== null ? body : {}) as Loose;
+  const fields: Loose = { model: body.get('model'), prompt: body.get('prompt') };
+  const labels: Loose = {};
+  for (const name of [...body.keys()]) {
+    const label = LABEL_OF_FORM.exec(name)?.[1];
+    if (label === undefined) continue;
+    labels[label] = body.get(name);
+    body.delete(name);
+  }
+  if (Object.keys(labels).length > 0) fields[OPTION] = labels;
+  return fields;
 }
 
 function onlyLines(line: (data: string) => void): TapSink {
