@@ -39,6 +39,8 @@ export async function startScriptedApi(answers: readonly ScriptedAnswer[]): Prom
   const requests: SeenRequest[] = [];
   const failed = new Map<ScriptedAnswer, number>();
   const server = createServer(async (request, response) => {
+    // Answers are compared as texts, whenever they were made.
+    response.sendDate = false;
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const path = decodeURIComponent(new URL(request.url ?? '/', 'http://fake').pathname);

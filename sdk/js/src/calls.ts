@@ -153,15 +153,13 @@ export class Recorder {
     this.#enforcer.letThrough(before, { status, stopReason, cost });
     this.#reporter.add({
       ...this.#commonFields(request, labels, before.at),
+      ...readingFields(reading),
       model,
-      request_id: reading.responseId ?? reading.requestId ?? newId(),
-      ...(reading.responseId === undefined ? {} : { response_id: reading.responseId }),
-      ...this.#readingFields(reading),
       duration_ms: Math.max(0, Math.round(Date.now() - before.at)),
       status,
-      ...(httpStatus === undefined ? {} : { http_status: httpStatus }),
+      http_status: httpStatus,
       _service: this.#serviceOf(request, labels, verdict),
-      ...this.#payloadOf(request.body, reading.answer),
+      payload: this.#payloadOf(request.body, reading.answer),
     });
   }
 
@@ -171,13 +169,11 @@ export class Recorder {
       const labels = mergeLabels(this.#options.labels, call.labels, contextLabels());
       this.#reporter.add({
         ...this.#commonFields(call, labels, call.at),
+        ...readingFields(call),
         model: call.model,
-        request_id: call.responseId ?? call.requestId ?? newId(),
-        ...(call.responseId === undefined ? {} : { response_id: call.responseId }),
-        ...this.#readingFields(call),
         status: call.status,
-        ...(call.isBatch ? { is_batch: true } : {}),
-        ...(call.batchId === undefined ? {} : { batch_id: call.batchId }),
+        is_batch: call.isBatch,
+        batch_id: call.batchId,
         _service: this.#serviceOf(undefined, labels, undefined),
       });
     } catch (error) {
@@ -208,73 +204,73 @@ export class Recorder {
     rule: Rule,
     prevented: string | null,
   ): object {
-    const input = before.inputTokens();
     return {
       ...this.#commonFields(request, labels, before.at),
       model: request.model,
       request_id: newId(),
       status: 'blocked',
       blocked_rule_id: rule.id,
-      ...(prevented === null ? {} : { prevented_usd: prevented }),
-      ...(input === null ? {} : { input_tokens: input }),
-      ...(before.maxOutputTokens === null ? {} : { output_tokens: before.maxOutputTokens }),
+      prevented_usd: prevented ?? undefined,
+      input_tokens: before.inputTokens() ?? undefined,
+      output_tokens: before.maxOutputTokens ?? undefined,
       _service: this.#serviceOf(request, labels, undefined),
-      ...this.#payloadOf(request.body, undefined),
+      payload: this.#payloadOf(request.body, undefined),
     };
   }
 
+  /** Fields of an event that are undefined are not sent. */
   #commonFields(
     { provider, baseUrl }: Pick<CallRequest, 'provider' | 'baseUrl'>,
     labels: Labels,
     at: number,
-  ): object {
+  ) {
     return {
       provider,
       timestamp: new Date(at).toISOString(),
-      ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
-      ...(labels.session === undefined ? {} : { session_id: labels.session }),
-      ...(labels.team === undefined ? {} : { team_id: labels.team }),
-      ...(labels.feature === undefined ? {} : { feature: labels.feature }),
-      ...(labels.user === undefined ? {} : { user_id: labels.user }),
-      ...(labels.project === undefined ? {} : { project_id: labels.project }),
+      base_url: baseUrl,
+      session_id: labels.session,
+      team_id: labels.team,
+      feature: labels.feature,
+      user_id: labels.user,
+      project_id: labels.project,
     };
   }
 
-  #readingFields({ responseModel, usage, stopReason, serviceTier }: Reading): object {
-    return {
-      ...(responseModel === undefined ? {} : { response_model: responseModel }),
-      ...(usage === undefined ? {} : { usage }),
-      ...(stopReason === undefined ? {} : { stop_reason: stopReason }),
-      ...(serviceTier === undefined ? {} : { service_tier: serviceTier }),
-    };
-  }
-
-  #serviceOf(request: CallRequest | undefined, labels: Labels, verdict: Verdict | undefined): object {
-    const { service } = this.#options;
+  #serviceOf(request: CallRequest | undefined, labels: Labels, verdict: Verdict | undefined) {
+    const isDowngraded = verdict?.verdict === 'downgraded';
     return {
       sdk: `trueup-sdk-js/${VERSION}`,
-      ...(service === undefined ? {} : { name: service }),
-      ...(labels.environment === undefined ? {} : { environment: labels.environment }),
-      ...(request?.keyPrefix === undefined ? {} : { api_key_prefix: request.keyPrefix }),
-      ...(verdict && verdict.observed.length > 0 ? { observed_rules: verdict.observed } : {}),
-      ...(verdict?.verdict === 'downgraded'
-        ? { downgraded_from: request?.model, downgraded_by: verdict.rule?.id }
-        : {}),
+      name: this.#options.service,
+      environment: labels.environment,
+      api_key_prefix: request?.keyPrefix,
+      observed_rules: verdict && verdict.observed.length > 0 ? verdict.observed : undefined,
+      downgraded_from: isDowngraded ? request?.model : undefined,
+      downgraded_by: isDowngraded ? verdict.rule?.id : undefined,
     };
   }
 
-  #payloadOf(body: unknown, answer: unknown): object {
-    if (!this.#options.capturePayloads || typeof body !== 'object' || body === null) return {};
+  #payloadOf(body: unknown, answer: unknown): unknown {
+    if (!this.#options.capturePayloads || typeof body !== 'object' || body === null) return undefined;
     try {
       const payload = answer === undefined ? body : { ...body, response: answer };
       const text = JSON.stringify(payload);
-      if (text.length > PAYLOAD_CHARS_MAX) return { payload: { _truncated: true, bytes: text.length } };
-      return { payload: JSON.parse(text) as unknown };
+      return text.length > PAYLOAD_CHARS_MAX ? { _truncated: true, bytes: text.length } : JSON.parse(text);
     } catch {
       // A body that is no JSON, such as an upload.
-      return {};
+      return undefined;
     }
   }
+}
+
+function readingFields(reading: Reading) {
+  return {
+    request_id: reading.responseId ?? reading.requestId ?? newId(),
+    response_id: reading.responseId,
+    response_model: reading.responseModel,
+    usage: reading.usage,
+    stop_reason: reading.stopReason,
+    service_tier: reading.serviceTier,
+  };
 }
 
 /** A call that was let through. Its end is recorded once, whatever is told first. */

@@ -33,7 +33,7 @@ const EVENTS_PATH = '/api/v1/ingest/events';
 const BATCH_EVENTS_MAX = 1_000;
 const BATCH_CHARS_MAX = 2_000_000;
 /** Waiting events that are sent without waiting for the interval. */
-const EVENTS_OF_A_BURST = 200;
+const EVENTS_OF_A_BURST = 1_000;
 /** Bytes of an event in memory beside its text. */
 const EVENT_OVERHEAD_BYTES = 64;
 const BACKOFF_FIRST_MS = 1_000;

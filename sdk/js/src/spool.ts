@@ -1,8 +1,8 @@
+import { randomInt } from 'node:crypto';
 import {
   closeSync,
   existsSync,
   fstatSync,
-  ftruncateSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -108,18 +108,26 @@ class FileSpool implements Spool {
     this.#readBytes = 0;
     if (file.confirmed < file.bytes) return;
     if (this.#files.length === 1 && this.#descriptor !== undefined) {
-      ftruncateSync(this.#descriptor, 0);
-      file.bytes = 0;
-      file.confirmed = 0;
-    } else this.#remove(file);
+      closeSync(this.#descriptor);
+      this.#descriptor = undefined;
+    }
+    this.#remove(file);
   }
 
+  /** What is left belongs to nobody, so that the next one that opens the folder takes it over. */
   close(): void {
-    if (this.#descriptor === undefined) return;
-    closeSync(this.#descriptor);
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
     this.#descriptor = undefined;
-    const file = this.#files.at(-1);
-    if (file && file.bytes === 0) this.#remove(file);
+    for (const file of [...this.#files]) {
+      if (file.bytes === file.confirmed) this.#remove(file);
+      else renameSync(file.path, this.#path('ownerless-0-0-0', randomInt(2 ** 47)));
+    }
+    this.#files.length = 0;
+    this.#bytes = 0;
+  }
+
+  #path(owner: string, number: number): string {
+    return join(this.#folder, `trueup-${owner}-${number}.ndjson`);
   }
 
   #writable(): File {
@@ -137,7 +145,7 @@ class FileSpool implements Spool {
   #nextPath(): string {
     for (;;) {
       this.#number += 1;
-      const path = join(this.#folder, `trueup-${this.#owner}-${this.#number}.ndjson`);
+      const path = this.#path(this.#owner, this.#number);
       if (!existsSync(path)) return path;
     }
   }
@@ -210,6 +218,7 @@ function isJson(line: string): boolean {
 /** Whether a process that may live owns the file. */
 function isOwned(path: string, host: string, started: number, match: RegExpExecArray): boolean {
   const [, ownerHost, ownerPid, , ownerStarted] = match;
+  if (Number(ownerPid) === 0) return false;
   try {
     if (ownerHost !== host) return Date.now() - statSync(path).mtimeMs < FOREIGN_IDLE_MS;
     const pid = Number(ownerPid);
