@@ -37,7 +37,7 @@ export interface ApiDeps {
   /** Decodes ingest bodies. */
   bodies: Pick<BodyReader, 'read'>;
   /** Writes answers in OTLP protobuf. */
-  otlp: Pick<typeof otlp, 'encodeTraceResponse'>;
+  otlp: Pick<typeof otlp, 'encodeExportResponse'>;
   /** Reads stored pages of bills again, for the evidence of claims. */
   pages: EvidenceDeps['pages'];
   /** Renders a claim's document in a separate process. Error: document_failed. */

@@ -1,14 +1,23 @@
 import { DomainError } from '../../domain/errors.js';
+import { LOG_GROUPS, mapLogRequest } from '../../domain/events/agentLogs.js';
 import { INGEST_ITEMS_MAX, type MappedBatch } from '../../domain/events/event.js';
 import type { MapContext } from '../../domain/events/itemFault.js';
 import { mapObservation } from '../../domain/events/observation.js';
-import { countGroups, countSpans, mapOtlpRequest, type OtlpRequest } from '../../domain/events/otlpSpans.js';
+import { countGroups, countItems, type GroupNames } from '../../domain/events/otlpGroups.js';
+import { mapOtlpRequest, type OtlpRequest, SPAN_GROUPS } from '../../domain/events/otlpSpans.js';
 import { mapSdkEvents } from '../../domain/events/sdkEvents.js';
 import { parseJson } from '../../domain/parseJson.js';
-import { decodeTraceRequest } from '../otlp/protobuf.js';
+import { decodeLogsRequest, decodeTraceRequest } from '../otlp/protobuf.js';
 
 /** The forms of sent calls. */
-export type BodyKind = 'otlp_json' | 'otlp_protobuf' | 'observation' | 'events_json' | 'events_lines';
+export type BodyKind =
+  | 'otlp_json'
+  | 'otlp_protobuf'
+  | 'logs_json'
+  | 'logs_protobuf'
+  | 'observation'
+  | 'events_json'
+  | 'events_lines';
 
 /** A body whose items are counted and not yet judged. */
 export interface DecodedBody {
@@ -21,9 +30,13 @@ export interface DecodedBody {
 export function decodeBody(kind: BodyKind, bytes: Buffer): DecodedBody {
   switch (kind) {
     case 'otlp_json':
-      return traceOf(parseJson(bytes) as OtlpRequest);
+      return otlpOf(parseJson(bytes) as OtlpRequest, SPAN_GROUPS, mapOtlpRequest);
     case 'otlp_protobuf':
-      return traceOf(decodeTraceRequest(bytes));
+      return otlpOf(decodeTraceRequest(bytes), SPAN_GROUPS, mapOtlpRequest);
+    case 'logs_json':
+      return otlpOf(parseJson(bytes), LOG_GROUPS, mapLogRequest);
+    case 'logs_protobuf':
+      return otlpOf(decodeLogsRequest(bytes), LOG_GROUPS, mapLogRequest);
     case 'observation': {
       const observation = parseJson(bytes);
       return { items: 1, map: (context) => mapObservation(observation, context) };
@@ -35,12 +48,16 @@ export function decodeBody(kind: BodyKind, bytes: Buffer): DecodedBody {
   }
 }
 
-function traceOf(request: OtlpRequest): DecodedBody {
-  const items = countSpans(request);
+function otlpOf<T>(
+  request: T,
+  names: GroupNames,
+  map: (request: T, context: MapContext) => MappedBatch,
+): DecodedBody {
+  const items = countItems(request, names);
   if (items > INGEST_ITEMS_MAX) throw tooManyItems(items);
-  const groups = countGroups(request);
+  const groups = countGroups(request, names);
   if (groups > INGEST_ITEMS_MAX) throw tooManyItems(groups);
-  return { items, map: (context) => mapOtlpRequest(request, context) };
+  return { items, map: (context) => map(request, context) };
 }
 
 function eventsOf(events: readonly unknown[]): DecodedBody {

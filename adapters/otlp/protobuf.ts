@@ -287,6 +287,77 @@ const REQUEST: Fields<{ resourceSpans: ResourceSpans[] }> = fields<{ resourceSpa
   ),
 });
 
+interface LogRecord extends Attributed {
+  timeUnixNano?: bigint;
+  observedTimeUnixNano?: bigint;
+  body?: AnyValue;
+  eventName?: string;
+}
+
+const LOG_RECORD: Fields<LogRecord> = fields<LogRecord>({
+  [tag(1, FIXED64)]: (reader, record) => {
+    record.timeUnixNano = reader.fixed64();
+  },
+  [tag(5, LENGTH)]: (reader, record, end) => {
+    record.body = readValue(reader, record.body ?? {}, reader.end(end), 0);
+  },
+  [tag(6, LENGTH)]: readAttribute,
+  [tag(11, FIXED64)]: (reader, record) => {
+    record.observedTimeUnixNano = reader.fixed64();
+  },
+  [tag(12, LENGTH)]: (reader, record, end) => {
+    record.eventName = reader.text(reader.end(end));
+  },
+});
+
+interface ScopeLogs {
+  scope?: Scope;
+  logRecords: LogRecord[];
+}
+
+const SCOPE_LOGS: Fields<ScopeLogs> = fields<ScopeLogs>({
+  [tag(1, LENGTH)]: inside(SCOPE, newAttributed as () => Scope, (scopeLogs, scope) => {
+    scopeLogs.scope = scope;
+  }),
+  [tag(2, LENGTH)]: inside(LOG_RECORD, newAttributed as () => LogRecord, (scopeLogs, record) =>
+    scopeLogs.logRecords.push(record),
+  ),
+});
+
+interface ResourceLogs {
+  resource?: Attributed;
+  scopeLogs: ScopeLogs[];
+}
+
+const RESOURCE_LOGS: Fields<ResourceLogs> = fields<ResourceLogs>({
+  [tag(1, LENGTH)]: inside(RESOURCE, newAttributed, (resourceLogs, resource) => {
+    resourceLogs.resource = resource;
+  }),
+  [tag(2, LENGTH)]: inside(
+    SCOPE_LOGS,
+    (): ScopeLogs => ({ logRecords: [] }),
+    (resourceLogs, scopeLogs) => resourceLogs.scopeLogs.push(scopeLogs),
+  ),
+});
+
+interface LogsRequest {
+  resourceLogs: ResourceLogs[];
+}
+
+const LOGS_REQUEST: Fields<LogsRequest> = fields<LogsRequest>({
+  [tag(1, LENGTH)]: inside(
+    RESOURCE_LOGS,
+    (): ResourceLogs => ({ scopeLogs: [] }),
+    (request, resourceLogs) => request.resourceLogs.push(resourceLogs),
+  ),
+});
+
+/** Decodes an ExportLogsServiceRequest. @throws DomainError invalid_protobuf for malformed bytes. */
+export function decodeLogsRequest(bytes: Uint8Array): LogsRequest {
+  const reader = new WireReader(bytes);
+  return readMessage(reader, LOGS_REQUEST, { resourceLogs: [] }, reader.length);
+}
+
 /**
  * Decodes an ExportTraceServiceRequest. Ids are lower-case hex, times bigints, an int64 is a number while exact.
  * @throws DomainError invalid_protobuf for malformed bytes.
@@ -296,14 +367,14 @@ export function decodeTraceRequest(bytes: Uint8Array): OtlpRequest {
   return readMessage(reader, REQUEST, { resourceSpans: [] }, reader.length);
 }
 
-/** The rejected spans in an answer; `rejectedSpans` is an int64, in OTLP/JSON a decimal text. */
+/** The rejected items in an answer; `rejectedSpans` is an int64, in OTLP/JSON a decimal text. */
 export interface PartialSuccess {
   rejectedSpans: string | number | bigint;
   errorMessage: string;
 }
 
-/** Encodes an ExportTraceServiceResponse: empty when all spans were accepted. */
-export function encodeTraceResponse(partial: PartialSuccess | undefined): Buffer {
+/** Encodes an Export…ServiceResponse, which has one form for all signals: empty when all items were accepted. */
+export function encodeExportResponse(partial: PartialSuccess | undefined): Buffer {
   if (partial === undefined) return Buffer.alloc(0);
   const parts: number[] = [];
   const rejected = BigInt(partial.rejectedSpans);

@@ -176,8 +176,5 @@ function signed(low: number, high: number): number | bigint {
 }
 
 export function malformed(what: string): DomainError {
-  return new DomainError(
-    'invalid_protobuf',
-    `The body is not an ExportTraceServiceRequest in protobuf: ${what}.`,
-  );
+  return new DomainError('invalid_protobuf', `The body is not an OTLP request in protobuf: ${what}.`);
 }

@@ -1,3 +1,5 @@
+import { LOGS, TRACE } from './otlpBodies.js';
+
 /** A value that differs between installations: a literal to show, and the operation whose answer holds a real one. */
 export class ValueFrom {
   constructor(
@@ -208,59 +210,12 @@ const INVOICE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getPrepaidLedger: {},
 };
 
-const attribute = (key: string, value: string | number) => ({
-  key,
-  value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value },
-});
-
-/** An OTLP trace with one call. */
-const TRACE = {
-  resourceSpans: [
-    {
-      resource: { attributes: [attribute('service.name', 'answer-bot')] },
-      scopeSpans: [
-        {
-          scope: { name: 'opentelemetry.instrumentation.openai', version: '0.40.0' },
-          spans: [
-            {
-              traceId: '5b8efff798038103d269b633813fc60c',
-              spanId: 'eee19b7ec3c1b174',
-              name: 'chat gpt-4o',
-              startTimeUnixNano: '1769860800000000000',
-              endTimeUnixNano: '1769860801250000000',
-              attributes: [
-                attribute('gen_ai.operation.name', 'chat'),
-                attribute('gen_ai.system', 'openai'),
-                attribute('gen_ai.request.model', 'gpt-4o'),
-                attribute('gen_ai.response.id', 'chatcmpl-example-1'),
-                attribute('gen_ai.usage.input_tokens', 1_200),
-                attribute('gen_ai.usage.output_tokens', 350),
-              ],
-            },
-          ],
-        },
-      ],
-    },
-  ],
-};
-
-const EVENT_ID = idFrom('evt', 'listEvents', '/events/0/id');
-const SINCE_THE_EVENT = {
-  start: new ValueFrom('2026-01-31T12:00:00Z', {
-    operationId: 'listEvents',
-    pointer: '/events/0/timestamp',
-  }),
-  end: new ValueFrom('2026-02-01T12:00:00Z', {
-    operationId: 'listEvents',
-    pointer: '/events/0/ingested_at',
-  }),
-};
-
 /** Ingest, events, usage and policies. */
 const CALL_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ingestTrace: { body: TRACE },
   ingestTraceStandardPath: { body: TRACE },
   ingestTraceLangfusePath: { body: TRACE },
+  ingestLogs: { body: LOGS },
   ingestObservability: {
     body: {
       type: 'observation-create',

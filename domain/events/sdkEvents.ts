@@ -64,7 +64,9 @@ export function mapSdkEvents(items: readonly unknown[], context: MapContext): Ma
       if (!isJsonObject(event)) throw new ItemFault('invalid_field', 'the item is not an object');
       const service = fieldOf(event, '_service');
       if (isJsonObject(service)) serviceName = textOf(service, 'name') ?? '';
-      batch.calls.push(callOfItem(event, serviceName, context));
+      batch.calls.push(
+        callOfSdkEvent(event, { serviceName, scopeName: SCOPE_NAME, scopeVersion: '' }, context),
+      );
     } catch (fault) {
       if (!(fault instanceof ItemFault)) throw fault;
       const { reason, message } = fault;
@@ -74,7 +76,12 @@ export function mapSdkEvents(items: readonly unknown[], context: MapContext): Ma
   return batch;
 }
 
-function callOfItem(event: JsonObject, serviceName: string, context: MapContext): CallRecord {
+/** The call of one event in the wrappers' form, and who sent it. @throws ItemFault */
+export function callOfSdkEvent(
+  event: JsonObject,
+  { serviceName, scopeName, scopeVersion }: Pick<CallRecord, 'serviceName' | 'scopeName' | 'scopeVersion'>,
+  context: MapContext,
+): CallRecord {
   const model = checkLength(required(event, 'model'), MODEL_CHARS_MAX, 'model');
   const responseModel = textOf(event, 'response_model') ?? null;
   if (responseModel !== null) checkLength(responseModel, MODEL_CHARS_MAX, 'response_model');
@@ -113,8 +120,8 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
     toolInput: toolOf(event, 'tool_input'),
     toolOutput: toolOf(event, 'tool_output'),
     serviceName,
-    scopeName: SCOPE_NAME,
-    scopeVersion: '',
+    scopeName,
+    scopeVersion,
     trace: null,
     billerSpan: null,
   };

@@ -18,11 +18,14 @@ import {
   ingestEventsResponse,
   ingestHealthResponse,
   ingestResponse,
+  logsRequestDoc,
+  logsResponse,
   observationRequestDoc,
   partialSuccessOf,
   presentIngest,
   presentIngestEvents,
   presentIngestHealth,
+  presentLogs,
   traceRequestDoc,
 } from './wire.js';
 
@@ -91,18 +94,23 @@ function unsupported(type: string, readable: string): DomainError {
 const PROTOBUF_TYPES = new Set(['application/x-protobuf', 'application/protobuf']);
 const JSON_TYPES = new Set(['', 'application/json', 'text/json']);
 
+/** Whether a body of OTLP is protobuf. Error: unsupported_media_type. */
+function isProtobufBody({ incoming }: AnyRequest): boolean {
+  const type = incoming.mediaType;
+  if (PROTOBUF_TYPES.has(type)) return true;
+  if (JSON_TYPES.has(type)) return false;
+  throw unsupported(type, 'application/json or application/x-protobuf');
+}
+
 async function ingestTrace(request: AnyRequest, deps: ApiDeps): Promise<EndpointResponse> {
-  const type = request.incoming.mediaType;
-  const isProtobuf = PROTOBUF_TYPES.has(type);
-  if (!isProtobuf && !JSON_TYPES.has(type))
-    throw unsupported(type, 'application/json or application/x-protobuf');
+  const isProtobuf = isProtobufBody(request);
   const batch = await read(request, deps, isProtobuf ? 'otlp_protobuf' : 'otlp_json');
   const outcome = await store(request, deps, batch);
   if (isProtobuf) {
     const partial = partialSuccessOf(batch.rejections);
     return {
       status: 202,
-      content: { type: 'application/x-protobuf', data: deps.otlp.encodeTraceResponse(partial) },
+      content: { type: 'application/x-protobuf', data: deps.otlp.encodeExportResponse(partial) },
     };
   }
   return {
@@ -151,6 +159,35 @@ const langfuseTrace = defineEndpoint({
   authSchemes: ['bearer', 'basic'],
   summary: 'OTLP traces of Langfuse clients, unmodified: the secret key is the API key',
   handle: ingestTrace,
+});
+
+async function ingestLogs(request: AnyRequest, deps: ApiDeps): Promise<EndpointResponse> {
+  const isProtobuf = isProtobufBody(request);
+  const batch = await read(request, deps, isProtobuf ? 'logs_protobuf' : 'logs_json');
+  await store(request, deps, batch);
+  const partial = partialSuccessOf(batch.rejections);
+  if (!isProtobuf) return { status: 200, body: presentLogs(partial) };
+  return {
+    status: 200,
+    content: { type: 'application/x-protobuf', data: deps.otlp.encodeExportResponse(partial) },
+  };
+}
+
+const logs = defineEndpoint({
+  method: 'post',
+  tag: 'Ingest',
+  access: { scope: 'ingest', workspace: 'own' },
+  idempotency: 'ignored',
+  operationId: 'ingestLogs',
+  path: '/v1/logs',
+  aliases: ['/api/v1/ingest/logs', '/api/v1/ingest/v1/logs'],
+  summary: 'OTLP logs of coding agents, JSON or protobuf',
+  description:
+    'Records of calls of Claude Code, Codex CLI and Gemini CLI become events; others are ignored. The answer is OTLP’s own.',
+  streams: { 'application/json': logsRequestDoc, 'application/x-protobuf': 'binary' },
+  responses: { 200: { description: 'Committed', schema: logsResponse } },
+  problems: [...BODY_PROBLEMS, 'invalid_protobuf'],
+  handle: ingestLogs,
 });
 
 const routes = endpointGroup({
@@ -221,4 +258,4 @@ const health = routes.get('/api/v1/ingest/health', {
   },
 });
 
-export const ingestEndpoints = [trace, standardTrace, langfuseTrace, observability, events, health];
+export const ingestEndpoints = [trace, standardTrace, langfuseTrace, logs, observability, events, health];

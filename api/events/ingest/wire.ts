@@ -48,6 +48,31 @@ export const traceRequestDoc = z
   })
   .meta({ id: 'ExportTraceServiceRequest' });
 
+/** OTLP/JSON as documented. */
+export const logsRequestDoc = z
+  .looseObject({
+    resourceLogs: z.array(
+      z.looseObject({
+        resource: z.looseObject({ attributes: z.array(keyValue).optional() }).optional(),
+        scopeLogs: z.array(
+          z.looseObject({
+            scope: z.looseObject({ name: z.string().optional(), version: z.string().optional() }).optional(),
+            logRecords: z.array(
+              z.looseObject({
+                timeUnixNano: z.string().optional(),
+                observedTimeUnixNano: z.string().optional(),
+                eventName: z.string().optional(),
+                body: z.looseObject({ stringValue: z.string().optional() }).optional(),
+                attributes: z.array(keyValue).optional(),
+              }),
+            ),
+          }),
+        ),
+      }),
+    ),
+  })
+  .meta({ id: 'ExportLogsServiceRequest' });
+
 export const observationRequestDoc = z
   .looseObject({
     type: z.literal('observation-create'),
@@ -89,6 +114,21 @@ export const ingestEventsResponse = z
     rejected: z.array(z.strictObject({ index: z.int(), code: z.string(), message: z.string() })),
   })
   .meta({ id: 'IngestEventsAccepted' });
+
+/** ExportLogsServiceResponse. */
+export const logsResponse = z
+  .strictObject({
+    partialSuccess: z.strictObject({ rejectedLogRecords: z.string(), errorMessage: z.string() }).optional(),
+  })
+  .meta({ id: 'ExportLogsServiceResponse' });
+
+export function presentLogs(
+  partial: { rejectedSpans: string; errorMessage: string } | undefined,
+): z.output<typeof logsResponse> {
+  if (partial === undefined) return {};
+  const { rejectedSpans: rejectedLogRecords, errorMessage } = partial;
+  return { partialSuccess: { rejectedLogRecords, errorMessage } };
+}
 
 interface Outcome {
   accepted: number;

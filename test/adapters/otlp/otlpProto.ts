@@ -1,5 +1,5 @@
 /**
- * The OTLP trace messages with the field numbers of the specification, which the hand-written reader is compared with.
+ * The OTLP messages of traces and logs with the field numbers of the specification, which the hand-written reader is compared with.
  */
 export const OTLP_PROTO = `
 syntax = "proto3";
@@ -24,6 +24,14 @@ message Span {
   repeated Link links = 13; uint32 dropped_links_count = 14; Status status = 15;
 }
 message Status { string message = 2; int32 code = 3; }
+message ExportLogsServiceRequest { repeated ResourceLogs resource_logs = 1; }
+message ResourceLogs { Resource resource = 1; repeated ScopeLogs scope_logs = 2; string schema_url = 3; }
+message ScopeLogs { InstrumentationScope scope = 1; repeated LogRecord log_records = 2; string schema_url = 3; }
+message LogRecord {
+  fixed64 time_unix_nano = 1; int32 severity_number = 2; string severity_text = 3; AnyValue body = 5;
+  repeated KeyValue attributes = 6; uint32 dropped_attributes_count = 7; fixed32 flags = 8; bytes trace_id = 9;
+  bytes span_id = 10; fixed64 observed_time_unix_nano = 11; string event_name = 12;
+}
 message KeyValue { string key = 1; AnyValue value = 2; }
 message AnyValue {
   oneof value {

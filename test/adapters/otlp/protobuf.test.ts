@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import protobuf from 'protobufjs';
 import { describe, expect, it } from 'vitest';
-import { decodeTraceRequest, encodeTraceResponse } from '../../../adapters/otlp/protobuf.js';
+import { decodeTraceRequest, encodeExportResponse } from '../../../adapters/otlp/protobuf.js';
 import { DomainError } from '../../../domain/errors.js';
 import { mapOtlpRequest, type OtlpRequest } from '../../../domain/events/otlpSpans.js';
 import { aSpan, context, LEAST, requestOf } from '../../domain/events/support.js';
@@ -303,13 +303,13 @@ function varint(value: number): number[] {
 
 describe('the answer', () => {
   it('is empty when everything was taken', () => {
-    expect(encodeTraceResponse(undefined)).toHaveLength(0);
+    expect(encodeExportResponse(undefined)).toHaveLength(0);
   });
 
   it('is read by another decoder as it was meant', () => {
     fc.assert(
       fc.property(fc.bigInt(0n, 2n ** 62n), text, (rejected, message) => {
-        const bytes = encodeTraceResponse({ rejectedSpans: rejected.toString(), errorMessage: message });
+        const bytes = encodeExportResponse({ rejectedSpans: rejected.toString(), errorMessage: message });
         const { partialSuccess } = RESPONSE.toObject(RESPONSE.decode(bytes), {
           longs: String,
           defaults: true,

@@ -4,12 +4,18 @@ import { OTLP_PROTO } from '../../adapters/otlp/otlpProto.js';
 const { root } = protobuf.parse(OTLP_PROTO, { keepCase: false });
 const REQUEST = root.lookupType('ExportTraceServiceRequest');
 const ANSWER = root.lookupType('ExportTraceServiceResponse');
+const LOGS = root.lookupType('ExportLogsServiceRequest');
 const ID_FIELDS = new Set(['traceId', 'spanId', 'parentSpanId']);
 
 /** An OTLP/JSON request as the bytes of its protobuf message: ids, which JSON writes in hex, are bytes there. */
 export function encodeTraceMessage(request: object): Buffer {
   const message = REQUEST.fromObject(withIdBytes(request) as object);
   return Buffer.from(REQUEST.encode(message).finish());
+}
+
+/** The same for a request of logs. */
+export function encodeLogsMessage(request: object): Buffer {
+  return Buffer.from(LOGS.encode(LOGS.fromObject(withIdBytes(request) as object)).finish());
 }
 
 function withIdBytes(value: unknown): unknown {

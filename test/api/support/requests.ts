@@ -161,6 +161,38 @@ export function aSpan(
   };
 }
 
+/** An OTLP/JSON request of logs with one call of Claude Code. */
+export function aLog(attributes: Record<string, AttributeValue | object | undefined> = {}) {
+  const all = {
+    'event.name': 'api_request',
+    'event.timestamp': aTime(),
+    model: 'claude-sonnet-4-5',
+    duration_ms: 1_250,
+    input_tokens: 100,
+    output_tokens: 50,
+    cache_read_tokens: 0,
+    cache_creation_tokens: 0,
+    request_id: `req_${randomUUID()}`,
+    ...attributes,
+  };
+  const record = {
+    timeUnixNano: String(BigInt(Date.now()) * 1_000_000n),
+    body: { stringValue: 'claude_code.api_request' },
+    attributes: Object.entries(all).flatMap(([key, value]) =>
+      value === undefined ? [] : [anAttribute(key, value)],
+    ),
+  };
+  const scope = { name: 'com.anthropic.claude_code.events', version: '2.1.0' };
+  return {
+    resourceLogs: [
+      {
+        resource: { attributes: [anAttribute('service.name', 'claude-code')] },
+        scopeLogs: [{ scope, logRecords: [record] }],
+      },
+    ],
+  };
+}
+
 /** An OTLP/JSON request of one scope of one service. */
 export function aTrace(...spans: unknown[]) {
   return {

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../../domain/errors.js';
-import { countSpans, mapOtlpRequest } from '../../../domain/events/otlpSpans.js';
+import { countItems } from '../../../domain/events/otlpGroups.js';
+import { mapOtlpRequest, SPAN_GROUPS } from '../../../domain/events/otlpSpans.js';
 import { microsOfDay } from '../../../domain/period.js';
 import {
   aRequest,
@@ -61,7 +62,7 @@ describe('a trace request', () => {
     { resourceSpans: [{ scopeSpans: [{ spans: [] }] }] },
   ])('that is empty (%j) is a success', (request) => {
     expect(mapOtlpRequest(request, context)).toEqual({ calls: [], rejections: [], ignored: 0, links: [] });
-    expect(countSpans(request)).toBe(0);
+    expect(countItems(request, SPAN_GROUPS)).toBe(0);
   });
 
   it.each([
@@ -98,7 +99,7 @@ describe('a trace request', () => {
     ];
     const request = requestOf(spans, { resource: { 'service.name': 'shop' } });
     const batch = mapOtlpRequest(request, context);
-    expect([batch.calls.length, batch.ignored, countSpans(request)]).toEqual([2, 1, 8]);
+    expect([batch.calls.length, batch.ignored, countItems(request, SPAN_GROUPS)]).toEqual([2, 1, 8]);
     expect(batch.rejections.map(({ index, reason }) => [index, reason])).toEqual([
       [1, 'invalid_field'],
       [2, 'invalid_number'],

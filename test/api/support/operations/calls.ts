@@ -1,4 +1,4 @@
-import { anEvent, aSpan, aTime, aTrace } from '../requests.js';
+import { aLog, anEvent, aSpan, aTime, aTrace } from '../requests.js';
 import { makeEvent, markerOf, type Operation, randomName, unknownId } from './operation.js';
 
 const INGEST = { scope: 'ingest', workspace: 'own' } as const;
@@ -55,6 +55,13 @@ export const CALL_OPERATIONS: Record<string, Operation> = {
   ingestTrace: trace('/api/v1/ingest/trace'),
   ingestTraceStandardPath: trace('/v1/traces'),
   ingestTraceLangfusePath: trace('/api/public/otel/v1/traces', { ...INGEST, alsoBasic: true }),
+  ingestLogs: {
+    method: 'POST',
+    path: '/v1/logs',
+    access: INGEST,
+    status: 200,
+    request: async (_place, owner) => ({ json: aLog({ 'session.id': markerOf(owner) }) }),
+  },
   ingestObservability: {
     method: 'POST',
     path: '/api/v1/ingest/observability',
