@@ -210,6 +210,18 @@ const INVOICE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getPrepaidLedger: {},
 };
 
+const EVENT_ID = idFrom('evt', 'listEvents', '/events/0/id');
+const SINCE_THE_EVENT = {
+  start: new ValueFrom('2026-01-31T12:00:00Z', {
+    operationId: 'listEvents',
+    pointer: '/events/0/timestamp',
+  }),
+  end: new ValueFrom('2026-02-01T12:00:00Z', {
+    operationId: 'listEvents',
+    pointer: '/events/0/ingested_at',
+  }),
+};
+
 /** Ingest, events, usage and policies. */
 const CALL_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ingestTrace: { body: TRACE },

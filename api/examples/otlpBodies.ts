@@ -36,18 +36,6 @@ export const TRACE = {
   ],
 };
 
-const EVENT_ID = idFrom('evt', 'listEvents', '/events/0/id');
-const SINCE_THE_EVENT = {
-  start: new ValueFrom('2026-01-31T12:00:00Z', {
-    operationId: 'listEvents',
-    pointer: '/events/0/timestamp',
-  }),
-  end: new ValueFrom('2026-02-01T12:00:00Z', {
-    operationId: 'listEvents',
-    pointer: '/events/0/ingested_at',
-  }),
-};
-
 /** OTLP logs with one call of Claude Code. */
 export const LOGS = {
   resourceLogs: [
