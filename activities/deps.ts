@@ -10,6 +10,7 @@ import type { SecretKeys } from '../platform/secretKeys.js';
 import type { SyncPace } from '../usecases/billing/fetchChunk.js';
 import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
+import type { PriceFeedDeps } from '../usecases/pricing/priceFeeds.js';
 import type { ReportDeps } from '../usecases/reports/makeReport.js';
 import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
 import type { WebhookPace } from '../usecases/webhooks/sendDueWebhooks.js';
@@ -22,6 +23,10 @@ export interface ActivityDeps extends UseCaseDeps {
   /** Reads stored pages of bills again, for the evidence of claims: adapters/billing/locateRows.ts. */
   pages: EvidenceDeps['pages'];
   connectors: BillingConnectors;
+  /** Public price lists that are fetched daily, and how. */
+  priceFeeds: PriceFeedDeps['priceFeeds'];
+  fetchPriceFile: PriceFeedDeps['fetchPriceFile'];
+  readPriceCollection: PriceFeedDeps['readPriceCollection'];
   /** Storage of uploaded files. */
   blobs: BlobStore;
   /** Extracts and renders the pages of invoices, in separate processes: adapters/invoices/extractor.ts. */

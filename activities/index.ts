@@ -4,6 +4,7 @@ import { createClaimActivities } from './claims.js';
 import type { ActivityDeps } from './deps.js';
 import { createGapRunActivities } from './gapRun.js';
 import { createInvoiceActivities } from './invoices.js';
+import { createPriceFeedActivities } from './priceFeeds.js';
 import { createReportActivities } from './reports.js';
 import { createRepricingActivities } from './repricing.js';
 import { createRetentionActivities } from './retention.js';
@@ -27,6 +28,7 @@ export function createActivities(deps: ActivityDeps) {
     ...createClaimActivities(deps),
     ...createInvoiceActivities(deps),
     ...createReportActivities(deps),
+    ...createPriceFeedActivities(deps),
   };
 }
 

@@ -28,13 +28,10 @@ import {
   MOVE_UPDATE,
   ONE_SHOT_TIMEOUT,
   POKE_SIGNAL,
+  priceFeedScheduleId,
   REPORT_SCHEDULE_PREFIX,
-  reportScheduleId,
   retentionScheduleId,
-  type ScheduledReportInput,
-  type ScheduledSyncInput,
   SYNC_SCHEDULE_PREFIX,
-  syncScheduleId,
   TASK_QUEUE_CORE,
   WAKE_SIGNAL,
   type WebhookDeliveryInput,
@@ -44,6 +41,14 @@ import {
   weightRecomputeWorkflowId,
 } from '../workflows/contract.js';
 import { deadlineIn, EngineCalls } from './engineCalls.js';
+import {
+  priceFeedScheduleOptions,
+  type ReportScheduleTimes,
+  reportScheduleOptions,
+  retentionScheduleOptions,
+  type SyncSchedule,
+  syncScheduleOptions,
+} from './scheduleOptions.js';
 
 interface OrchestratorOptions {
   address: string;
@@ -99,6 +104,12 @@ export interface Orchestrator {
   putRetentionSchedule(): Promise<void>;
   /** Whether the schedule exists. Error: workflow_engine_unavailable. */
   hasRetentionSchedule(): Promise<boolean>;
+  /** Creates or updates the schedule that reads the price feeds. Error: workflow_engine_unavailable. */
+  putPriceFeedSchedule(): Promise<void>;
+  /** Deletes it; does nothing where there is none. Error: workflow_engine_unavailable. */
+  deletePriceFeedSchedule(): Promise<void>;
+  /** Whether it exists. Error: workflow_engine_unavailable. */
+  hasPriceFeedSchedule(): Promise<boolean>;
   /** All schedules of connections, by id. Error: workflow_engine_unavailable. */
   listSyncSchedules(): Promise<Map<string, { paused: boolean }>>;
   /** Makes the schedule of an organization's reports, or changes it to this. Error: workflow_engine_unavailable. */
@@ -223,10 +234,26 @@ export class TemporalOrchestrator implements Orchestrator {
     await this.#put(retentionScheduleOptions(this.#taskQueue));
   }
 
-  async hasRetentionSchedule(): Promise<boolean> {
+  hasRetentionSchedule(): Promise<boolean> {
+    return this.#hasSchedule(retentionScheduleId(this.#taskQueue));
+  }
+
+  async putPriceFeedSchedule(): Promise<void> {
+    await this.#put(priceFeedScheduleOptions(this.#taskQueue));
+  }
+
+  async deletePriceFeedSchedule(): Promise<void> {
+    await this.deleteSchedule(priceFeedScheduleId(this.#taskQueue));
+  }
+
+  hasPriceFeedSchedule(): Promise<boolean> {
+    return this.#hasSchedule(priceFeedScheduleId(this.#taskQueue));
+  }
+
+  #hasSchedule(scheduleId: string): Promise<boolean> {
     return this.#call(async () => {
       try {
-        await this.#client.schedule.getHandle(retentionScheduleId(this.#taskQueue)).describe();
+        await this.#client.schedule.getHandle(scheduleId).describe();
         return true;
       } catch (error) {
         if (error instanceof ScheduleNotFoundError) return false;
@@ -390,87 +417,4 @@ function findRefusal(cause: unknown): DomainError | undefined {
   if (!(cause instanceof ApplicationFailure)) return undefined;
   const code = REFUSALS.find((known) => known === cause.type);
   return code && new DomainError(code, cause.message);
-}
-
-/** When the bill of a connection is fetched. */
-export interface SyncSchedule extends ScheduledSyncInput {
-  everySeconds: number;
-  paused: boolean;
-}
-
-/** Spreads the syncs of many connections. */
-const SYNC_JITTER = '10 minutes';
-/** A sync that was missed for longer is left to the next one, which fetches the same days. */
-const SYNC_CATCHUP = '1 hour';
-const SYNC_TIMEOUT = '1 hour';
-
-/** The schedule of a connection. Its memo names the task queue, because installations may share a server. */
-export function syncScheduleOptions(schedule: SyncSchedule, taskQueue: string) {
-  const { orgId, connectionId, everySeconds, paused } = schedule;
-  const scheduleId = syncScheduleId({ orgId, connectionId });
-  return {
-    scheduleId,
-    spec: { intervals: [{ every: everySeconds * 1_000 }], jitter: SYNC_JITTER },
-    policies: { overlap: 'SKIP', catchupWindow: SYNC_CATCHUP, pauseOnFailure: false },
-    action: {
-      type: 'startWorkflow',
-      workflowType: WORKFLOW_NAMES.scheduledSync,
-      workflowId: scheduleId,
-      taskQueue,
-      args: [{ orgId, connectionId }],
-      workflowExecutionTimeout: SYNC_TIMEOUT,
-    },
-    state: { paused },
-    memo: { taskQueue },
-  } satisfies ScheduleOptions;
-}
-
-/** At 03:00 UTC of each day; a missed run is caught up within a day. */
-export function retentionScheduleOptions(taskQueue: string) {
-  const scheduleId = retentionScheduleId(taskQueue);
-  return {
-    scheduleId,
-    spec: { intervals: [{ every: '24 hours', offset: '3 hours' }] },
-    policies: { overlap: 'SKIP', catchupWindow: '1 day', pauseOnFailure: false },
-    action: {
-      type: 'startWorkflow',
-      workflowType: WORKFLOW_NAMES.retention,
-      workflowId: scheduleId,
-      taskQueue,
-      args: [],
-      workflowExecutionTimeout: '23 hours',
-    },
-    memo: { taskQueue },
-  } satisfies ScheduleOptions;
-}
-
-/** When an organization's report is made. */
-export interface ReportScheduleTimes extends ScheduledReportInput {
-  /** IANA name. */
-  timeZone: string;
-  /** Local hour, 6 or later: no clock changes then, so that no time is skipped or comes twice. */
-  hour: number;
-}
-
-/** The schedule of an organization's reports: on Mondays, or on the first of each month. */
-export function reportScheduleOptions(
-  { orgId, cadence, timeZone, hour }: ReportScheduleTimes,
-  taskQueue: string,
-) {
-  const scheduleId = reportScheduleId({ orgId, cadence });
-  const day = cadence === 'weekly' ? { dayOfWeek: 'MONDAY' as const } : { dayOfMonth: 1 };
-  return {
-    scheduleId,
-    spec: { calendars: [{ ...day, hour, minute: 0, second: 0 }], timezone: timeZone, jitter: '10 minutes' },
-    policies: { overlap: 'BUFFER_ONE', catchupWindow: '3 days', pauseOnFailure: false },
-    action: {
-      type: 'startWorkflow',
-      workflowType: WORKFLOW_NAMES.scheduledReport,
-      workflowId: scheduleId,
-      taskQueue,
-      args: [{ orgId, cadence }],
-      workflowExecutionTimeout: '2 hours',
-    },
-    memo: { taskQueue },
-  } satisfies ScheduleOptions;
 }

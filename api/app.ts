@@ -42,6 +42,7 @@ import { enforcementEndpoints } from './policies/enforcement/endpoints.js';
 import { policyEndpoints } from './policies/policies/endpoints.js';
 import { savingsEndpoints, savingsRunEndpoints } from './policies/savings/endpoints.js';
 import { ownPriceEndpoints } from './pricing/ownPrices/endpoints.js';
+import { proposalEndpoints } from './pricing/proposals/endpoints.js';
 import { repricingEndpoints } from './pricing/repricing/endpoints.js';
 import { pricingEndpoints } from './pricing/table/endpoints.js';
 import { auditEndpoints } from './reconciliation/audit/endpoints.js';
@@ -72,6 +73,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...chargebackEndpoints,
   ...policyEndpoints,
   ...pricingEndpoints,
+  ...proposalEndpoints,
   ...repricingEndpoints,
   ...periodEndpoints,
   ...ownPriceEndpoints,

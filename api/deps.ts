@@ -14,6 +14,7 @@ import type { Changes } from '../db/changeFeed.js';
 import type { Database } from '../db/client.js';
 import type { ClaimEvidence } from '../domain/claims/evidence/claimEvidence.js';
 import type { Metrics } from '../platform/metrics.js';
+import type { PriceFeed } from '../platform/priceFeeds.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
 import type { PersonRules } from '../usecases/access/personSignIn.js';
 import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
@@ -59,6 +60,8 @@ export interface ApiDeps {
   deliverMail?: DeliverMail | undefined;
   /** The identity provider, and who of its people gets in; undefined: none is set. */
   identity?: { provider: Pick<IdentityProvider, 'begin' | 'finish'>; rules: PersonRules } | undefined;
+  /** Public price lists that are fetched daily, for showing them. */
+  priceFeeds: readonly PriceFeed[];
   /** Loads and removes the demo. */
   demo: DemoControl;
   /** Encrypts and decrypts stored credentials. */

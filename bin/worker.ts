@@ -14,6 +14,7 @@ import {
   connectorsOf,
   invoiceExtractorOf,
   mailerOf,
+  priceFileFetchOf,
   webhookDeliveryOf,
 } from './wiring/outside.js';
 import { requireDatabase, requireEngine, requireSecretKeys, retentionOf } from './wiring/requirements.js';
@@ -67,6 +68,8 @@ await runMain(async () => {
     prepareExtraction: invoices.prepare,
     deliverWebhook: webhookDeliveryOf(config),
     deliverMail: mailerOf(config),
+    priceFeeds: config.priceFeeds,
+    fetchPriceFile: priceFileFetchOf(config),
     secretKeys,
     directUrl,
     baseUrl: () => config.baseUrl ?? `http://localhost:${config.port}`,

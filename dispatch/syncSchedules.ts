@@ -9,13 +9,16 @@ import {
   tendReportSchedules,
 } from '../usecases/reports/reportSchedules.js';
 
-export type SyncSchedulesOptions = SyncScheduleDeps;
+export interface SyncSchedulesOptions extends SyncScheduleDeps {
+  /** Whether PRICE_FEEDS names any. */
+  readsPriceFeeds?: boolean;
+}
 
 /** Milliseconds between two comparisons; a schedule that Temporal lost is restored within this time. */
 const RECONCILE_MS = 600_000;
 
 /**
- * Keeps Temporal's schedules in line with Postgres: the retention always has one, and each connection and
+ * Keeps Temporal's schedules in line with Postgres: the retention always has one, price feeds have one where they are set, and each connection and
  * each schedule of reports has one. It compares after each change of these, when a worker starts and every ten minutes. Several processes may run it.
  */
 export class SyncSchedules {
@@ -25,6 +28,7 @@ export class SyncSchedules {
   /** Whether this process has stored it: then it matches this version, unless it was lost. */
   #hasPutRetention = false;
   #hasPutReports = false;
+  #hasPutPriceFeeds = false;
 
   constructor(options: SyncSchedulesOptions) {
     this.#options = options;
@@ -58,9 +62,19 @@ export class SyncSchedules {
       await orchestrator.putRetentionSchedule();
       this.#hasPutRetention = true;
     }
+    await this.#reconcilePriceFeeds();
     await reconcileSyncSchedules(this.#options);
     await reconcileReportSchedules(this.#options, !this.#hasPutReports);
     this.#hasPutReports = true;
+  }
+
+  async #reconcilePriceFeeds(): Promise<void> {
+    const { orchestrator, readsPriceFeeds = false } = this.#options;
+    const exists = await orchestrator.hasPriceFeedSchedule();
+    if (!readsPriceFeeds) return exists ? orchestrator.deletePriceFeedSchedule() : undefined;
+    if (this.#hasPutPriceFeeds && exists) return;
+    await orchestrator.putPriceFeedSchedule();
+    this.#hasPutPriceFeeds = true;
   }
 
   /** Makes one organization's schedules of reports match their rows. Error: workflow_engine_unavailable. */

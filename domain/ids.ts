@@ -16,6 +16,7 @@ export type IdKind =
   | 'prc'
   | 'ctr'
   | 'ovr'
+  | 'prp'
   | 'con'
   | 'wsp'
   | 'whk'

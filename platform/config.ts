@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import type { RateSetting } from './limitSettings.js';
+import type { PriceFeed } from './priceFeeds.js';
 import { PROJECT_ROOT } from './projectRoot.js';
 import {
   isPostgresUrl,
@@ -75,6 +76,8 @@ export interface Config {
   readonly hstsMaxAgeSeconds: number;
   /** `host` or `host:port`, as a URL writes them. */
   readonly outboundAllowedHosts: readonly string[];
+  /** Files with prices that are fetched daily. */
+  readonly priceFeeds: readonly PriceFeed[];
   /** The mail server and the sender; undefined: no mails. */
   readonly mail: MailSettings | undefined;
   /** The identity provider; undefined: people sign in with keys and links. */
@@ -221,6 +224,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     corsOrigins: Object.freeze(values.CORS_ORIGINS),
     hstsMaxAgeSeconds: values.HSTS_MAX_AGE_SECONDS,
     outboundAllowedHosts: Object.freeze(values.OUTBOUND_ALLOWED_HOSTS),
+    priceFeeds: Object.freeze(values.PRICE_FEEDS),
     mail: readMailSettings(values),
     identity: readIdentitySettings(values),
     cacheDir: join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trueup'),

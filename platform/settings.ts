@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LIMIT_SETTINGS } from './limitSettings.js';
+import { PRICE_FEEDS_MAX, type PriceFeed, readPriceFeed } from './priceFeeds.js';
 import { parseSecretKeys } from './secretKeys.js';
 import { HSTS_MAX_AGE_SECONDS } from './serverLimits.js';
 
@@ -354,6 +355,18 @@ export const SETTINGS = {
       'Hosts inside your network that addresses set by users may lead to, as host or host:port with commas between; all other addresses must be public, at port 80 or 443.',
     remedy:
       'give hosts in lower case with commas between, for example OUTBOUND_ALLOWED_HOSTS=hooks.example.com,10.0.0.5:8443',
+  }),
+  PRICE_FEEDS: setting({
+    schema: z
+      .string()
+      .transform((text) => listOf(text).map(readPriceFeed))
+      .pipe(z.array(z.custom<PriceFeed>((feed) => feed !== undefined)).max(PRICE_FEEDS_MAX))
+      .refine((feeds) => new Set(feeds.map(({ url }) => url)).size === feeds.length)
+      .default([]),
+    shownDefault: '(none)',
+    meaning:
+      'Public price lists that are fetched daily; differences become proposals on the Prices screen. The names litellm and models.dev, or https addresses of files in these forms, with commas between.',
+    remedy: `give at most ${PRICE_FEEDS_MAX} different names or https addresses, for example PRICE_FEEDS=litellm,models.dev`,
   }),
   SMTP_URL: setting({
     schema: z.string().refine(isSmtpUrl).optional(),

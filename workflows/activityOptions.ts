@@ -122,6 +122,13 @@ export const PROFILES = {
     heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
+  /** A public price list of up to 5 MB; it heartbeats. After some attempts the next day's run tries again. */
+  fetching: {
+    startToCloseTimeout: '90 seconds',
+    scheduleToCloseTimeout: '10 minutes',
+    heartbeatTimeout: '10 seconds',
+    retry: { ...RETRY, maximumAttempts: 4 },
+  },
   /** A report: its figures and its document, a second or two; it heartbeats. Somebody may wait for it. */
   rendering: {
     startToCloseTimeout: '2 minutes',

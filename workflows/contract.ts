@@ -75,6 +75,7 @@ export const WORKFLOW_NAMES = {
   scheduledSync: 'scheduledSync',
   scheduledReport: 'scheduledReport',
   retention: 'retention',
+  priceFeeds: 'priceFeeds',
   webhookDelivery: 'webhookDelivery',
   weightRecompute: 'weightRecompute',
   claimLifecycle: 'claimLifecycle',
@@ -129,6 +130,11 @@ export function reportScheduleId({ orgId, cadence }: ScheduledReportInput): stri
  */
 export function retentionScheduleId(taskQueue: string): string {
   return taskQueue === TASK_QUEUE_CORE ? 'retention:daily' : `retention:daily:${taskQueue}`;
+}
+
+/** `prices:daily`: the schedule that reads the price feeds, named as that of the retention. */
+export function priceFeedScheduleId(taskQueue: string): string {
+  return taskQueue === TASK_QUEUE_CORE ? 'prices:daily' : `prices:daily:${taskQueue}`;
 }
 
 /** Longest life of a one-shot workflow. */

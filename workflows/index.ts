@@ -5,6 +5,7 @@ export { claimLifecycle } from './claimLifecycle.js';
 export { gapRun } from './gapRun.js';
 export { invoicePipeline } from './invoicePipeline.js';
 export { managementReport } from './managementReport.js';
+export { priceFeeds } from './priceFeeds.js';
 export { repricing } from './repricing.js';
 export { retention } from './retention.js';
 export { savingsRun } from './savingsRun.js';

@@ -44,6 +44,10 @@ export interface SafeRequest {
   headers?: Readonly<Record<string, string>>;
   body?: Buffer | string;
   signal?: AbortSignal;
+  /** Most bytes that are read of the answer; 64 KB when absent. */
+  answerBytesMax?: number;
+  /** Longest wait for the complete answer, milliseconds; that of the client when absent. */
+  totalMs?: number;
 }
 
 interface JudgedRequest extends SafeRequest {
@@ -57,7 +61,7 @@ export interface SafeAnswer {
   headers: IncomingMessage['headers'];
   /** As received, not inflated. */
   body: Buffer;
-  /** Whether the answer exceeded 64 KB. */
+  /** Whether the answer exceeded the request's limit. */
   isCut: boolean;
 }
 
@@ -79,7 +83,8 @@ export class SafeFetchError extends Error {
  * The only client for addresses that users set (OWASP API7, ASVS 5 1.3.6). Only http and https, only to public
  * addresses and to hosts that the operator permits. It connects to the address that was checked, so that a name which
  * resolves differently the second time gains nothing. No redirects, no proxy of the environment, no kept connections,
- * no inflating, at most 64 KB of the answer, at most 15 seconds.
+ * no inflating, at most 64 KB of the answer and 15 seconds
+ * unless the request sets other limits.
  */
 export class SafeFetch {
   readonly #allowedHosts: AllowedHosts;
@@ -153,14 +158,15 @@ export class SafeFetch {
     const target = readTarget(request.url, this.#allowedHosts);
     if (typeof target === 'string') throw new SafeFetchError('refused', `the address ${target}`);
     const headers = headersOf(request);
-    const deadline = AbortSignal.timeout(this.#totalMs);
+    const totalMs = request.totalMs ?? this.#totalMs;
+    const deadline = AbortSignal.timeout(totalMs);
     const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
     try {
       return await this.#exchange(target, { ...request, headers, signal });
     } catch (error) {
       if (error instanceof SafeFetchError) throw error;
       if (request.signal?.aborted) throw new SafeFetchError('cancelled', 'the request was cancelled');
-      if (deadline.aborted) throw tooLate(target, this.#totalMs);
+      if (deadline.aborted) throw tooLate(target, totalMs);
       throw faultOfConnection(error, target);
     }
   }
@@ -198,7 +204,7 @@ export class SafeFetch {
       outgoing.on('error', reject);
       outgoing.on('response', (response) => {
         isAnswered = true;
-        readAnswer(response).then(resolve, reject);
+        readAnswer(response, request.answerBytesMax ?? ANSWER_BYTES_MAX).then(resolve, reject);
       });
       outgoing.end(request.body);
     });
@@ -235,20 +241,20 @@ function headersOf({ headers = {}, body }: SafeRequest): Record<string, string> 
   return sent;
 }
 
-async function readAnswer(response: IncomingMessage): Promise<SafeAnswer> {
+async function readAnswer(response: IncomingMessage, bytesMax: number): Promise<SafeAnswer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   // Leaving the loop destroys the response and its connection.
   for await (const chunk of response as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) break;
+    if (bytes > bytesMax) break;
   }
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
-    body: Buffer.concat(chunks).subarray(0, ANSWER_BYTES_MAX),
-    isCut: bytes > ANSWER_BYTES_MAX,
+    body: Buffer.concat(chunks).subarray(0, bytesMax),
+    isCut: bytes > bytesMax,
   };
 }
 

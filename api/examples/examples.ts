@@ -119,6 +119,12 @@ const BILL_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       effective_from: '2026-01-01',
     },
   },
+  listPriceProposals: { query: { status: 'open', limit: '1' } },
+  applyPriceProposal: { params: { id: idFrom('prp', 'listPriceProposals', '/proposals/0/id') }, body: {} },
+  dismissPriceProposal: {
+    params: { id: idFrom('prp', 'listPriceProposals', '/proposals/0/id') },
+    body: { reason: 'The provider still bills the present rate' },
+  },
   listPriceOverrides: { query: { limit: '1' } },
   getPriceOverride: { params: { id: idFrom('ovr', 'createPriceOverride', '/id') } },
   endPriceOverride: { params: { id: idFrom('ovr', 'createPriceOverride', '/id') } },

@@ -81,6 +81,7 @@ export async function createApiServer(
   const renderer = new Renderer();
   const bodies = new BodyReader();
   const deps = {
+    priceFeeds: [],
     changes: NO_CHANGES,
     storageStatus: storageStatusOf(database, undefined),
     ...options,
@@ -124,6 +125,8 @@ export interface ApiServerOptions
     | 'identity'
   > {
   database: Database;
+  /** Absent: none are read. */
+  priceFeeds?: ApiDeps['priceFeeds'];
   /** Absent: only Postgres is queried. */
   storageStatus?: ApiDeps['storageStatus'];
   /** The served endpoints; absent: all. */

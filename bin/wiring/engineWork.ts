@@ -15,6 +15,7 @@ import { type ActivityDeps, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
+import { readPriceCollection } from '../../adapters/prices/readPriceCollection.js';
 import { Renderer } from '../../adapters/typst/renderer.js';
 import { reportRendererOf } from '../../adapters/typst/reportPdf.js';
 import type { Database } from '../../db/client.js';
@@ -37,6 +38,8 @@ export interface EngineWorkOptions
     | 'connectors'
     | 'deliverWebhook'
     | 'deliverMail'
+    | 'priceFeeds'
+    | 'fetchPriceFile'
     | 'secretKeys'
     | 'directUrl'
     | 'retention'
@@ -67,6 +70,7 @@ export async function startEngineWork(options: EngineWorkOptions): Promise<void>
     activities: createActivities({
       ...options,
       readBillingFile,
+      readPriceCollection,
       pages: createPageReaders(connectors),
       renderReport: reportRendererOf(new Renderer()),
       nowMicros: () => microsFromDate(new Date()),
@@ -88,6 +92,7 @@ export async function startEngineWork(options: EngineWorkOptions): Promise<void>
     orchestrator,
     logger,
     pollSeconds: pollSecondsOf(connectors),
+    readsPriceFeeds: options.priceFeeds.length > 0,
     nowMicros: () => microsFromDate(new Date()),
   });
   schedules.start();

@@ -13,6 +13,7 @@ import {
 import { type DeliverMail, smtpMailer } from '../../adapters/mail/smtpMailer.js';
 import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch } from '../../adapters/outbound/safeFetch.js';
+import { type FetchPriceFile, fetchPriceFileBy } from '../../adapters/prices/fetchPriceFile.js';
 import type { ApiDeps } from '../../api/deps.js';
 import { microsFromDate } from '../../domain/period.js';
 import type { Config } from '../../platform/config.js';
@@ -63,6 +64,11 @@ export function webhookDeliveryOf(config: Pick<Config, 'outboundAllowedHosts'>):
   });
 }
 
+/** Fetches price lists through the same client. */
+export function priceFileFetchOf(config: Pick<Config, 'outboundAllowedHosts'>): FetchPriceFile {
+  return fetchPriceFileBy(safeFetchOf(config));
+}
+
 /** The API's dependencies outside of its database. */
 export function outsideOfApi(config: Config) {
   return {
@@ -72,6 +78,7 @@ export function outsideOfApi(config: Config) {
     outbound: safeFetchOf(config),
     deliverMail: mailerOf(config),
     identity: identityOf(config),
+    priceFeeds: config.priceFeeds,
   };
 }
 

@@ -46,6 +46,7 @@ import { branding } from './0047_branding.js';
 import { notices } from './0048_notices.js';
 import { sessions } from './0049_sessions.js';
 import { demoRuns } from './0050_demo_runs.js';
+import { priceProposals } from './0051_price_proposals.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -101,4 +102,5 @@ export const MIGRATIONS: readonly Migration[] = [
   notices,
   sessions,
   demoRuns,
+  priceProposals,
 ];

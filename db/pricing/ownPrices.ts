@@ -7,13 +7,14 @@ import {
 } from '../../domain/pricing/ownPrices.js';
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
-import { decimalOf, splitRates } from './prices.js';
+import { decimalOf, fromStoredTier, type StoredTier, splitRates, tierJson } from './prices.js';
 
-type OwnPriceRow = Record<OwnRateClass, Pico | null> & Omit<OwnPrice, 'rates'>;
+type OwnPriceRow = Record<OwnRateClass, Pico | null> &
+  Omit<OwnPrice, 'rates' | 'tiers'> & { tiers: readonly StoredTier[] };
 
 const SELECT = `
 select p.id, p.kind, p.revision, p.provider, p.model, p.discount_percent as "discountPercent", ${OWN_RATE_CLASSES.map((name) => `p.${name}`).join(', ')},
-  p.batch_multiplier as "batchMultiplier", p.effective_from as "effectiveFrom", p.effective_to as "effectiveTo", p.source,
+  p.tiers, p.batch_multiplier as "batchMultiplier", p.effective_from as "effectiveFrom", p.effective_to as "effectiveTo", p.source,
   p.created_at as "createdAtMicros", p.created_by as "createdBy", e.ends_on as "endsOn", e.ended_at as "endedAtMicros"
 from own_prices p left join lateral (
   select min(ends_on) as ends_on, min(ended_at) as ended_at from own_price_ends o
@@ -21,7 +22,11 @@ from own_prices p left join lateral (
 
 function fromOwnPriceRow(row: OwnPriceRow): OwnPrice {
   const { other, rates } = splitRates(row, OWN_RATE_CLASSES);
-  return { ...other, rates: other.discountPercent === null ? rates : null };
+  return {
+    ...other,
+    rates: other.discountPercent === null ? rates : null,
+    tiers: other.tiers.map(fromStoredTier),
+  };
 }
 
 /** The entered fields; the database sets the others. */
@@ -54,9 +59,9 @@ export async function insertOwnPrice(
   const revision = await nextRevision(inside);
   const stored = await inside.run(
     `insert into own_prices (org_id, id, kind, revision, provider, model, discount_percent, ${OWN_RATE_CLASSES.join(', ')},
-         batch_multiplier, effective_from, effective_to, source, created_by)
+         batch_multiplier, effective_from, effective_to, source, created_by, tiers)
        select $1::uuid, $2::uuid, $3::text, $4::bigint, $5::text, $6::text, $7::numeric, $8::numeric, $9::numeric, $10::numeric,
-         $11::numeric, $12::numeric, $13::numeric, $14::date, $15::date, $16::jsonb, $17::text
+         $11::numeric, $12::numeric, $13::numeric, $14::date, $15::date, $16::jsonb, $17::text, $20::jsonb
        where (select count(*) from own_prices where org_id = $1::uuid and kind = $3::text) < $18
          and ($6 <> '*' or (select count(*) from own_prices where org_id = $1::uuid and kind = $3::text and model = '*') < $19)`,
     [
@@ -75,6 +80,7 @@ export async function insertOwnPrice(
       price.createdBy,
       limits.entriesMax,
       limits.allModelsMax,
+      JSON.stringify((price.tiers ?? []).map(tierJson)),
     ],
   );
   return stored === 0 ? undefined : findOwnPrice(inside, price.kind, price.id);

@@ -106,6 +106,8 @@ export const AUDIT_ACTIONS = {
   'connection.ended': 'A connection was ended and its credentials erased.',
   'connection.tested': 'The credentials of a connection were tried.',
   'connection.sync_started': 'A sync of a connection was asked for.',
+  'price_proposal.applied': 'A proposed price was applied: it became an override.',
+  'price_proposal.dismissed': 'A proposed price was dismissed.',
   'own_price.created': 'A contract rate or an override was entered.',
   'own_price.ended': 'A contract rate or an override was ended.',
   'provider_key.changed': 'Entries of the organization’s keys at providers were made or changed.',

@@ -2,6 +2,7 @@ import type { Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 import { layBook } from './layBook.js';
 import type { PriceBook, PriceState } from './priceBook.js';
+import type { PriceTier } from './pricedModel.js';
 import type { PriceStatement, PriceTerms } from './priceStatement.js';
 
 /** The organization's own prices: contract rates with a provider, and overrides of list prices. */
@@ -39,6 +40,8 @@ export interface OwnPrice {
   readonly rates: Readonly<Partial<Record<OwnRateClass, Pico>>> | null;
   /** Batch rate ÷ standard rate, scaled by 1e12. */
   readonly batchMultiplier: bigint | null;
+  /** Rates of other tiers and lengths that replace listed ones; absent: none. */
+  readonly tiers?: readonly PriceTier[];
   /** First UTC day, `YYYY-MM-DD`. */
   readonly effectiveFrom: string;
   /** First UTC day after its end; null: it has no end. */
@@ -64,11 +67,14 @@ export function endOfOwnPrice(price: OwnPrice): string | null {
 }
 
 /** The statement's terms of an own price. */
-export function termsOf(price: Pick<OwnPrice, 'discountPercent' | 'rates' | 'batchMultiplier'>): PriceTerms {
+export function termsOf(
+  price: Pick<OwnPrice, 'discountPercent' | 'rates' | 'batchMultiplier' | 'tiers'>,
+): PriceTerms {
   if (price.discountPercent !== null) return { discountPercent: price.discountPercent };
   return {
     rates: price.rates ?? {},
     ...(price.batchMultiplier === null ? {} : { batchMultiplier: price.batchMultiplier }),
+    ...(price.tiers?.length ? { tiers: price.tiers } : {}),
   };
 }
 

@@ -31,7 +31,7 @@ export type PriceTerms =
       readonly rates: Readonly<Partial<Record<RateClass, Pico>>>;
       /** Batch rate ÷ standard rate, scaled by 1e12; replaces listed batch rates. */
       readonly batchMultiplier?: bigint;
-      /** Rates of other tiers and lengths that replace listed ones; only imports contain them. */
+      /** Rates of other tiers and lengths that replace listed ones; imports and overrides contain them. */
       readonly tiers?: readonly PriceTier[];
     };
 

@@ -21,6 +21,7 @@ export const WEBHOOK_EVENT_TYPES = [
   'invoice.processed',
   'invoice.failed',
   'report.generated',
+  'pricing.proposed',
 ] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 
@@ -362,6 +363,41 @@ export function reportMessage(report: AnnouncedReport): {
       size_bytes: report.sizeBytes,
       generated_at: generatedAt,
       expires_at: isoFromMicros(report.expiresAtMicros),
+    }),
+  };
+}
+
+/** A proposed price, as far as receivers learn of it. */
+export interface AnnouncedProposal {
+  readonly calls: number;
+  readonly currentPico: Pico | null;
+  readonly proposedPico: Pico | null;
+}
+
+/** The message of new proposals of a price feed: one for each comparison that made some. */
+export function proposedMessage(
+  id: string,
+  feed: string,
+  proposals: readonly AnnouncedProposal[],
+  atMicros: bigint,
+): { id: string; type: 'pricing.proposed'; body: string } {
+  const proposedAt = isoFromMicros(atMicros);
+  const used = proposals.filter(({ calls }) => calls > 0);
+  const changes = used.map(({ currentPico, proposedPico }) =>
+    currentPico === null || proposedPico === null ? null : proposedPico - currentPico,
+  );
+  const change = changes.some((one) => one === null)
+    ? null
+    : changes.reduce<Pico>((sum, one) => sum + (one ?? 0n), 0n);
+  return {
+    id,
+    type: 'pricing.proposed',
+    body: messageBody('pricing.proposed', proposedAt, {
+      feed,
+      proposals: proposals.length,
+      models_in_use: used.length,
+      change_30d_usd: change === null ? null : decimalFromPico(change),
+      proposed_at: proposedAt,
     }),
   };
 }

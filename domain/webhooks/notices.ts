@@ -94,6 +94,11 @@ const SAYING: Record<MessageType, (data: Data, alert: AlertFacts | undefined) =>
     amount: null,
     path: `/api/v1/reports/${data.report_id}`,
   }),
+  'pricing.proposed': (data) => ({
+    sentence: `${data.proposals === 1 ? 'A price differs' : `${data.proposals} prices differ`} from ${data.feed}; ${data.models_in_use} of them ${data.models_in_use === 1 ? 'has' : 'have'} calls of the last 30 days. Nothing was applied.`,
+    amount: moneyText(data.change_30d_usd, 'USD'),
+    path: '/prices/proposals',
+  }),
   [TEST_MESSAGE_TYPE]: (data) => ({
     sentence: 'This is a test message: notices of Trueup arrive here.',
     amount: null,

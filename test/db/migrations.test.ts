@@ -44,6 +44,7 @@ import { POLICY_TYPES } from '../../domain/policies/policy.js';
 import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/pricedModel.js';
+import { PROPOSAL_STATUSES } from '../../domain/pricing/proposals.js';
 import { BLAMES, DIRECTIONS } from '../../domain/reconciliation/inference/finding.js';
 import {
   type GapBucket,
@@ -280,6 +281,9 @@ const LISTS: Record<string, readonly string[]> = {
   'own_prices.kind': OWN_PRICE_KINDS,
   'provider_keys.status': PROVIDER_KEY_STATUSES,
   'price_imports.source': PRICE_COLLECTIONS,
+  'price_proposals.source': PRICE_COLLECTIONS,
+  'price_proposals.kind': ['new', 'changed'],
+  'price_proposals.status': PROPOSAL_STATUSES,
   'price_models.mode': PRICE_MODES,
   'price_models.agreement': AGREEMENTS,
   'usage_rollups.dimension': Object.keys(DIMENSION_KEYS),

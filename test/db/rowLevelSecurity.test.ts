@@ -12,6 +12,7 @@ import {
 /** Tables without data of any organization. */
 const SHARED_TABLES = [
   'imported_prices',
+  'price_feeds',
   'price_imports',
   'price_models',
   'price_state',

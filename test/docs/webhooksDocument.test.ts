@@ -13,6 +13,7 @@ import {
   gapRunMessage,
   invoiceMessage,
   MESSAGE_TYPES,
+  proposedMessage,
   reportMessage,
   WEBHOOK_EVENT_TYPES,
 } from '../../domain/webhooks/messages.js';
@@ -152,6 +153,15 @@ const MADE: Record<string, string> = {
     generatedAtMicros: AT_MICROS,
     expiresAtMicros: AT_MICROS + 7_776_000_000_000n,
   }).body,
+  'pricing.proposed': proposedMessage(
+    UUID,
+    'litellm',
+    [
+      { calls: 12, currentPico: 20_000_000_000_000n, proposedPico: 7_500_000_000_000n },
+      { calls: 0, currentPico: null, proposedPico: null },
+    ],
+    AT_MICROS,
+  ).body,
   'invoice.failed': invoiceMessage({ ...INVOICE, status: 'failed', failureCode: 'invoice_encrypted' }).body,
 };
 

@@ -2,6 +2,7 @@
  * Sends the documented example of every operation to an installation with the demo loaded, in one walk.
  * RECORD_EXAMPLES=1 writes the answers to data/example-answers.json, which the document shows.
  */
+
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '../../api/app.js';
@@ -32,6 +33,7 @@ import {
 import { openaiTruth } from '../support/fetchedBills.js';
 import { testOutbound } from '../support/outbound.js';
 import { yesterday } from '../support/plantedFaults.js';
+import { proposePrice } from '../support/proposals.js';
 import { shortened } from '../support/shortenedAnswer.js';
 
 /** The operations whose order matters. All others precede them, in the order of the document. */
@@ -78,6 +80,9 @@ beforeAll(async () => {
   const screen = createScreen(false, createLogger({ name: 'demo', level: 'silent' }));
   const demo = generateDemo({ seed: DEMO_SEED, endDay: yesterday });
   await loadDemo({ base: api.baseUrl, key: api.adminKey }, demo, screen);
+  // No feed is read here; one proposal is applied, and one dismissed.
+  await proposePrice(api.orgDb, 'gpt-4o-mini');
+  await proposePrice(api.orgDb, 'gpt-4o');
 }, 300_000);
 
 afterAll(async () => {

@@ -118,6 +118,7 @@ export async function startTestApi(
       | 'moveClaim'
       | 'outbound'
       | 'deliverMail'
+      | 'priceFeeds'
       | 'identity'
       | 'demo'
       | 'secretKeys'

@@ -13,6 +13,8 @@ import { type Activities, type ActivityDeps, createActivities } from '../../acti
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
+import { fetchPriceFileBy } from '../../adapters/prices/fetchPriceFile.js';
+import { readPriceCollection } from '../../adapters/prices/readPriceCollection.js';
 import { Renderer } from '../../adapters/typst/renderer.js';
 import { reportRendererOf } from '../../adapters/typst/reportPdf.js';
 import { pollSecondsOf } from '../../bin/wiring/outside.js';
@@ -114,6 +116,9 @@ export interface TestEngineOptions
   /** Sends webhooks; absent: none are sent. */
   deliverWebhook?: ActivityDeps['deliverWebhook'];
   deliverMail?: ActivityDeps['deliverMail'];
+  /** Public price lists to read; absent: none. */
+  priceFeeds?: ActivityDeps['priceFeeds'];
+  fetchPriceFile?: ActivityDeps['fetchPriceFile'];
 }
 
 /** Dispatcher, workers and client on a separate task queue, against a real Temporal server. */
@@ -139,6 +144,7 @@ export async function startTestEngine(
     database,
     orchestrator,
     logger,
+    readsPriceFeeds: (options.priceFeeds ?? []).length > 0,
     pollSeconds: (provider) => (pollsOf(provider) === undefined ? undefined : SELDOM_SECONDS),
     nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),
   });
@@ -171,6 +177,9 @@ export async function startTestEngine(
     ...(options.syncPace ? { syncPace: options.syncPace } : {}),
     deliverWebhook: options.deliverWebhook ?? testWebhookDelivery(testOutbound()),
     deliverMail: options.deliverMail,
+    priceFeeds: options.priceFeeds ?? [],
+    fetchPriceFile: options.fetchPriceFile ?? fetchPriceFileBy(testOutbound()),
+    readPriceCollection,
     ...(options.webhookPace ? { webhookPace: options.webhookPace } : {}),
     ...(options.repricePassMs === undefined ? {} : { repricePassMs: options.repricePassMs }),
     ...(options.replayPageCalls === undefined ? {} : { replayPageCalls: options.replayPageCalls }),

@@ -7,6 +7,7 @@ import { createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { fileBlobStore } from '../../adapters/blobs/fileBlobStore.js';
+import { readPriceCollection } from '../../adapters/prices/readPriceCollection.js';
 import { Renderer } from '../../adapters/typst/renderer.js';
 import { reportRendererOf } from '../../adapters/typst/reportPdf.js';
 import { openDatabase } from '../../db/client.js';
@@ -54,6 +55,9 @@ const activities = createActivities({
   database,
   prices,
   readBillingFile,
+  priceFeeds: [],
+  fetchPriceFile: async () => undefined,
+  readPriceCollection,
   pages: createPageReaders(connectors),
   connectors,
   blobs: fileBlobStore(settings.invoices?.blobFolder ?? testBlobFolder()),

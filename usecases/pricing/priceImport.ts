@@ -47,7 +47,7 @@ export async function previewPriceImport(
   options: PriceImportOptions,
 ): Promise<PriceImportPreview> {
   const book = await loadPriceBook(database);
-  const known = await unscoped(database, WHY, knownDays);
+  const known = await knownPriceDays(database);
   const differences = compareCollection(options.collection, book, {
     day: options.effectiveFrom,
     retrievedOn: options.retrievedOn,
@@ -58,6 +58,10 @@ export async function previewPriceImport(
 }
 
 /** The date of each model's price: that of the list that changed it, or of a later import. */
+export function knownPriceDays(database: Database): Promise<ReadonlyMap<string, string>> {
+  return unscoped(database, WHY, knownDays);
+}
+
 async function knownDays(system: SystemDb): Promise<Map<string, string>> {
   const days = new Map<string, string>();
   for (const { provider, model, withdrawn, periodsAsOf } of await listRecordedModels(system))

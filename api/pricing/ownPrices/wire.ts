@@ -15,6 +15,7 @@ import {
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { RATE_PER_MTOK_USD_MAX } from '../../../domain/pricing/pricedModel.js';
 import { ALL_MODELS } from '../../../domain/pricing/priceStatement.js';
+import { BATCH_TIER } from '../../../domain/pricing/rateCards.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { filterParameter } from '../../query.js';
@@ -57,7 +58,7 @@ const factorField = decimalField(
 );
 
 const DAY_RULE = 'must be a date such as 2026-01-31';
-const dayField = z
+export const dayField = z
   .string({ error: (issue) => (issue.input === undefined ? `is required: ${DAY_RULE}` : DAY_RULE) })
   .refine((text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && parseInstant(text) !== undefined, { error: DAY_RULE })
   .meta({ type: 'string', format: 'date' });
@@ -193,6 +194,19 @@ export const listOwnPricesQuery = z.object({
 
 const rate = z.number().nullable();
 
+const tierSchema = z.strictObject({
+  service_tier: z.string().nullable().meta({ description: 'null: the standard service, or batch' }),
+  context_over_tokens: z.int().nullable().meta({ description: 'null: for any length' }),
+  batch: z.boolean(),
+  rates: z.strictObject({
+    input: rate,
+    output: rate,
+    cache_read: rate,
+    cache_write_5m: rate,
+    cache_write_1h: rate,
+  }),
+});
+
 const ownPriceFields = {
   id: z.string(),
   provider: z.string(),
@@ -213,6 +227,9 @@ const ownPriceFields = {
     })
     .nullable()
     .meta({ description: 'USD per million tokens; null: as listed' }),
+  tiers: z.array(tierSchema).meta({
+    description: 'Rates of other service tiers and lengths, of an override that came from a proposal',
+  }),
   effective_from: z.string(),
   effective_to: z.string().nullable(),
   source: z
@@ -253,6 +270,18 @@ function presentOwnPrice(price: OwnPrice, covers: Coverage): z.output<typeof con
       cache_write_1h: numberOf(price.rates.cache_write_1h),
       batch_multiplier: numberOf(price.batchMultiplier),
     },
+    tiers: (price.tiers ?? []).map(({ serviceTier, aboveInputTokens, rates }) => ({
+      service_tier: serviceTier === BATCH_TIER ? null : serviceTier,
+      context_over_tokens: aboveInputTokens,
+      batch: serviceTier === BATCH_TIER,
+      rates: {
+        input: numberOf(rates.input),
+        output: numberOf(rates.output),
+        cache_read: numberOf(rates.cache_read),
+        cache_write_5m: numberOf(rates.cache_write_5m),
+        cache_write_1h: numberOf(rates.cache_write_1h),
+      },
+    })),
     effective_from: price.effectiveFrom,
     effective_to: price.effectiveTo,
     source: price.source && {

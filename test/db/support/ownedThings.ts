@@ -38,6 +38,7 @@ import { makeFindings, type OwnedFindings } from './tenancyCases/financial.js';
 import { makeInvoices, type OwnedInvoices } from './tenancyCases/invoices.js';
 import { makePolicies } from './tenancyCases/policies.js';
 import { makePolicyAlerts } from './tenancyCases/policyAlerts.js';
+import { makeProposal, type OwnedProposal } from './tenancyCases/proposals.js';
 import { makeReports, type OwnedReports } from './tenancyCases/reports.js';
 import { makeSavings, type OwnedSavings } from './tenancyCases/savings.js';
 import { makeWebhooks, type OwnedWebhooks } from './tenancyCases/webhooks.js';
@@ -51,6 +52,7 @@ export interface Owned
     OwnedSavings,
     OwnedFindings,
     OwnedWeights,
+    OwnedProposal,
     OwnedClaims,
     OwnedCredits,
     OwnedEvidence,
@@ -121,6 +123,7 @@ export async function makeOwned(api: TestApi, options: Owner): Promise<Owned> {
     ...(await makeDrafts(org.orgDb, marker)),
     ...(await makeEvidence(org.orgDb, marker)),
     ...(await makeWeights(org.orgDb, marker)),
+    ...(await makeProposal(org.orgDb, marker)),
     ...(await makeInvoices(org.orgDb, marker)),
     ...(await makeReports(org.orgDb, marker)),
     ...(await makeBranding(org.orgDb, marker)),
@@ -155,6 +158,7 @@ export async function makeNeighbour(
   await makeCredits(org.orgDb, marker);
   await makeDrafts(org.orgDb, marker);
   await makeWeights(org.orgDb, marker);
+  await makeProposal(org.orgDb, marker);
   await makeInvoices(org.orgDb, marker);
   await makeReports(org.orgDb, marker);
   await makeBranding(org.orgDb, marker);

@@ -15,6 +15,7 @@ import { MATCH_CASES } from './tenancyCases/matches.js';
 import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
 import { POLICY_CASES } from './tenancyCases/policies.js';
 import { POLICY_ALERT_CASES } from './tenancyCases/policyAlerts.js';
+import { PROPOSAL_CASES } from './tenancyCases/proposals.js';
 import { REPORT_CASES } from './tenancyCases/reports.js';
 import { RUN_CASES } from './tenancyCases/runs.js';
 import { SAVINGS_CASES } from './tenancyCases/savings.js';
@@ -44,6 +45,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...CLAIM_EVIDENCE_CASES,
   ...DRAFT_CASES,
   ...WEIGHT_CASES,
+  ...PROPOSAL_CASES,
   ...INVOICE_CASES,
   ...REPORT_CASES,
 };
@@ -253,6 +255,16 @@ export const ACROSS: Readonly<Record<string, string>> = {
   loadPriceBook: 'the price list is everybody’s',
   readPriceState: 'the price list is everybody’s',
   previewPriceImport: 'the price list is everybody’s',
+  knownPriceDays: 'the price list is everybody’s',
+  listPriceFeeds: 'price feeds are everybody’s',
+  findPriceFeedEtag: 'price feeds are everybody’s',
+  findPriceFile: 'price feeds are everybody’s',
+  recordPriceFile: 'price feeds are everybody’s',
+  recordPriceFeedFailure: 'price feeds are everybody’s',
+  fetchPriceFeed: 'price feeds are everybody’s',
+  failPriceFeed: 'price feeds are everybody’s',
+  proposePrices:
+    'compares each organization apart; its statements are the cases loadOwnPrices, listCallTotals, storeProposals and publishMessages',
   storePriceImport: 'the price list is everybody’s',
   seedPrices: 'the price list is everybody’s',
   ensurePartitions: 'tables are the owner’s work',

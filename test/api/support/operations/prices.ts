@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { publicId } from '../../../../domain/ids.js';
+import { makeProposal } from '../../../db/support/tenancyCases/proposals.js';
 import type { TestOrganization } from '../../../support/api.js';
 import { aTime } from '../requests.js';
 import { make, makeEvent, markerOf, type Operation, type OperationsPlace, unknownId } from './operation.js';
@@ -7,6 +10,7 @@ const READ_OWN = { ...READ, workspace: 'refused' } as const;
 const WRITE = { scope: 'pricing:write', workspace: 'refused' } as const;
 const CONTRACT = '/api/v1/pricing/contract-rates';
 const OVERRIDES = '/api/v1/pricing/overrides';
+const PROPOSALS = '/api/v1/pricing/proposals';
 const REPRICE = '/api/v1/pricing/reprice';
 
 const contractOf = (owner: TestOrganization) => ({
@@ -57,6 +61,18 @@ const ofEntry = (
   request: async (place, owner) => ({ params: { id: (await make(place, owner, path, body(owner))).id } }),
 });
 
+const onProposal = (action: 'apply' | 'dismiss'): Operation => ({
+  method: 'POST',
+  path: `${PROPOSALS}/{id}/${action}`,
+  access: WRITE,
+  status: 200,
+  ids: { id: unknownId('prp') },
+  request: async (_place, owner) => {
+    const { proposalId } = await makeProposal(owner.orgDb, `${markerOf(owner)}-${randomUUID()}`);
+    return { params: { id: publicId('prp', proposalId) }, json: {} };
+  },
+});
+
 /** Prices: everybody's list, the organization's own, and calls priced again. */
 export const PRICE_OPERATIONS: Record<string, Operation> = {
   getPricingTable: {
@@ -75,6 +91,12 @@ export const PRICE_OPERATIONS: Record<string, Operation> = {
     },
     'own',
   ),
+  listPriceProposals: readList(PROPOSALS, async (_place, owner) => {
+    await makeProposal(owner.orgDb, markerOf(owner));
+    return {};
+  }),
+  applyPriceProposal: onProposal('apply'),
+  dismissPriceProposal: onProposal('dismiss'),
   createContractRate: {
     method: 'POST',
     path: CONTRACT,
