@@ -149,6 +149,7 @@ export const SCREENS: readonly Screen[] = [
   screen('/prices/unpriced', () => import('../screens/pricing/Unpriced')),
   screen('/prices/overrides', () => import('../screens/pricing/Overrides')),
   screen('/prices/contract-rates', () => import('../screens/pricing/ContractRates')),
+  screen('/prices/proposals', () => import('../screens/pricing/Proposals')),
   screen('/prices/repricing', () => import('../screens/pricing/Repricing')),
   screen('/first-call', () => import('../screens/events/FirstCall'), {
     name: 'First call',

@@ -24,6 +24,7 @@ export const EVENT_TYPES: { value: EventType; label: string }[] = [
   { value: 'invoice.processed', label: 'Invoice processed' },
   { value: 'invoice.failed', label: 'Invoice failed' },
   { value: 'report.generated', label: 'Report generated' },
+  { value: 'pricing.proposed', label: 'Prices proposed' },
 ];
 
 export const targetOf = ({ url, to }: Pick<Endpoint, 'url' | 'to'>): string => url ?? to ?? '–';
