@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMIT_SETTINGS } from './limitSettings.js';
-import { PRICE_FEEDS_MAX, type PriceFeed, readPriceFeed } from './priceFeeds.js';
+import { PRICE_FEEDS_SETTING } from './priceFeeds.js';
 import { parseSecretKeys } from './secretKeys.js';
 import { HSTS_MAX_AGE_SECONDS } from './serverLimits.js';
 
@@ -32,7 +32,6 @@ const HOST_AND_PORT = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/;
 const ADMIN_KEY = /^tu_live_[0-9A-Za-z]{10}_[0-9A-Za-z]{49}$/;
 const S3_BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 const NAMESPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/;
-
 const DOCUMENT_AI_PROCESSOR =
   /^projects\/[^/\s]+\/locations\/[a-z0-9-]+\/processors\/[^/\s]+(?:\/processorVersions\/[^/\s]+)?$/;
 const GOOGLE_BUCKET = /^[a-z0-9][a-z0-9._-]{1,220}(?:\/[A-Za-z0-9._-]+)*\/?$/;
@@ -356,18 +355,7 @@ export const SETTINGS = {
     remedy:
       'give hosts in lower case with commas between, for example OUTBOUND_ALLOWED_HOSTS=hooks.example.com,10.0.0.5:8443',
   }),
-  PRICE_FEEDS: setting({
-    schema: z
-      .string()
-      .transform((text) => listOf(text).map(readPriceFeed))
-      .pipe(z.array(z.custom<PriceFeed>((feed) => feed !== undefined)).max(PRICE_FEEDS_MAX))
-      .refine((feeds) => new Set(feeds.map(({ url }) => url)).size === feeds.length)
-      .default([]),
-    shownDefault: '(none)',
-    meaning:
-      'Public price lists that are fetched daily; differences become proposals on the Prices screen. The names litellm and models.dev, or https addresses of files in these forms, with commas between.',
-    remedy: `give at most ${PRICE_FEEDS_MAX} different names or https addresses, for example PRICE_FEEDS=litellm,models.dev`,
-  }),
+  PRICE_FEEDS: setting(PRICE_FEEDS_SETTING),
   SMTP_URL: setting({
     schema: z.string().refine(isSmtpUrl).optional(),
     shownDefault: '(no e-mail)',
