@@ -59,7 +59,6 @@ export async function openTab(
     if (answer.status() !== 204)
       throw new Error(`sign-in answered ${answer.status()}: ${await answer.text()}`);
   }
-  if (process.env.TAB_MS) context.setDefaultTimeout(Number(process.env.TAB_MS));
   const page = await context.newPage();
   const faults: string[] = [];
   page.on('console', (message) => {
@@ -80,15 +79,21 @@ export async function visit(page: Page, address: string): Promise<void> {
   await page.waitForLoadState('networkidle');
 }
 
-/** The serious and critical findings of axe on the page, as `rule: element`. */
-export async function seriousFindings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() =>
-    (
-      globalThis as unknown as {
-        axe: { run(): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }> };
-      }
-    ).axe.run(),
+/** The serious and critical findings of axe on the page, of all rules or of these, as `rule: element`. */
+export async function seriousFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE);
+  const { violations } = await page.evaluate(
+    (options) =>
+      (
+        globalThis as unknown as {
+          axe: {
+            run(
+              options: object,
+            ): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }>;
+          };
+        }
+      ).axe.run(options),
+    { resultTypes: ['violations'], ...(rules && { runOnly: [...rules] }) },
   );
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

@@ -1,4 +1,3 @@
-import pg from 'pg';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTab, startBrowser, type Tab, visit } from '../support/browser.js';
@@ -30,15 +29,14 @@ afterAll(async () => {
 
 /** The demo of the tests has a dispute over every finding. */
 async function takeDecisionsBack(): Promise<void> {
-  const client = new pg.Client({ connectionString: demo.api.database.url });
-  await client.connect();
   for (const table of ['dispute_days', 'disputes'])
-    await client.query(`delete from ${table} where org_id = $1`, [demo.organization.orgId]);
-  await client.query(
+    await demo.api.database.superuser.query(`delete from ${table} where org_id = $1`, [
+      demo.organization.orgId,
+    ]);
+  await demo.api.database.superuser.query(
     `update findings set status = 'open', decided_at = null, decided_by = null, decision_reason = null where org_id = $1`,
     [demo.organization.orgId],
   );
-  await client.end();
 }
 
 const send = (path: string, body: unknown, key = demo.organization.adminKey) =>

@@ -42,6 +42,7 @@ export function useMay(): (need: { scope?: string; admin?: boolean }) => boolean
 export function SessionGate({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const session = query.useQuery('get', '/api/v1/session', {}, { retry: false, staleTime: 60_000 });
+  const [hasLink, setHasLink] = useState(() => welcomeToken(window.location.hash) !== undefined);
   const [isLost, setIsLost] = useState(false);
   useEffect(() => onSignedOut(() => setIsLost(true)), []);
   useEffect(() => {
@@ -50,6 +51,8 @@ export function SessionGate({ children }: { children: ReactNode }) {
   }, []);
   const signedIn = useCallback(async () => {
     setIsLost(false);
+    // The link of the address has been used.
+    setHasLink(false);
     await client.invalidateQueries();
   }, [client]);
   // A person may have signed in again in another tab.
@@ -62,7 +65,6 @@ export function SessionGate({ children }: { children: ReactNode }) {
     window.addEventListener('focus', look);
     return () => window.removeEventListener('focus', look);
   }, [isLost, signedIn]);
-  const [hasLink, setHasLink] = useState(() => welcomeToken(window.location.hash) !== undefined);
   if (session.data && hasLink)
     return (
       <LinkQuestion
