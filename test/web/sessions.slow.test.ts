@@ -1,7 +1,6 @@
-import pg from 'pg';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTab, startBrowser, visit } from '../support/browser.js';
+import { openTab, SCREEN_PATHS, startBrowser, visit } from '../support/browser.js';
 import { type ClaimedDemo, startClaimedDemo } from '../support/claimedDemo.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas
@@ -21,10 +20,7 @@ afterAll(async () => {
 
 const addKey = (role: 'admin' | 'member' | 'auditor') => demo.api.addKey(demo.organization.orgId, role);
 async function inStore(statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: demo.api.database.url });
-  await client.connect();
-  await client.query(statement);
-  await client.end();
+  await demo.api.database.superuser.query(statement);
 }
 
 const cookieOf = async (page: Page) => (await page.context().cookies())[0]?.value;
@@ -113,6 +109,43 @@ describe('a session', () => {
     await submit(page).click();
     await signIn(page, key);
     expect(await field.inputValue()).toBe('Typed for minutes');
+    await close();
+  });
+});
+
+/** The texts of the buttons of a screen. */
+async function buttonsOf(page: Page, path: string): Promise<string[]> {
+  await visit(page, path);
+  const names = await page
+    .locator('main button:not([disabled]):not([data-row-button])')
+    .evaluateAll((buttons) => buttons.map((button) => (button as { innerText: string }).innerText.trim()));
+  return [...new Set(names.filter((name) => name !== ''))];
+}
+
+describe('an auditor', () => {
+  it('sees no button on any screen whose request the API would refuse', async () => {
+    const { page, close } = await openTab(browser, demo.api.baseUrl, await addKey('auditor'));
+    const refused: string[] = [];
+    page.on('response', (answer) => {
+      if (answer.status() === 403) refused.push(`${answer.request().method()} ${answer.url()}`);
+    });
+    const [finding] = demo.disputes;
+    for (const path of [...SCREEN_PATHS, `/findings/${finding.finding_id}`]) {
+      const names = await buttonsOf(page, path);
+      // A person may always end sessions of their own.
+      for (const name of names.filter((one) => !one.startsWith('Sign out'))) {
+        const button = page.locator('main').getByRole('button', { name, exact: true }).first();
+        if (!(await button.isVisible().catch(() => false))) continue;
+        await button.click({ timeout: 5_000 }).catch(() => undefined);
+        const dialog = page.getByRole('dialog');
+        const submit = dialog.locator('button[type=submit]:not([disabled])');
+        if ((await submit.count()) > 0) refused.push(`${path}: ${name} opens a form`);
+        if ((await page.locator('[role="dialog"], [role="listbox"], [role="menu"]').count()) > 0)
+          await page.keyboard.press('Escape');
+        if (new URL(page.url()).pathname !== path) await visit(page, path);
+      }
+    }
+    expect(refused).toEqual([]);
     await close();
   });
 });

@@ -8,8 +8,8 @@ import { Empty, ErrorState, Loading } from '../parts/States';
 import { Toasts } from '../parts/Toasts';
 import { Frame } from './Frame';
 import { RunWatch } from './runs';
-import { SCREENS } from './screens';
-import { SessionGate } from './session';
+import { SCREENS, type Screen } from './screens';
+import { SessionGate, useMay } from './session';
 
 const RETRIES_MAX = 2;
 
@@ -37,9 +37,9 @@ export function App() {
                 <ScreenFault>
                   <Suspense fallback={<Loading />}>
                     <Switch>
-                      {SCREENS.map(({ path, component: Screen }) => (
-                        <Route key={path} path={path}>
-                          <Screen />
+                      {SCREENS.map((screen) => (
+                        <Route key={screen.path} path={screen.path}>
+                          <Allowed screen={screen} />
                         </Route>
                       ))}
                       <Route>
@@ -58,6 +58,20 @@ export function App() {
         </Fault>
       </Toasts>
     </QueryClientProvider>
+  );
+}
+
+function Allowed({ screen: { name, scope, component: Shown } }: { screen: Screen }) {
+  const may = useMay();
+  if (scope === undefined || may({ scope })) return <Shown />;
+  return (
+    <Page title={name ?? 'Not for this role'}>
+      <Empty title="Your role does not see this screen">
+        <p>
+          It needs a key with the scope <code>{scope}</code>. An administrator can make one.
+        </p>
+      </Empty>
+    </Page>
   );
 }
 

@@ -166,10 +166,12 @@ export const SCREENS: readonly Screen[] = [
     group: 'Set up',
     shortcut: 's',
   }),
-  screen('/settings/keys', () => import('../screens/access/Keys')),
+  screen('/settings/keys', () => import('../screens/access/Keys'), { scope: 'keys:admin' }),
   screen('/settings/workspaces', () => import('../screens/access/Workspaces')),
-  screen('/settings/webhooks', () => import('../screens/webhooks/Webhooks')),
-  screen('/settings/webhooks/:id', () => import('../screens/webhooks/WebhookDetail')),
+  screen('/settings/webhooks', () => import('../screens/webhooks/Webhooks'), { scope: 'webhooks:admin' }),
+  screen('/settings/webhooks/:id', () => import('../screens/webhooks/WebhookDetail'), {
+    scope: 'webhooks:admin',
+  }),
   screen('/settings/sessions', () => import('../screens/access/Sessions')),
   screen('/settings/audit-log', () => import('../screens/access/AuditLog')),
 ];
