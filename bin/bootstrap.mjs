@@ -127,6 +127,8 @@ function installPackages() {
 
 /** The dashboard's sources, and the file of packages that it is built with. */
 const WEB = { folders: ['web'], files: ['package-lock.json'] };
+/** The packages for applications. */
+const SDK = { folders: ['sdk'], files: ['package-lock.json', 'LICENSE'] };
 const SERVICE = { folders: SOURCES, files: BUILD_FILES };
 
 /** One hash of everything that a build reads. */
@@ -161,7 +163,7 @@ function builtFrom(folder) {
 /** Deletes drafts of killed builds. */
 function removeAbandonedDrafts() {
   for (const entry of readdirSync(ROOT)) {
-    const pid = Number(/^dist(?:-web)?\.(?:new|old)-(\d+)$/.exec(entry)?.[1]);
+    const pid = Number(/^dist(?:-web|-sdk)?\.(?:new|old)-(\d+)$/.exec(entry)?.[1]);
     if (pid && !isAlive(pid)) rmSync(join(ROOT, entry), { recursive: true, force: true });
   }
 }
@@ -206,6 +208,14 @@ function makeWeb(draft) {
     process.execPath,
     [join(ROOT, 'node_modules/vite/bin/vite.js'), 'build', 'web', '--outDir', join(ROOT, draft)],
     'The dashboard cannot be built: see above.',
+  );
+}
+
+function makeSdk(draft) {
+  return run(
+    process.execPath,
+    [join(ROOT, 'sdk/build.mjs'), join(ROOT, draft)],
+    'The packages of sdk/ cannot be built: see above.',
   );
 }
 
@@ -274,6 +284,9 @@ if (!(name === 'trueup' && ONLOOKERS.has(args[0])) || !existsSync(target)) {
   if (builtFrom('dist') !== hash) await step('build', () => build('dist', hash, makeService));
   const webHash = hashSources(WEB);
   if (builtFrom('dist-web') !== webHash) await step('dashboard', () => build('dist-web', webHash, makeWeb));
+  const sdkHash = hashSources(SDK);
+  if (builtFrom('dist-sdk') !== sdkHash)
+    await step('packages for clients', () => build('dist-sdk', sdkHash, makeSdk));
 }
 if (name === 'test') {
   // Programs that tests start may come from dist/, which was built from these sources.

@@ -47,7 +47,6 @@ export function readSources(root: string): SourceFile[] {
   return ROOMS.flatMap((room) =>
     readdirSync(path.join(root, room), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && /\.(tsx?|mjs)$/.test(entry.name))
-      .filter((entry) => !/[\\/]sdk[\\/]js[\\/]dist(?:[\\/]|$)/.test(entry.parentPath))
       .map((entry) => {
         const text = readFileSync(path.join(entry.parentPath, entry.name), 'utf8');
         const file = path.relative(root, path.join(entry.parentPath, entry.name)).split(path.sep).join('/');

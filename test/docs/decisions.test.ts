@@ -14,7 +14,7 @@ const NUMBERS = RECORDS.map(({ name }) => name.slice(0, 4));
 const INDEX = readFileSync(path.join(FOLDER, 'README.md'), 'utf8');
 
 /** Folders without texts of the project. */
-const SKIPPED = ['node_modules', 'dist', 'dist-web', 'docs/decisions', '.venv'];
+const SKIPPED = ['node_modules', 'dist', 'dist-web', 'dist-sdk', 'docs/decisions', '.venv'];
 const TEXT_FILE = /\.(?:ts|tsx|mjs|js|py|md|ya?ml|sh|toml)$|^Dockerfile$/;
 
 /** Paths of all text files below a folder of the repository. */
