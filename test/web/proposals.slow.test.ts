@@ -32,7 +32,7 @@ it('applies a proposed price after asking, and dismisses another with its reason
   const { page, faults, close } = await openTab(browser, api.baseUrl, api.adminKey);
   await visit(page, '/prices/proposals');
   await page.getByRole('link', { name: 'Proposals (2)' }).waitFor();
-  await page.getByText('-$4.25').first().waitFor();
+  await page.getByText('($4.25)').first().waitFor();
   await page.getByRole('button', { name: 'Apply the price of gpt-4o-mini' }).click();
   expect((await api.get('/api/v1/pricing/overrides')).body.overrides).toEqual([]);
   await page.getByRole('button', { name: 'Apply it' }).click();
