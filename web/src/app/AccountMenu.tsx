@@ -4,11 +4,18 @@ import css from './Frame.module.css';
 import { useSignOut } from './useSignOut';
 
 /** What a person does seldom. Its code is large, so that it loads after the screen. */
-export default function AccountMenu({ onHelp }: { onHelp: () => void }) {
+export default function AccountMenu({
+  isOpenAtFirst,
+  onHelp,
+}: {
+  /** The button was pressed before this code was there. */
+  isOpenAtFirst: boolean;
+  onHelp: () => void;
+}) {
   const [, go] = useLocation();
   const signOut = useSignOut();
   return (
-    <MenuTrigger>
+    <MenuTrigger defaultOpen={isOpenAtFirst}>
       <Button className={css.barButton} aria-label="Account">
         ⋯
       </Button>

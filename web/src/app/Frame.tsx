@@ -13,7 +13,7 @@ import { useMay, useSession } from './session';
 import { ShortcutHelp, useShortcuts } from './shortcuts';
 import { nextTheme, useTheme } from './theme';
 
-const AccountMenu = lazyPart(() => import('./AccountMenu'));
+const AccountMenu = lazyPart(() => import('./AccountMenu'), { canWait: true });
 const Finder = lazyPart(() => import('./Finder'));
 
 /** Navigation at the left, a bar on top, the screen between. On narrow screens the navigation opens from the bar. */
@@ -21,6 +21,7 @@ export function Frame({ children }: { children: ReactNode }) {
   const session = useSession();
   const [isNavOpen, setIsNavOpen] = useState(false);
   const [isSearchOpen, setIsSearchOpen] = useState(false);
+  const [isAccountAsked, setIsAccountAsked] = useState(false);
   const [isHelpOpen, setIsHelpOpen] = useState(false);
   const [theme, setTheme] = useTheme();
   const isBusy = useBusyScreens().size > 0;
@@ -55,12 +56,16 @@ export function Frame({ children }: { children: ReactNode }) {
         </AriaButton>
         <Suspense
           fallback={
-            <AriaButton className={css.barButton} aria-label="Account">
+            <AriaButton
+              className={css.barButton}
+              aria-label="Account"
+              onPress={() => setIsAccountAsked(true)}
+            >
               ⋯
             </AriaButton>
           }
         >
-          <AccountMenu onHelp={() => setIsHelpOpen(true)} />
+          <AccountMenu isOpenAtFirst={isAccountAsked} onHelp={() => setIsHelpOpen(true)} />
         </Suspense>
       </header>
       <nav className={css.nav} aria-label="Screens">

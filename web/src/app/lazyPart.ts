@@ -4,6 +4,8 @@ import { askHealth } from '../api/client';
 const WAIT_MS = 2_000;
 /** A page that loaded anew this short a time ago does not do so again. */
 const RELOAD_MS = 10_000;
+/** Milliseconds after which a part that can wait loads although the page is busy. */
+const IDLE_MS = 1_000;
 const RELOADED_AT = 'reloaded-at';
 
 /**
@@ -13,9 +15,10 @@ const RELOADED_AT = 'reloaded-at';
 // biome-ignore lint/suspicious/noExplicitAny: the type of React.lazy
 export function lazyPart<T extends ComponentType<any>>(
   load: () => Promise<{ default: T }>,
-  { isScreen = false } = {},
+  { isScreen = false, canWait = false } = {},
 ): LazyExoticComponent<T> {
   return lazy(async () => {
+    if (canWait) await untilIdle();
     try {
       return await load();
     } catch (error) {
@@ -27,5 +30,12 @@ export function lazyPart<T extends ComponentType<any>>(
       }
       return new Promise<never>(() => undefined);
     }
+  });
+}
+
+function untilIdle(): Promise<void> {
+  return new Promise((resolve) => {
+    if ('requestIdleCallback' in window) requestIdleCallback(() => resolve(), { timeout: IDLE_MS });
+    else setTimeout(resolve);
   });
 }

@@ -9,17 +9,8 @@ import { Money } from '../Money';
 import css from './Chart.module.css';
 import { Swatch } from './chartMarks';
 
-/** Milliseconds after which a chart is drawn although the page is busy. */
-const IDLE_MS = 1_000;
-
 /** The library of charts is as large as the rest of the page: words and numbers come before it. */
-const ChartGraph = lazyPart(async () => {
-  await new Promise<void>((resolve) => {
-    if ('requestIdleCallback' in window) requestIdleCallback(() => resolve(), { timeout: IDLE_MS });
-    else setTimeout(resolve);
-  });
-  return import('./ChartGraph');
-});
+const ChartGraph = lazyPart(() => import('./ChartGraph'), { canWait: true });
 
 /** One series of a chart. Series of one kind with the same stack lie on each other. */
 export interface ChartSeries<Row> {
