@@ -1,8 +1,8 @@
-import type { Reading, Recorder } from '../calls.js';
+import type { OpenCall, Reading, Recorder } from '../calls.js';
 import { type Labels, ownLabels, withoutOption } from '../labels.js';
 import { tapStream } from './iterate.js';
 import { list, merge, numberOf, object, readAnthropic, text } from './readings.js';
-import { parse } from './tap.js';
+import { parse, quietly } from './tap.js';
 
 /** The client of AWS Bedrock: its middleware runs once for each call, outside of its retries. */
 
@@ -76,6 +76,16 @@ async function callOf(
   }
   const { output } = result;
   reading.requestId = text(object(output.$metadata)?.requestId);
+  quietly(() => note(kind, call, reading, result));
+  return result;
+}
+
+function note(
+  kind: (typeof COMMANDS)[string],
+  call: OpenCall,
+  reading: Reading,
+  { output, response }: Awaited<ReturnType<Handler>>,
+): void {
   switch (kind) {
     case 'converse':
       merge(reading, readConverse(output));
@@ -86,7 +96,7 @@ async function callOf(
       tapStream(output.stream, call, reading, (event) => merge(reading, readConverseEvent(event)));
       break;
     case 'invoke':
-      merge(reading, readInvoked(parse(bodyText(output.body)), result.response?.headers));
+      merge(reading, readInvoked(parse(bodyText(output.body)), response?.headers));
       call.end('ok', reading);
       break;
     default:
@@ -95,7 +105,6 @@ async function callOf(
         merge(reading, readInvokedChunk(chunk, reading));
       });
   }
-  return result;
 }
 
 function bodyText(body: unknown): string {

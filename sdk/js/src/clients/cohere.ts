@@ -2,6 +2,7 @@ import type { OpenCall, Reading, Recorder } from '../calls.js';
 import { type Labels, mergeLabels, ownLabels, withoutOption } from '../labels.js';
 import { define, tapStream } from './iterate.js';
 import { merge, numberOf, object, text } from './readings.js';
+import { quietly } from './tap.js';
 
 /** The clients of Cohere, versions 1 and 2 of its API. */
 
@@ -58,12 +59,12 @@ function callOf(
   const reading: Reading = {};
   promise.then(
     (answer) => {
-      if (place.isStream) tapStream(answer, call, reading, (event) => merge(reading, readCohere(event)));
-      else {
-        merge(reading, readCohere(answer));
-        if (call.capturesPayloads) reading.answer = answer;
-        call.end('ok', reading);
-      }
+      quietly(() => {
+        if (place.isStream) tapStream(answer, call, reading, (event) => merge(reading, readCohere(event)));
+        else merge(reading, readCohere(answer));
+      });
+      if (call.capturesPayloads && !place.isStream) reading.answer = answer;
+      if (!place.isStream) call.end('ok', reading);
     },
     (error: unknown) => call.fail(error),
   );

@@ -2,7 +2,7 @@ import type { Reading, Recorder } from '../calls.js';
 import { type Labels, ownLabels, withLabels, withoutOption } from '../labels.js';
 import { define, tapIterator } from './iterate.js';
 import { isObject, list, merge, numberOf, object, text } from './readings.js';
-import { parse } from './tap.js';
+import { parse, quietly } from './tap.js';
 
 /** The client of Google GenAI: every method makes its requests through `apiClient`. */
 
@@ -81,9 +81,11 @@ async function send(
     merge(reading, readGoogle(value));
     if (call.capturesPayloads && !isStream) reading.answer = value;
   };
-  if (isStream) {
-    tapIterator(answer as AsyncGenerator, call, reading, (chunk) => tapJson(chunk, note, () => undefined));
-  } else tapJson(answer, note, () => call.end('ok', reading), call.fail.bind(call));
+  quietly(() => {
+    if (isStream) {
+      tapIterator(answer as AsyncGenerator, call, reading, (chunk) => tapJson(chunk, note, () => undefined));
+    } else tapJson(answer, note, () => call.end('ok', reading), call.fail.bind(call));
+  });
   return answer;
 }
 
@@ -102,7 +104,7 @@ function tapJson(
   define(response as object, 'json', async () => {
     try {
       const value = await json.call(response);
-      note(value);
+      quietly(() => note(value));
       end();
       return value;
     } catch (error) {

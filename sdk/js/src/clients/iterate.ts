@@ -1,4 +1,5 @@
 import type { OpenCall, Reading } from '../calls.js';
+import { quietly } from './tap.js';
 
 /** Reads along with the reader of a stream that a client has already decoded. */
 
@@ -35,7 +36,7 @@ export function tapStream(
         try {
           const result = await read();
           if (result.done) call.end('ok', reading);
-          else see(result.value);
+          else quietly(() => see(result.value));
           return result;
         } catch (error) {
           call.fail(error, reading);
@@ -64,7 +65,7 @@ export function tapIterator<Iterator extends AsyncIterator<unknown>>(
     try {
       const result = await next(...args);
       if (result.done) call.end('ok', reading);
-      else see(result.value);
+      else quietly(() => see(result.value));
       return result;
     } catch (error) {
       call.fail(error, reading);

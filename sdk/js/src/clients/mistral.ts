@@ -2,6 +2,7 @@ import type { Reading, Recorder } from '../calls.js';
 import { type Labels, mergeLabels, ownLabels, withoutOption } from '../labels.js';
 import { define, tapStream } from './iterate.js';
 import { list, merge, numberOf, object, text } from './readings.js';
+import { quietly } from './tap.js';
 
 /** The client of Mistral: its methods take the parameters first and answer in camel case. */
 
@@ -62,9 +63,10 @@ async function callOf(
   }
   const reading: Reading = {};
   if (place.isStream) {
-    tapStream(answer, call, reading, (event) => merge(reading, readMistral(object(event)?.data ?? event)));
+    const note = (event: unknown) => merge(reading, readMistral(object(event)?.data ?? event));
+    quietly(() => tapStream(answer, call, reading, note));
   } else {
-    merge(reading, readMistral(answer));
+    quietly(() => merge(reading, readMistral(answer)));
     if (call.capturesPayloads) reading.answer = answer;
     call.end('ok', reading);
   }

@@ -3,7 +3,7 @@ import { type Labels, mergeLabels, OPTION, ownLabels, withoutOption } from '../l
 import { noteBatch, recordAnthropicResult, recordOpenAiResult } from './batches.js';
 import { leftAs } from './iterate.js';
 import { merge, numberOf, readAnthropic, readOpenAi } from './readings.js';
-import { parse, type TapSink, tapResponse } from './tap.js';
+import { parse, quietly, type TapSink, tapResponse } from './tap.js';
 
 /**
  * The official clients of OpenAI (with Azure's and those for other hosts) and of Anthropic, which one generator
@@ -98,7 +98,7 @@ class StainlessRequest {
     if (method === 'post' && (this.#isAnthropic ? CALLS_OF_ANTHROPIC : CALLS_OF_OPENAI).test(bare))
       return this.#call(bare, send);
     const props = await send(this.#plainOptions());
-    if (method === 'get' || BATCHES_OF_OPENAI.test(bare)) this.#readAlong(bare, props);
+    if (method === 'get' || BATCHES_OF_OPENAI.test(bare)) quietly(() => this.#readAlong(bare, props));
     return props;
   }
 
@@ -118,7 +118,7 @@ class StainlessRequest {
       call.fail(error);
       throw error;
     }
-    this.#tap(call, path, props);
+    quietly(() => this.#tap(call, path, props));
     return props;
   }
 

@@ -14,6 +14,15 @@ export type BodyKind = 'json' | 'events' | 'lines';
 /** A longer answer is not read along, characters. */
 const JSON_CHARS_MAX = 33_554_432;
 
+/** Runs work that reads along: whatever it meets, the application's call goes on. */
+export function quietly(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // An answer of an unknown form is reported without what it would tell.
+  }
+}
+
 /** Changes the reading methods of this response; the response stays the same object. */
 export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): void {
   const whole = (text: string) => {
@@ -25,23 +34,24 @@ export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): 
   };
   define(response, 'json', async () => {
     const value = (await reading(Response.prototype.json.call(response), sink)) as unknown;
-    sink.json(value);
+    quietly(() => sink.json(value));
     sink.end('done');
     return value;
   });
   define(response, 'text', async () => {
     const text = await reading(Response.prototype.text.call(response), sink);
-    whole(text);
+    quietly(() => whole(text));
     return text;
   });
   define(response, 'arrayBuffer', async () => {
     const buffer = await reading(Response.prototype.arrayBuffer.call(response), sink);
-    whole(new TextDecoder().decode(buffer));
+    quietly(() => whole(new TextDecoder().decode(buffer)));
     return buffer;
   });
   define(response, 'blob', async () => {
     const blob = await reading(Response.prototype.blob.call(response), sink);
-    whole(await blob.text());
+    const text = await blob.text();
+    quietly(() => whole(text));
     return blob;
   });
   const source = Object.getOwnPropertyDescriptor(Response.prototype, 'body')?.get;
@@ -85,7 +95,7 @@ function tapBody(
         try {
           const { done, value } = await reader.read();
           if (done) {
-            lines.finish();
+            quietly(() => lines.finish());
             sink.end('done');
             controller.close();
           } else {
@@ -120,7 +130,7 @@ class Lines {
 
   feed(chunk: Uint8Array): void {
     if (this.#rest.length > JSON_CHARS_MAX) return;
-    try {
+    quietly(() => {
       const text = this.#rest + this.#decoder.decode(chunk, { stream: true });
       if (this.#kind === 'json') {
         this.#rest = text;
@@ -132,9 +142,7 @@ class Lines {
         from = end + 1;
       }
       this.#rest = text.slice(from);
-    } catch {
-      // The reader of the response finds out by itself.
-    }
+    });
   }
 
   finish(): void {
