@@ -8,11 +8,12 @@ import {
   webhookDeliveryWorkflowId,
   weightRecomputeWorkflowId,
 } from '../../workflows/contract.js';
-import type { TestOrganization } from '../support/api.js';
+import { startTestApi, type TestOrganization } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
-import { until } from '../support/engine.js';
+import { startTestEngine, until } from '../support/engine.js';
 import { aConnection, CONNECTIONS, FAST } from '../support/fetchedBills.js';
 import { startFetchingPlace } from '../support/fetchingPlace.js';
+import { fetchFrom, litellmModel, startPriceFeed } from '../support/priceFeed.js';
 import { startWebhookPlace } from '../support/webhookPlace.js';
 import { sendMessages } from '../support/webhooks.js';
 import { connectClient, startRecording } from './recording.js';
@@ -76,6 +77,29 @@ it('records one history of each way that the retention can go', { timeout: 300_0
   await run('retention-step-failed');
   await failing.stop();
   await recording.close();
+});
+
+it('records one history of the price feeds, of which one cannot be read', { timeout: 300_000 }, async () => {
+  const [good, broken] = await Promise.all([startPriceFeed(), startPriceFeed()]);
+  good.file = { 'gpt-4o-mini': litellmModel(0.2, 0.8) };
+  broken.answer = (response) => void response.end('no JSON');
+  const api = await startTestApi();
+  const engine = await startTestEngine(api.database.database, {
+    priceFeeds: [
+      { name: 'broken', url: broken.url },
+      { name: 'good', url: good.url },
+    ],
+    fetchPriceFile: fetchFrom([good.host, broken.host], 1_000),
+  });
+  await engine.startWorker();
+  const { client, connection } = await connectClient();
+  const workflowId = `price-feeds-${engine.taskQueue}`;
+  await client.workflow.execute(WORKFLOW_NAMES.priceFeeds, { workflowId, taskQueue: engine.taskQueue });
+  await saveHistory(client, workflowId, 'price-feeds-one-failed');
+  await connection.close();
+  await engine.close();
+  await api.close();
+  await Promise.all([good.close(), broken.close()]);
 });
 
 it('records one history of each way that the delivery of webhooks can go', { timeout: 300_000 }, async () => {

@@ -13,9 +13,15 @@ import {
   type OwnRateClass,
 } from '../../../domain/pricing/ownPrices.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
-import { RATE_PER_MTOK_USD_MAX } from '../../../domain/pricing/pricedModel.js';
+import {
+  type PriceTier,
+  RATE_CLASSES,
+  RATE_PER_MTOK_USD_MAX,
+  type RateClass,
+  type Rates,
+} from '../../../domain/pricing/pricedModel.js';
 import { ALL_MODELS } from '../../../domain/pricing/priceStatement.js';
-import { BATCH_TIER } from '../../../domain/pricing/rateCards.js';
+import { BATCH_TIER, STANDARD_TIER } from '../../../domain/pricing/rateCards.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { filterParameter } from '../../query.js';
@@ -108,7 +114,66 @@ const ratesField = z
     error: `must give at least one of ${OWN_RATE_CLASSES.join(', ')}, batch_multiplier`,
   });
 
+/** Longest request for which a tier can begin. */
+const CONTEXT_TOKENS_MAX = 100_000_000;
+const TIERS_MAX = 20;
+
+const tierField = z
+  .strictObject({
+    service_tier: textField(64).optional(),
+    context_over_tokens: z.int().min(1).max(CONTEXT_TOKENS_MAX).optional(),
+    batch: z.boolean().default(false),
+    rates: z.strictObject({
+      input: rateField,
+      output: rateField,
+      cache_read: rateField.optional(),
+      cache_write_5m: rateField.optional(),
+      cache_write_1h: rateField.optional(),
+    }),
+  })
+  .refine((tier) => tier.batch || tier.service_tier !== undefined || tier.context_over_tokens !== undefined, {
+    error: 'must name a service_tier, batch or context_over_tokens: the rates of ordinary calls are in rates',
+  })
+  .refine((tier) => !(tier.batch && tier.service_tier !== undefined), {
+    path: ['service_tier'],
+    error: 'must be absent where batch is true: batch is a tier of its own',
+  });
+
+type TierBody = z.output<typeof tierField>;
+
+/** The service tier in the price data. */
+function serviceTierOf({ batch, service_tier: named }: TierBody): string | null {
+  if (batch) return BATCH_TIER;
+  return named === undefined || named === STANDARD_TIER ? null : named;
+}
+
+const tiersField = z
+  .array(tierField)
+  .max(TIERS_MAX)
+  .refine((tiers) => new Set(tiers.map(placeOfTier)).size === tiers.length, {
+    error: 'must name each tier once',
+  })
+  .default([])
+  .meta({
+    description: 'Rates of other service tiers and request lengths, each in place of the listed ones',
+  });
+
+function placeOfTier(tier: TierBody): string {
+  return `${serviceTierOf(tier)} ${tier.context_over_tokens ?? 0}`;
+}
+
+function tierOfBody(tier: TierBody): PriceTier {
+  const given: Partial<Record<RateClass, bigint | undefined>> = tier.rates;
+  return {
+    serviceTier: serviceTierOf(tier),
+    aboveInputTokens: tier.context_over_tokens ?? null,
+    checkedOn: null,
+    rates: Object.fromEntries(RATE_CLASSES.map((name) => [name, given[name] ?? null])) as Rates,
+  };
+}
+
 const commonFields = {
+  tiers: tiersField,
   provider: providerField,
   model: textField(512).meta({ description: 'A model id, an alias, or a family' }),
   effective_from: dayField.meta({ description: 'First UTC day' }),
@@ -136,6 +201,10 @@ export const createContractRateBody = z
   .refine((body) => (body.discount_percent === undefined) !== (body.rates === undefined), {
     path: ['discount_percent'],
     error: 'give discount_percent or rates, one of the two',
+  })
+  .refine((body) => body.discount_percent === undefined || body.tiers.length === 0, {
+    path: ['tiers'],
+    error: 'must be absent beside discount_percent, which holds for every tier: give rates, or no tiers',
   })
   .refine((body) => body.model !== ALL_MODELS || body.discount_percent !== undefined, {
     path: ['rates'],
@@ -170,6 +239,7 @@ export function entryOfBody(body: NewEntryBody): Omit<NewOwnPrice, 'id' | 'kind'
     discountPercent: body.discount_percent ?? null,
     rates: body.rates ? rates : null,
     batchMultiplier: batchMultiplier ?? null,
+    tiers: body.tiers.map(tierOfBody),
     effectiveFrom: body.effective_from,
     effectiveTo: body.effective_to,
     source: body.source,
@@ -228,7 +298,7 @@ const ownPriceFields = {
     .nullable()
     .meta({ description: 'USD per million tokens; null: as listed' }),
   tiers: z.array(tierSchema).meta({
-    description: 'Rates of other service tiers and lengths, of an override that came from a proposal',
+    description: 'Rates of other service tiers and request lengths',
   }),
   effective_from: z.string(),
   effective_to: z.string().nullable(),

@@ -254,6 +254,46 @@ describe('POST /api/v1/pricing/overrides', () => {
     expect((await costOf(org, { model: 'in-house-7b' })).cost_usd).toBe(1.225);
   });
 
+  it('prices calls of another tier or length by rates of their own, and shows them', async () => {
+    const org = await api.addOrganization();
+    const long = { context_over_tokens: 150_000, rates: { input: 6, output: 43 } };
+    const priority = { service_tier: 'priority', rates: { input: '7.5', output: 50, cache_read: 1 } };
+    const entry = await enter(org, OVERRIDES, override({ tiers: [long, priority] }));
+    const none = { cache_read: null, cache_write_5m: null, cache_write_1h: null };
+    expect(entry.tiers).toEqual([
+      { service_tier: null, batch: false, ...long, rates: { ...none, ...long.rates } },
+      {
+        context_over_tokens: null,
+        batch: false,
+        service_tier: 'priority',
+        rates: { ...none, input: 7.5, output: 50, cache_read: 1 },
+      },
+    ]);
+    expect((await costOf(org)).cost_usd).toBe(2.45);
+    expect((await costOf(org, { service_tier: 'priority' })).cost_usd).toBe(5.75);
+    expect((await costOf(org, { input_tokens: 200_000, output_tokens: 0 })).cost_usd).toBe(1.2);
+  });
+
+  it.each([
+    ['a tier of ordinary calls', { rates: { input: 1, output: 1 } }, 'tiers.0'],
+    ['a tier without an output rate', { batch: true, rates: { input: 1 } }, 'tiers.0.rates.output'],
+    [
+      'batch of a service tier',
+      { batch: true, service_tier: 'flex', rates: { input: 1, output: 1 } },
+      'tiers.0.service_tier',
+    ],
+  ])('refuses %s', async (_, tier, field) => {
+    const answer = await api.post(OVERRIDES, override({ tiers: [tier] }));
+    expect(answer.status).toBe(400);
+    expect(answer.body.errors.map((issue: { field: string }) => issue.field)).toEqual([field]);
+  });
+
+  it('refuses a tier that is named twice', async () => {
+    const tier = { batch: true, rates: { input: 1, output: 1 } };
+    const answer = await api.post(OVERRIDES, override({ tiers: [tier, tier] }));
+    expect([answer.status, answer.body.errors[0].field]).toEqual([400, 'tiers']);
+  });
+
   it.each([
     ['a discount', override({ rates: undefined, discount_percent: 5 }), 'discount_percent'],
     ['all models', override({ model: '*' }), 'model'],

@@ -21,7 +21,7 @@ import {
   changeWorkspace,
   createWorkspace,
 } from '../../../../usecases/access/workspaceChanges.js';
-import { getDemoRun, openDemoRun } from '../../../../usecases/installation/demoRuns.js';
+import { getDemoRun, getDemoState, openDemoRun } from '../../../../usecases/installation/demoRuns.js';
 import {
   changeOrganizationSettings,
   renameOrganization,
@@ -135,6 +135,8 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
   recordFirstSignIn: (db) => sessions.recordFirstSignIn(db),
   findDemoRun: (db, { workspaceId }) => demoRuns.findDemoRun(db, workspaceId),
   findOpenDemoRun: (db) => demoRuns.findOpenDemoRun(db),
+  findNewestDemoRun: (db) => demoRuns.findNewestDemoRun(db),
+  getDemoState: (db) => getDemoState(db),
   failLostDemoRuns: (db) => demoRuns.failLostDemoRuns(db),
   recordDemoStage: (db, { workspaceId }) => demoRuns.recordDemoStage(db, workspaceId, 'taken over'),
   recordDemoEnd: (db, { workspaceId }) => demoRuns.recordDemoEnd(db, workspaceId, 'taken over'),
