@@ -1,3 +1,5 @@
+import { LATEST_MICROS } from './period.js';
+
 /** Public ids are a kind prefix and a uuid without dashes; only wire.ts adds and removes the prefix. */
 const UUID_HEX = /^[0-9a-f]{32}$/;
 const UUID_TEXT = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -70,7 +72,8 @@ export function findMicrosOfUuid(uuid: string): bigint | undefined {
   if (hex[12] !== '7') return undefined;
   const subMillis = BigInt(`0x${hex.slice(13, 16)}`);
   if (subMillis > 999n) return undefined;
-  return BigInt(`0x${hex.slice(0, 12)}`) * 1000n + subMillis;
+  const micros = BigInt(`0x${hex.slice(0, 12)}`) * 1000n + subMillis;
+  return micros > LATEST_MICROS ? undefined : micros;
 }
 
 export function newUuid(atMicros: bigint): string {

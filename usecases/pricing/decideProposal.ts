@@ -6,7 +6,7 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isStillPresent, termsOverPresent } from '../../domain/pricing/proposals.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
-import { createOwnPrice } from './ownPrices.js';
+import { storeOwnPrice } from './ownPrices.js';
 
 /**
  * Turns a proposal into an override of the organization, in the request's transaction. `listed` is the list with the
@@ -27,7 +27,7 @@ export async function applyProposal(
     );
   const { rates, tiers, batchMultiplier } = termsOverPresent(listed, proposal, wanted.nowMicros);
   const input = listed.find(provider, model, wanted.nowMicros)?.version.rates.input;
-  const override = await createOwnPrice(
+  const override = await storeOwnPrice(
     inside,
     {
       id: wanted.overrideId,

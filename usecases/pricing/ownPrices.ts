@@ -34,8 +34,21 @@ export function refuseWithoutPrice(book: PriceBook, price: Omit<NewOwnPrice, 'id
     : invalidField('body', 'model', `${known}, so there is nothing to discount`, 'invalid_body');
 }
 
-/** Stores an entry, in the request's transaction. Error: too_many_items. */
+/** Stores an entry and records it, in the request's transaction. Error: too_many_items. */
 export async function createOwnPrice(
+  inside: OrgDb,
+  price: Omit<NewOwnPrice, 'createdBy'>,
+  author: RequestAuthor,
+): Promise<OwnPrice> {
+  const stored = await storeOwnPrice(inside, price, author);
+  const { kind, provider, model, effectiveFrom } = stored;
+  const details = { kind, provider, model, effective_from: effectiveFrom };
+  await recordAction(inside, author, 'own_price.created', subjectOf(stored), details);
+  return stored;
+}
+
+/** Stores an entry; the caller records why. Error: too_many_items. */
+export async function storeOwnPrice(
   inside: OrgDb,
   price: Omit<NewOwnPrice, 'createdBy'>,
   author: RequestAuthor,
@@ -46,9 +59,6 @@ export async function createOwnPrice(
       'too_many_items',
       `there are ${LIMITS.entriesMax} entries, or ${LIMITS.allModelsMax} for all models, already, ended ones counted; one for a family covers many models`,
     );
-  const { kind, provider, model, effectiveFrom } = stored;
-  const details = { kind, provider, model, effective_from: effectiveFrom };
-  await recordAction(inside, author, 'own_price.created', subjectOf(stored), details);
   return stored;
 }
 

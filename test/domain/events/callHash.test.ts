@@ -45,6 +45,10 @@ describe('api_key_hash', () => {
 describe('the id of an event', () => {
   const call = { provider: 'openai', model: 'gpt-4o', startMicros: 1_790_000_000_123_456n } as const;
 
+  it('carries no time after the year 9999', () => {
+    expect(findMicrosOfUuid('ffffffff-ffff-7000-8000-000000000000')).toBeUndefined();
+  });
+
   it('carries the time of its call to the microsecond, and is the same on every repeat', () => {
     fc.assert(
       fc.property(fc.bigInt(1_577_836_800_000_000n, 4_102_444_800_000_000n), (startMicros) => {

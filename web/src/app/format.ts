@@ -1,4 +1,9 @@
 const dollars = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const downDollars = new Intl.NumberFormat('en-US', {
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 2,
+  roundingMode: 'trunc',
+});
 const exactDollars = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 12 });
 const counts = new Intl.NumberFormat('en-US');
 const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
@@ -9,6 +14,11 @@ export type Decimal = number | string;
 /** US dollars with two decimals; negative in parentheses: `$1,234.50`, `($3.20)`. */
 export function usd(value: Decimal): string {
   return signed(value, dollars);
+}
+
+/** The same rounded toward zero, as the API writes what can be asked back. */
+export function usdDown(value: Decimal): string {
+  return signed(value, downDollars);
 }
 
 /** The same amount with all its digits. */

@@ -1,4 +1,4 @@
-import { type Decimal, exactUsd, usd } from '../app/format';
+import { type Decimal, exactUsd, usd, usdDown } from '../app/format';
 import css from './Money.module.css';
 
 /**
@@ -10,12 +10,15 @@ export function Money({
   isModeled = false,
   isProvisional = false,
   isExact = false,
+  isClaimable = false,
 }: {
   usd: Decimal | null | undefined;
   isModeled?: boolean;
   isProvisional?: boolean;
   /** Shows all digits, for amounts far below a cent. */
   isExact?: boolean;
+  /** Rounded toward zero, as claims are: the amount of a finding. */
+  isClaimable?: boolean;
 }) {
   if (value === null || value === undefined)
     return (
@@ -27,7 +30,7 @@ export function Money({
   return (
     <span className={css.money} title={isModeled ? `${exact}, modelled` : exact}>
       {isModeled && <span className={css.mark}>~</span>}
-      {isExact ? exact : usd(value)}
+      {textOf(value, { isExact, isClaimable })}
       {isProvisional && (
         <span className={css.mark} title="provisional: the provider may still change it">
           *<span className="visually-hidden"> provisional</span>
@@ -35,6 +38,14 @@ export function Money({
       )}
     </span>
   );
+}
+
+function textOf(
+  value: Decimal,
+  { isExact, isClaimable }: { isExact: boolean; isClaimable: boolean },
+): string {
+  if (isExact) return exactUsd(value);
+  return isClaimable ? usdDown(value) : usd(value);
 }
 
 /** An amount in whole cents. */

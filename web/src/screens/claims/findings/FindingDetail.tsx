@@ -63,7 +63,12 @@ function Detail({ finding }: { finding: WholeFinding }) {
             ['Right amount', <Money key="r" usd={finding.our_cost_usd} />],
             [
               'Billed − right',
-              <Money key="i" usd={finding.impact_usd_exact} isProvisional={finding.provisional} />,
+              <Money
+                key="i"
+                usd={finding.impact_usd_exact}
+                isClaimable
+                isProvisional={finding.provisional}
+              />,
             ],
             ['Mistake of', BLAME[finding.blame]],
             ['Account', finding.provider_account_id || '–'],
@@ -178,8 +183,8 @@ function Days({ finding }: { finding: WholeFinding }) {
             id: 'impact',
             head: 'Billed − right',
             isNumber: true,
-            cell: (one) => <Money usd={one.impact_usd_exact} />,
-            foot: <Money usd={exactSum(finding.days.map((one) => one.impact_usd_exact))} />,
+            cell: (one) => <Money usd={one.impact_usd_exact} isClaimable />,
+            foot: <Money usd={exactSum(finding.days.map((one) => one.impact_usd_exact))} isClaimable />,
           },
         ]}
       />

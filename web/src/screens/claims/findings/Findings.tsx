@@ -165,8 +165,11 @@ function columnsOf(rows: readonly Finding[]): Column<Finding>[] {
       id: 'impact',
       head: 'Billed − right',
       isNumber: true,
-      cell: (one) => <Money usd={one.impact_usd_exact} isProvisional={one.provisional} />,
-      foot: rows.length > 1 ? <Money usd={exactSum(rows.map((one) => one.impact_usd_exact))} /> : undefined,
+      cell: (one) => <Money usd={one.impact_usd_exact} isClaimable isProvisional={one.provisional} />,
+      foot:
+        rows.length > 1 ? (
+          <Money usd={exactSum(rows.map((one) => one.impact_usd_exact))} isClaimable />
+        ) : undefined,
     },
   ];
 }

@@ -161,7 +161,7 @@ export default function Review() {
               <strong>{count(queue.data.total_items)}</strong>{' '}
               {status === 'open' ? 'to review' : STATUS[status].label.toLowerCase()},{' '}
               <strong>
-                <Money usd={queue.data.total_impact_usd} />
+                <Money usd={queue.data.total_impact_usd} isClaimable />
               </strong>
             </span>
             {decided.length > 0 && (
@@ -221,7 +221,7 @@ export default function Review() {
                     >
                       <span className={css.row}>
                         <span className={css.title}>{kindName(one.kind)}</span>
-                        <Money usd={one.impact_usd_exact} />
+                        <Money usd={one.impact_usd_exact} isClaimable />
                       </span>
                       <span className={css.small}>
                         {[

@@ -38,7 +38,7 @@ export function ReviewCard({
     >
       <div>
         <div className={css.amount}>
-          <Money usd={item.impact_usd_exact} />
+          <Money usd={item.impact_usd_exact} isClaimable />
         </div>
         <p className={css.small}>
           {isPolicy

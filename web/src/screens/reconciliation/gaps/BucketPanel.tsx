@@ -152,7 +152,7 @@ function Matches({ bucket, day }: { bucket: Bucket; day: string }) {
       <div className={css.links}>
         {match.findings.map((one) => (
           <ButtonLink key={one.id} href={`/findings/${one.id}`}>
-            {kindName(one.kind)} <Money usd={one.impact_usd} />
+            {kindName(one.kind)} <Money usd={one.impact_usd} isClaimable />
           </ButtonLink>
         ))}
         {match.dispute_id && <ButtonLink href={`/disputes?id=${match.dispute_id}`}>Dispute</ButtonLink>}
