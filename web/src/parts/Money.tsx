@@ -11,6 +11,7 @@ export function Money({
   isProvisional = false,
   isExact = false,
   isClaimable = false,
+  shown,
 }: {
   usd: Decimal | null | undefined;
   isModeled?: boolean;
@@ -19,6 +20,8 @@ export function Money({
   isExact?: boolean;
   /** Rounded toward zero, as claims are: the amount of a finding. */
   isClaimable?: boolean;
+  /** The amount in cents where it must foot; the exact one stays on hover. */
+  shown?: Decimal | undefined;
 }) {
   if (value === null || value === undefined)
     return (
@@ -30,7 +33,7 @@ export function Money({
   return (
     <span className={css.money} title={isModeled ? `${exact}, modelled` : exact}>
       {isModeled && <span className={css.mark}>~</span>}
-      {textOf(value, { isExact, isClaimable })}
+      {textOf(shown ?? value, { isExact, isClaimable })}
       {isProvisional && (
         <span className={css.mark} title="provisional: the provider may still change it">
           *<span className="visually-hidden"> provisional</span>

@@ -5,7 +5,34 @@ const SCALE = 12;
 
 /** The sum of decimals without a rounding error, as a decimal text. */
 export function exactSum(values: readonly Decimal[]): string {
-  const sum = values.reduce((before, value) => before + scaled(value), 0n);
+  return textOf(values.reduce((before, value) => before + scaled(value), 0n));
+}
+
+/** Of a cent in the smallest unit. */
+const CENT = 10n ** BigInt(SCALE - 2);
+
+/**
+ * The amounts in whole cents that add up to their rounded sum: each is rounded down, and those that lost most get the
+ * cents that are left (largest remainder, as in the reports).
+ */
+export function footedCents(values: readonly Decimal[]): string[] {
+  const parts = values.map(scaled);
+  const rests = parts.map((part) => ((part % CENT) + CENT) % CENT);
+  const total = scaled(exactSum(values));
+  const rounded = total >= 0n ? (total + CENT / 2n) / CENT : -((-total + CENT / 2n) / CENT);
+  const floors = parts.map((part, at) => (part - (rests[at] ?? 0n)) / CENT);
+  let left = Number(rounded - floors.reduce((sum, one) => sum + one, 0n));
+  const order = [...parts.keys()].sort((a, b) => Number((rests[b] ?? 0n) - (rests[a] ?? 0n)));
+  const cents = [...floors];
+  for (const at of order) {
+    if (left <= 0) break;
+    cents[at] = (cents[at] ?? 0n) + 1n;
+    left -= 1;
+  }
+  return cents.map((one) => textOf(one * CENT));
+}
+
+function textOf(sum: bigint): string {
   const digits = String(sum < 0n ? -sum : sum).padStart(SCALE + 1, '0');
   return `${sum < 0n ? '-' : ''}${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`;
 }

@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import type { paths } from '../../api/client';
 import { withQuery } from '../../app/filters';
 import { percent } from '../../app/format';
-import { exactSum } from '../../parts/exactSum';
+import { exactSum, footedCents } from '../../parts/exactSum';
 import { Grade } from '../../parts/Grade';
 import { Money } from '../../parts/Money';
 import { Card } from '../../parts/Page';
@@ -16,6 +16,7 @@ const GRADES = ['HIGH', 'MEDIUM', 'LOW', 'UNVERIFIED'] as const;
 /** How surely observed calls explain what was billed in the last complete month. */
 export function Confidence({ summary }: { summary: Summary }) {
   const billed = exactSum([summary.matched_usd, summary.unmatched_usd]);
+  const footed = footedCents(GRADES.map((grade) => summary.confidence_distribution[grade]));
   const share = (grade: (typeof GRADES)[number]) =>
     Number(billed) === 0 ? 0 : summary.confidence_distribution[grade] / Number(billed);
   return (
@@ -31,7 +32,7 @@ export function Confidence({ summary }: { summary: Summary }) {
       <table className={css.plain}>
         <caption className="visually-hidden">Billed cost by grade of confidence</caption>
         <tbody>
-          {GRADES.map((grade) => (
+          {GRADES.map((grade, at) => (
             <tr key={grade}>
               <th scope="row">
                 <span className={`${css.key} ${css[grade.toLowerCase()]}`} aria-hidden="true" />{' '}
@@ -39,7 +40,7 @@ export function Confidence({ summary }: { summary: Summary }) {
               </th>
               <td>{percent(share(grade))}</td>
               <td>
-                <Money usd={summary.confidence_distribution[grade]} />
+                <Money usd={summary.confidence_distribution[grade]} shown={footed[at]} />
               </td>
             </tr>
           ))}

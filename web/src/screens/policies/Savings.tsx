@@ -1,12 +1,16 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { type components, errorText, type paths, query } from '../../api/client';
+import { useFilter, withQuery } from '../../app/filters';
 import { count, time } from '../../app/format';
 import { useMay } from '../../app/session';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
+import { Select } from '../../parts/forms/Fields';
+import { Period, usePeriod } from '../../parts/forms/Period';
 import { Money } from '../../parts/Money';
 import { Card, Chip, Grid } from '../../parts/Page';
+import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
 import { RunProgress } from '../../parts/RunProgress';
 import { Empty, ErrorState, Loading, Notice } from '../../parts/States';
 import { isUnderWay } from '../../parts/useRun';
@@ -19,16 +23,20 @@ type Prevented = Savings['prevented']['by_rule'][number];
 type Modeled = NonNullable<Savings['modeled']>['by_rule'][number];
 
 const POLL_MS = 2_000;
-const ROWS = 50;
+const PATH = '/api/v1/enforcement/savings/calls';
 
 /** What rules have prevented, and what they would have saved of the calls that were let through. */
 export default function SavingsScreen() {
   const mayWrite = useMay()({ scope: 'enforcement:write' });
   const client = useQueryClient();
+  const days = usePeriod();
+  // Without bounds the API answers for the 30 days up to now, which the schedule models.
+  const window = days.name === '30d' ? {} : { from: days.from, to: days.to };
+  const offset = useOffset();
   const runs = query.useQuery(
     'get',
     '/api/v1/enforcement/savings/runs',
-    { params: { query: { limit: 10 } } },
+    { params: { query: { limit: PAGE_ROWS, offset } } },
     {
       refetchInterval: ({ state }) =>
         state.data?.runs.some(({ status }) => isUnderWay(status)) ? POLL_MS : false,
@@ -38,7 +46,7 @@ export default function SavingsScreen() {
   const savings = query.useQuery(
     'get',
     '/api/v1/enforcement/savings',
-    {},
+    { params: { query: window } },
     { refetchInterval: open ? POLL_MS : false },
   );
   const start = query.useMutation('post', '/api/v1/enforcement/savings/runs', {
@@ -52,13 +60,14 @@ export default function SavingsScreen() {
             kind="primary"
             isPending={start.isPending}
             isDisabled={open !== undefined}
-            onPress={() => start.mutate({ body: {} })}
+            onPress={() => start.mutate({ body: window })}
           >
-            Model the last 30 days
+            {days.name === 'custom' ? 'Model these days' : `Model the last ${days.days} days`}
           </Button>
         )
       }
     >
+      <Period />
       {start.error && <Notice kind="bad">{errorText(start.error)}</Notice>}
       {open && <RunProgress label="Savings run" progress={open.progress} />}
       {savings.isPending ? (
@@ -66,11 +75,24 @@ export default function SavingsScreen() {
       ) : savings.error ? (
         <ErrorState error={savings.error} retry={() => void savings.refetch()} />
       ) : (
-        <Figures savings={savings.data} />
+        <>
+          <Figures savings={savings.data} />
+          {savings.data.modeled && (
+            <Calls modeled={savings.data.modeled} total={savings.data.preventable_modeled_usd_exact} />
+          )}
+        </>
       )}
-      <Calls />
       {runs.data && runs.data.runs.length > 0 && (
-        <DataTable caption="Savings runs" columns={RUNS} rows={runs.data.runs} rowKey={(run) => run.id} />
+        <Card title="Savings runs">
+          <DataTable
+            caption="Savings runs"
+            columns={RUNS}
+            rows={runs.data.runs}
+            rowKey={(run) => run.id}
+            more={<Pager page={runs.data} />}
+            csv="/api/v1/enforcement/savings/runs?format=csv"
+          />
+        </Card>
       )}
     </EnforcementPage>
   );
@@ -94,7 +116,7 @@ function Figures({ savings }: { savings: Savings }) {
           <p>
             {modeled
               ? `Modelled on ${count(modeled.calls)} calls, as of ${time(modeled.as_of)}.`
-              : 'Nothing was modelled yet.'}
+              : 'Nothing was modelled for these days yet. Model them with the button above.'}
           </p>
         </Card>
       </Grid>
@@ -147,7 +169,15 @@ const preventedColumns = (savings: Savings): Column<Prevented>[] => [
 ];
 
 const modeledColumns = (savings: Savings): Column<Modeled>[] => [
-  { id: 'rule', head: 'Rule', isWide: true, cell: ruleName, foot: 'Total' },
+  {
+    id: 'rule',
+    head: 'Rule',
+    isWide: true,
+    cell: (row) => (
+      <Link href={withQuery('/enforcement/savings', { rule: row.rule_id })}>{ruleName(row)}</Link>
+    ),
+    foot: 'Total',
+  },
   { id: 'asked', head: 'Calls asked', isNumber: true, cell: (row) => count(row.asked_calls) },
   { id: 'blocked', head: 'Would block', isNumber: true, cell: (row) => count(row.blocked_calls) },
   { id: 'down', head: 'Would downgrade', isNumber: true, cell: (row) => count(row.downgraded_calls) },
@@ -161,27 +191,66 @@ const modeledColumns = (savings: Savings): Column<Modeled>[] => [
   },
 ];
 
-/** The newest calls of the modelled amount. */
-function Calls() {
-  const calls = query.useQuery('get', '/api/v1/enforcement/savings/calls', {
-    params: { query: { limit: ROWS } },
+/** The calls of the modelled amount, of all rules or of one. */
+function Calls({ modeled, total }: { modeled: NonNullable<Savings['modeled']>; total: string | null }) {
+  const [chosen, setRule] = useFilter<string>('rule', '');
+  const [cursor, setCursor] = useFilter<string>('cursor', '');
+  const rule = modeled.by_rule.find(({ rule_id }) => rule_id === chosen);
+  const filters = { run_id: modeled.run_id, rule_id: rule?.rule_id };
+  const calls = query.useQuery('get', PATH, {
+    params: { query: { ...filters, limit: PAGE_ROWS, ...(cursor ? { cursor } : {}) } },
   });
-  if (calls.isPending) return <Loading />;
-  if (calls.error) return <ErrorState error={calls.error} retry={() => void calls.refetch()} />;
-  if (calls.data.calls.length === 0)
-    return (
-      <Empty title="No modelled calls">
-        <p>A savings run lists the calls that the rules would have blocked or sent to a cheaper model.</p>
-      </Empty>
-    );
+  const counted = rule ? [rule] : modeled.by_rule;
+  const all = counted.reduce((sum, one) => sum + one.blocked_calls + one.downgraded_calls, 0);
+  const columns = CALLS.map((column) =>
+    column.id === 'time'
+      ? { ...column, foot: `Total of ${count(all)} calls on all pages` }
+      : column.id === 'saved'
+        ? { ...column, foot: <Money usd={rule ? rule.preventable_modeled_usd_exact : total} isModeled /> }
+        : column,
+  );
   return (
-    <Card title={calls.data.has_more ? `Newest ${ROWS} modelled calls` : 'Modelled calls'}>
-      <DataTable
-        caption="Modelled calls"
-        columns={CALLS}
-        rows={calls.data.calls}
-        rowKey={(row) => `${row.event_id} ${row.rule_id}`}
-      />
+    <Card
+      title="Modelled calls"
+      aside={
+        modeled.by_rule.length > 1 && (
+          <Select
+            label="Rule"
+            value={rule ? chosen : ''}
+            onChange={setRule}
+            options={[
+              { value: '', label: 'All' },
+              ...modeled.by_rule.map((one) => ({ value: one.rule_id, label: ruleName(one) })),
+            ]}
+          />
+        )
+      }
+    >
+      {calls.isPending ? (
+        <Loading />
+      ) : calls.error ? (
+        <ErrorState error={calls.error} retry={() => void calls.refetch()} />
+      ) : calls.data.calls.length === 0 ? (
+        <Empty title="No modelled calls">
+          <p>In these days no call broke a rule.</p>
+        </Empty>
+      ) : (
+        <DataTable
+          caption="Modelled calls"
+          columns={columns}
+          rows={calls.data.calls}
+          rowKey={(row) => `${row.event_id} ${row.rule_id}`}
+          csv={withQuery(PATH, { ...filters, format: 'csv' })}
+          more={
+            <>
+              {cursor && <Button onPress={() => setCursor('')}>Newest</Button>}
+              {calls.data.next_cursor && (
+                <Button onPress={() => setCursor(calls.data.next_cursor ?? '')}>Older</Button>
+              )}
+            </>
+          }
+        />
+      )}
     </Card>
   );
 }
