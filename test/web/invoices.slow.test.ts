@@ -72,3 +72,48 @@ it('offers an auditor nothing that the API would refuse', async () => {
   expect(await page.getByRole('button', { name: 'Upload an invoice' }).count()).toBe(0);
   await close();
 });
+
+it('states that the days of an invoice are billed by another one, with its link, and marks the lines', async () => {
+  const first = publicId('inv', await storeReadInvoice(api.orgDb, 'First'));
+  const second = publicId('inv', await storeReadInvoice(api.orgDb, 'Second'));
+  const { page, close } = await openTab(browser, api.baseUrl, api.adminKey);
+  const days = { period_start: '2026-09-01', period_end: '2026-09-30', provider_account_id: 'acct' };
+  // As the comparison answers where nothing of the bill is left for the second invoice.
+  await page.route(/\/reconciliation\/invoices(\/inv_\w+)?(\?|$)/, async (route) => {
+    // The stored invoices have other days than these.
+    const answer = await route.fetch({
+      url: route
+        .request()
+        .url()
+        .replace(/period=[\d-]+/, ''),
+    });
+    const body = await answer.json();
+    const change = (one: { id: string; lines?: object[] }) => ({
+      ...one,
+      ...days,
+      status: 'needs_review',
+      review_reasons: ['contradiction'],
+      number: one.id === first ? 'A-0003' : 'A-0004',
+      issue_date: one.id === first ? '2026-10-01' : '2026-10-02',
+      tie_out: { tie: 'contradicts', reason: null, currency: 'USD', invoiced: 30, billed: 0, difference: 30 },
+      ...(one.lines && {
+        lines: one.lines.map((line) => ({
+          ...line,
+          match_status: 'matched',
+          matched_amount: 15,
+          difference: 0,
+        })),
+      }),
+    });
+    const json = body.invoices ? { ...body, invoices: body.invoices.map(change) } : change(body);
+    await route.fulfill({ response: answer, json });
+  });
+  await visit(page, `/invoices/${second}`);
+  await page.getByText('charges for a month that is already billed').waitFor();
+  expect(await page.getByRole('link', { name: 'invoice A-0003' }).getAttribute('href')).toBe(
+    `/invoices/${first}`,
+  );
+  expect(await page.getByText('Billed twice', { exact: true }).count()).toBe(2);
+  expect(await page.getByText('Matched', { exact: true }).count()).toBe(0);
+  await close();
+});

@@ -6,13 +6,14 @@ import { providerName } from '../../app/providers';
 import { Card, Chip, Facts, Grid, Page } from '../../parts/Page';
 import { RunProgress } from '../../parts/RunProgress';
 import { Empty, ErrorState, Loading, Notice } from '../../parts/States';
+import { BilledTwice } from './BilledTwice';
 import { EditLine } from './EditLine';
 import css from './Invoice.module.css';
 import { InvoiceActions } from './InvoiceActions';
 import { Lines } from './Lines';
 import { boxesOf, PageView } from './PageView';
 import { Sums, TieOut } from './Sums';
-import { ENGINE, type Invoice, type InvoiceLine, isWorking, REASON, STATUS } from './words';
+import { ENGINE, type Invoice, type InvoiceLine, isBilledTwice, isWorking, REASON, STATUS } from './words';
 
 const POLL_MS = 1_500;
 
@@ -47,7 +48,9 @@ function Whole({ invoice }: { invoice: Invoice }) {
           <Link href="/invoices">Invoices</Link> · {providerName(invoice.provider)} ·{' '}
           <Chip kind={kind}>{label}</Chip>{' '}
           {invoice.status === 'needs_review' &&
-            invoice.review_reasons.map((reason) => REASON[reason]).join(', ')}
+            (isBilledTwice(invoice)
+              ? 'its days are billed twice'
+              : invoice.review_reasons.map((reason) => REASON[reason]).join(', '))}
         </>
       }
       actions={<InvoiceActions invoice={invoice} />}
@@ -108,6 +111,7 @@ function Notices({ invoice }: { invoice: Invoice }) {
           upload another file.
         </Notice>
       )}
+      {isBilledTwice(invoice) && <BilledTwice invoice={invoice} />}
       {invoice.duplicate_of && (
         <Notice kind="warn">
           The same invoice was uploaded before as another file.{' '}

@@ -4,7 +4,7 @@ import { exactSum } from '../../parts/exactSum';
 import { Amount } from '../../parts/Money';
 import { Chip } from '../../parts/Page';
 import css from './Invoice.module.css';
-import { CONFIDENCE_LOW, type Invoice, type InvoiceLine, MATCH } from './words';
+import { CONFIDENCE_LOW, type Invoice, type InvoiceLine, isBilledTwice, MATCH } from './words';
 
 /** The lines of an invoice. The line under the pointer or with the focus is marked on the page. */
 export function Lines({
@@ -22,6 +22,7 @@ export function Lines({
   const bad = new Map(
     invoice.checks.flatMap(({ line, ok, message }) => (line !== null && !ok ? [[line, message]] : [])),
   );
+  const isTwice = isBilledTwice(invoice);
   const billed = lines.flatMap(({ matched_amount }) => matched_amount ?? []);
   const columns: Column<InvoiceLine>[] = [
     { id: 'line', head: 'Line', cell: ({ line }) => line, foot: 'Sum' },
@@ -90,6 +91,8 @@ export function Lines({
         <div className={css.numbers}>
           {match === null ? (
             <Chip>Not compared</Chip>
+          ) : isTwice && match === 'matched' ? (
+            <Chip kind="bad">Billed twice</Chip>
           ) : (
             <Chip kind={MATCH[match].kind}>{MATCH[match].label}</Chip>
           )}

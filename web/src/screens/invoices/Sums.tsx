@@ -4,7 +4,7 @@ import { exactSum } from '../../parts/exactSum';
 import { Amount } from '../../parts/Money';
 import { Card, Chip } from '../../parts/Page';
 import css from './Invoice.module.css';
-import { CONFIDENCE_LOW, type Invoice, TIE, TIE_REASON } from './words';
+import { CONFIDENCE_LOW, type Invoice, isBilledTwice, MATCH, TIE, TIE_REASON } from './words';
 
 /** The sums as printed, and whether they agree with the lines. */
 export function Sums({ invoice }: { invoice: Invoice }) {
@@ -96,8 +96,12 @@ function Checks({ checks }: { checks: Invoice['checks'] }) {
 export function TieOut({ invoice }: { invoice: Invoice }) {
   const { tie_out: tie, currency } = invoice;
   const counts = new Map<string, number>();
-  for (const { match_status: match } of invoice.lines)
-    if (match) counts.set(match, (counts.get(match) ?? 0) + 1);
+  const isTwice = isBilledTwice(invoice);
+  for (const { match_status: match } of invoice.lines) {
+    const word =
+      match && (isTwice && match === 'matched' ? 'billed twice' : MATCH[match].label.toLowerCase());
+    if (word) counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
   const value = (amount: number | null): ReactNode => (
     <Amount value={amount} currency={tie?.currency ?? currency} />
   );
@@ -122,7 +126,9 @@ export function TieOut({ invoice }: { invoice: Invoice }) {
             <td>{value(tie.invoiced)}</td>
           </tr>
           <tr>
-            <th scope="row">Billed in the same period</th>
+            <th scope="row">
+              {isTwice ? 'Left of the bill of the same period' : 'Billed in the same period'}
+            </th>
             <td>{value(tie.billed)}</td>
           </tr>
           <tr className={css.total}>
@@ -133,7 +139,7 @@ export function TieOut({ invoice }: { invoice: Invoice }) {
       </table>
       {counts.size > 0 && (
         <p className={css.muted}>
-          Lines: {[...counts].map(([match, size]) => `${size} ${match.replaceAll('_', ' ')}`).join(', ')}.
+          Lines: {[...counts].map(([match, size]) => `${size} ${match}`).join(', ')}.
         </p>
       )}
     </Card>

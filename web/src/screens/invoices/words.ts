@@ -58,6 +58,15 @@ export const MATCH: Record<NonNullable<InvoiceLine['match_status']>, { label: st
   not_billed_by_api: { label: 'Not in the billing API', kind: 'plain' },
 };
 
+/**
+ * Whether another invoice has charged the days before: the bill has the lines, but none of it is left for this invoice
+ * (the finding period_double_count, once a person has confirmed it).
+ */
+export const isBilledTwice = ({ tie_out: tie, lines }: Pick<Invoice, 'tie_out' | 'lines'>): boolean =>
+  tie?.tie === 'contradicts' &&
+  tie.billed === 0 &&
+  lines.some(({ matched_amount: matched }) => matched !== null && matched !== 0);
+
 export const ENGINE: Record<NonNullable<ListedInvoice['engine']>, string> = {
   text: 'text of the PDF',
   tesseract: 'OCR (Tesseract)',

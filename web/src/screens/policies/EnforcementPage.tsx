@@ -14,7 +14,7 @@ export function EnforcementPage({ actions, children }: { actions?: ReactNode; ch
       title="Enforcement"
       lead="Rules that the wrappers of SDKs apply before a call is sent. The first rule that a call breaks counts."
       actions={actions}
-      filters={<Tabs label="Enforcement" tabs={TABS} />}
+      tabs={<Tabs label="Enforcement" tabs={TABS} />}
     >
       {children}
     </Page>

@@ -27,7 +27,7 @@ export function PricesPage({ actions, children }: { actions?: ReactNode; childre
       title="Prices"
       lead="US dollars per million tokens. A contract rate stands over an override, and an override over the list."
       actions={actions}
-      filters={<Tabs label="Prices" tabs={tabs} />}
+      tabs={<Tabs label="Prices" tabs={tabs} />}
     >
       {children}
     </Page>

@@ -14,7 +14,7 @@ export function ReportsPage({ children }: { children: ReactNode }) {
     <Page
       title="Reports"
       lead="A PDF for people who do not open the dashboard: what was spent, what was prevented, and what can be asked back."
-      filters={<Tabs label="Reports" tabs={TABS} />}
+      tabs={<Tabs label="Reports" tabs={TABS} />}
     >
       {children}
     </Page>
