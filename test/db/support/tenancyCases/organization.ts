@@ -3,7 +3,7 @@ import * as periodBills from '../../../../db/billing/periods.js';
 import * as periods from '../../../../db/billing/periods.js';
 import * as ownPrices from '../../../../db/pricing/ownPrices.js';
 import { closePeriod, listMonths, readPeriod } from '../../../../usecases/billing/periods.js';
-import { createOwnPrice, endOwnPrice } from '../../../../usecases/pricing/ownPrices.js';
+import { createOwnPrice, endOwnPrice, storeOwnPrice } from '../../../../usecases/pricing/ownPrices.js';
 import { CLOSED_MONTH } from '../ownedBills.js';
 import { OWN_PRICE_LIMITS } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -50,6 +50,12 @@ export const ORGANIZATION_CASES: Record<string, TenancyCase> = {
       db,
       { ...ownPrice, id: randomUUID(), source: NEW_SOURCE },
       { caller: { keyId: 'key_b' }, requestId: 'req_1' },
+    ),
+  storeOwnPrice: (db, { ownPrice }) =>
+    storeOwnPrice(
+      db,
+      { ...ownPrice, id: randomUUID(), source: NEW_SOURCE },
+      { caller: { keyId: 'key_b' }, requestId: 'req_2' },
     ),
   endOwnPrice: (db, { ownPrice, keyId }) =>
     endOwnPrice(
