@@ -250,6 +250,8 @@ async function startHttp(state: DocumentAiState): Promise<{ server: Server; port
     const found = bucket.get(name);
     return found ? send(200, found) : send(404, {});
   });
+  // A connection that Node's server ends after its usual five seconds can take the next request with it.
+  server.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { server, port: (server.address() as AddressInfo).port };
 }
