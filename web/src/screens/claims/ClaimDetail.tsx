@@ -91,7 +91,6 @@ function Detail({ claim }: { claim: Claim }) {
                 },
                 { id: 'model', head: 'Model', cell: ({ model }) => model },
                 { id: 'days', head: 'Days', cell: daysOf },
-                { id: 'grade', head: 'Confidence', cell: (one) => <Grade grade={one.confidence_tier} /> },
                 {
                   id: 'amount',
                   head: 'Overcharge',
@@ -99,6 +98,7 @@ function Detail({ claim }: { claim: Claim }) {
                   cell: (one) => <Money usd={one.difference_usd_exact} />,
                   foot: <Money usd={exactSum(evidence.disputes.map((one) => one.difference_usd_exact))} />,
                 },
+                { id: 'grade', head: 'Confidence', cell: (one) => <Grade grade={one.confidence_tier} /> },
               ]}
             />
             <Facts
