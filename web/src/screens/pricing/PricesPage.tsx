@@ -14,7 +14,15 @@ const TABS = [
 ];
 
 /** What the screens of prices share. */
-export function PricesPage({ actions, children }: { actions?: ReactNode; children: ReactNode }) {
+export function PricesPage({
+  actions,
+  filters,
+  children,
+}: {
+  actions?: ReactNode;
+  filters?: ReactNode;
+  children: ReactNode;
+}) {
   const { data } = query.useQuery('get', '/api/v1/pricing/proposals', {
     params: { query: { status: 'open', limit: 1 } },
   });
@@ -28,6 +36,7 @@ export function PricesPage({ actions, children }: { actions?: ReactNode; childre
       lead="US dollars per million tokens. A contract rate stands over an override, and an override over the list."
       actions={actions}
       tabs={<Tabs label="Prices" tabs={tabs} />}
+      filters={filters}
     >
       {children}
     </Page>

@@ -39,22 +39,24 @@ export default function Proposals() {
   const mayWrite = useMay()({ scope: 'pricing:write' });
   const [applying, setApplying] = useState<Proposal>();
   const [dismissing, setDismissing] = useState<Proposal>();
+  const isOff = list.data?.feeds.length === 0 && list.data.count === 0 && status === 'open';
   const columns =
     mayWrite && (status === 'open' || status === 'all')
       ? [...COLUMNS, actions(setApplying, setDismissing)]
       : COLUMNS;
   return (
-    <PricesPage>
+    <PricesPage
+      filters={!isOff && <Select label="Status" value={status} onChange={setStatus} options={STATUSES} />}
+    >
       {list.isPending ? (
         <Loading />
       ) : list.error ? (
         <ErrorState error={list.error} retry={() => void list.refetch()} />
-      ) : list.data.feeds.length === 0 && list.data.count === 0 && status === 'open' ? (
+      ) : isOff ? (
         <FeedsOff />
       ) : (
         <>
           <Feeds feeds={list.data.feeds} />
-          <Select label="Status" value={status} onChange={setStatus} options={STATUSES} />
           {list.data.count === 0 ? (
             <NoRows status={status} clear={() => setStatus('open')} />
           ) : (
@@ -177,12 +179,15 @@ const COLUMNS: Column<Proposal>[] = [
     ),
   },
   { id: 'calls', head: 'Calls, 30 days', isNumber: true, cell: (row) => count(row.effect.calls) },
-  { id: 'now', head: 'Cost now', isNumber: true, cell: (row) => <Money usd={row.effect.current_cost_usd} /> },
   {
-    id: 'then',
-    head: 'Cost proposed',
+    id: 'cost',
+    head: 'Their cost → proposed',
     isNumber: true,
-    cell: (row) => <Money usd={row.effect.proposed_cost_usd} />,
+    cell: (row) => (
+      <>
+        <Money usd={row.effect.current_cost_usd} /> → <Money usd={row.effect.proposed_cost_usd} />
+      </>
+    ),
   },
   { id: 'change', head: 'Change', isNumber: true, cell: (row) => <Money usd={row.effect.change_usd} /> },
 ];
