@@ -113,6 +113,43 @@ describe('a session', () => {
   });
 });
 
+describe('another organization that signs in', () => {
+  const overview = (page: Page) => page.getByRole('heading', { name: 'Overview', level: 1 });
+  const rows = (page: Page) => page.locator('main tbody tr');
+
+  it('after the end of a session sees nothing of the former one', async () => {
+    const stranger = await demo.api.addOrganization('A stranger');
+    const { page, close } = await openTab(browser, demo.api.baseUrl, await addKey('admin'));
+    const field = await typeNote(page);
+    await page.evaluate(() =>
+      fetch('/api/v1/session', { method: 'DELETE', headers: { 'X-Requested-With': 'dashboard' } }),
+    );
+    await submit(page).click();
+    await signIn(page, stranger.adminKey);
+    await overview(page).waitFor();
+    expect(await field.count()).toBe(0);
+    await visit(page, '/findings');
+    expect(await rows(page).count()).toBe(0);
+    await close();
+  });
+
+  it('in another tab ends what this tab shows, at the next look at it', async () => {
+    const stranger = await demo.api.addOrganization('A stranger');
+    const { page, close } = await openTab(browser, demo.api.baseUrl, await addKey('admin'));
+    await visit(page, '/findings');
+    expect(await rows(page).count()).toBeGreaterThan(0);
+    await page.evaluate(async (key) => {
+      const headers = { 'X-Requested-With': 'dashboard', 'Content-Type': 'application/json' };
+      await fetch('/api/v1/session', { method: 'POST', headers, body: JSON.stringify({ api_key: key }) });
+    }, stranger.adminKey);
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await overview(page).waitFor();
+    await visit(page, '/findings');
+    expect(await rows(page).count()).toBe(0);
+    await close();
+  });
+});
+
 /** The texts of the buttons of a screen. */
 async function buttonsOf(page: Page, path: string): Promise<string[]> {
   await visit(page, path);

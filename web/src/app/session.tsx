@@ -1,5 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, Suspense, useCallback, useContext, useEffect, useState } from 'react';
+import {
+  createContext,
+  type ReactNode,
+  Suspense,
+  useCallback,
+  useContext,
+  useEffect,
+  useRef,
+  useState,
+} from 'react';
 import { api, onSignedOut, query } from '../api/client';
 import type { paths } from '../api/schema';
 import { Button } from '../parts/forms/Button';
@@ -35,13 +44,24 @@ export function useMay(): (need: { scope?: string; admin?: boolean }) => boolean
     (!admin || session.role === 'admin') && (scope === undefined || session.scopes.includes(scope as never));
 }
 
+/** What a session may see. Answers that one reach was given must not be shown to another. */
+function reachOf({ organization, workspace, role, scopes }: Session): string {
+  return JSON.stringify([organization.id, workspace?.id ?? null, role, [...scopes].sort()]);
+}
+
 /**
  * Shows the sign-in screen to people without a session. When a session ends in the middle of a task, the sign-in
- * covers the screen and the screen keeps what was typed.
+ * covers the screen and the screen keeps what was typed. Where the new session may see something else, also one that
+ * began in another tab, the page begins anew, so that nothing of the former one stays.
  */
 export function SessionGate({ children }: { children: ReactNode }) {
   const client = useQueryClient();
-  const session = query.useQuery('get', '/api/v1/session', {}, { retry: false, staleTime: 60_000 });
+  const session = query.useQuery(
+    'get',
+    '/api/v1/session',
+    {},
+    { retry: false, staleTime: 60_000, refetchOnWindowFocus: 'always' },
+  );
   const [hasLink, setHasLink] = useState(() => welcomeToken(window.location.hash) !== undefined);
   const [isLost, setIsLost] = useState(false);
   useEffect(() => onSignedOut(() => setIsLost(true)), []);
@@ -50,11 +70,22 @@ export function SessionGate({ children }: { children: ReactNode }) {
     return () => clearTimeout(timer);
   }, []);
   const signedIn = useCallback(async () => {
-    setIsLost(false);
     // The link of the address has been used.
     setHasLink(false);
+    // Who it is comes before everything else: another's session must not show what the former one saw.
+    await client.invalidateQueries({ queryKey: ['get', '/api/v1/session'] });
+    setIsLost(false);
     await client.invalidateQueries();
   }, [client]);
+  const reach = session.data && reachOf(session.data);
+  const firstReach = useRef(reach);
+  firstReach.current ??= reach;
+  const isAnother = reach !== firstReach.current;
+  useEffect(() => {
+    if (!isAnother) return;
+    client.clear();
+    window.location.assign('/');
+  }, [client, isAnother]);
   // A person may have signed in again in another tab.
   useEffect(() => {
     if (!isLost) return;
@@ -65,6 +96,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
     window.addEventListener('focus', look);
     return () => window.removeEventListener('focus', look);
   }, [isLost, signedIn]);
+  if (isAnother) return <Loading label="Trueup" />;
   if (session.data && hasLink)
     return (
       <LinkQuestion
