@@ -12,12 +12,30 @@ const tabs: Tab[] = [];
 
 beforeAll(async () => {
   [demo, browser] = await Promise.all([startClaimedDemo(), startBrowser()]);
+  await addLongWord();
 });
 
 afterAll(async () => {
   await browser.close();
   await demo.close();
 });
+
+/** A call whose alert has a word that is longer than a phone is wide. */
+async function addLongWord(): Promise<void> {
+  const event = {
+    request_id: 'a call of a long word',
+    timestamp: new Date().toISOString(),
+    provider: 'openai',
+    model: `a_model_${'with_a_long_name_'.repeat(6)}`,
+    usage: { input_tokens: 1, output_tokens: 1 },
+  };
+  const answer = await fetch(`${demo.api.baseUrl}/api/v1/ingest/events`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${demo.organization.ingestKey}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ events: [event] }),
+  });
+  expect(await answer.json()).toMatchObject({ accepted: 1 });
+}
 
 /** One tab for all screens of an organization: the files of the dashboard load once. */
 function tabOf(key: () => Promise<string>): () => Promise<Tab> {

@@ -5,8 +5,7 @@ export function PromptNote() {
   return (
     <Notice>
       The patterns can search only prompts that arrive here. The wrappers send none unless{' '}
-      <code>capturePayloads</code> is on. With <code>policyVerdicts: true</code> a wrapper checks the patterns
-      before the call and sends only the verdict, never the prompt.
+      <code>capturePayloads</code> is on.
     </Notice>
   );
 }
