@@ -30,6 +30,7 @@ import { invoiceEndpoints } from './invoices/invoices/endpoints.js';
 import { invoiceLineEndpoints } from './invoices/lines/endpoints.js';
 import { prepaidEndpoints } from './invoices/prepaid/endpoints.js';
 import { invoiceRunEndpoints } from './invoices/runs/endpoints.js';
+import { mcpEndpoint } from './mcp/mcpEndpoint.js';
 import { buildOpenApi } from './openapi.js';
 import { answer } from './pipeline/answer.js';
 import { Authenticator } from './pipeline/auth.js';
@@ -111,6 +112,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...webhookDeliveryEndpoints,
   ...reportEndpoints,
   ...reportScheduleEndpoints,
+  mcpEndpoint,
 ];
 
 /**

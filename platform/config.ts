@@ -31,6 +31,10 @@ export interface Config {
   readonly host: string;
   /** `BASE_URL` without a trailing slash; undefined: localhost at the port. */
   readonly baseUrl: string | undefined;
+  /** The service that commands over HTTP use, without a trailing slash. */
+  readonly serviceUrl: string;
+  /** Their key; undefined: none is set. */
+  readonly serviceKey: string | undefined;
   /** Whether the API is reachable from this machine only. */
   readonly isLoopback: boolean;
   /** Absolute path. */
@@ -175,6 +179,8 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     port: values.PORT,
     host: values.HOST,
     baseUrl: values.BASE_URL,
+    serviceUrl: values.TRUEUP_URL,
+    serviceKey: values.TRUEUP_API_KEY,
     isLoopback: isLoopbackHost(values.HOST),
     dataDir: resolve(workingFolder, values.DATA_DIR),
     databaseUrl: values.DATABASE_URL,

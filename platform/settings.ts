@@ -65,6 +65,23 @@ export const SETTINGS = {
     remedy:
       'give an http or https address without user, query or fragment, for example https://costs.example.com',
   }),
+  TRUEUP_URL: setting({
+    schema: z.string().refine(isWebAddress).transform(withoutSlash).default('http://localhost:3000'),
+    shownDefault: 'http://localhost:3000',
+    meaning: 'Running service that the commands mcp and import history use.',
+    remedy:
+      'give the http or https address of the service without user, query or fragment, for example http://localhost:3000',
+  }),
+  TRUEUP_API_KEY: setting({
+    schema: z
+      .string()
+      .regex(/^\S{8,256}$/)
+      .optional(),
+    shownDefault: '(none)',
+    meaning: 'Key of that service for these commands.',
+    remedy: 'give a key as `./trueup keys create` prints it (tu_live_…)',
+    secret: true,
+  }),
   DATA_DIR: setting({
     schema: z.string().default('./.data'),
     shownDefault: './.data',

@@ -41,7 +41,7 @@ const SUBJECT_ROOMS: Record<string, string[]> = {
   domain: [],
   usecases: [],
   db: ['migrations'],
-  api: ['pipeline', 'limits', 'examples'],
+  api: ['pipeline', 'limits', 'examples', 'mcp'],
 };
 
 /**
@@ -254,6 +254,7 @@ describe('the rooms', () => {
       'bin/demo/demoLoad.ts',
       'bin/demo/demoRun.ts',
       'bin/service/inspect.ts',
+      'bin/service/runningService.ts',
       'platform/embedded/temporalHealth.ts',
       'platform/embedded/temporalProgram.ts',
       'sdk/js/src/trueup.ts',

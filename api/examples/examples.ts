@@ -430,6 +430,14 @@ const ORGANIZATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   rotateWebhookSecret: { params: { id: WEBHOOK_ID }, body: { grace_seconds: 3_600 } },
   testWebhookEndpoint: { params: { id: WEBHOOK_ID } },
   listWebhookDeliveries: { params: { id: WEBHOOK_ID }, query: { limit: '1' } },
+  mcp: {
+    body: {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'price_of_model', arguments: { provider: 'openai', model: 'gpt-4o-mini' } },
+    },
+  },
   redeliverWebhook: { params: { id: idFrom('dlv', 'testWebhookEndpoint', '/delivery_id') } },
 };
 

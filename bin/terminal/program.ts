@@ -26,6 +26,7 @@ const COMMANDS: Record<
   keys: ['create, list, rotate, revoke and check API keys', () => import('../commands/keys.js')],
   'sign-in': ['print a link with which a browser signs in once', () => import('../commands/signIn.js')],
   'audit-log': ['verify the audit log', () => import('../commands/auditLog.js')],
+  mcp: ['answer an assistant that asks over MCP: docs/ask.md', () => import('../commands/mcp.js')],
   evidence: ['verify the evidence pack of a claim', () => import('../commands/evidence.js')],
   secrets: ['change the key that seals stored credentials', () => import('../commands/secrets.js')],
   backup: ['back the installation up into one file', () => import('../commands/backup.js')],

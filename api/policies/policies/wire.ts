@@ -76,7 +76,7 @@ const configField = z.unknown().meta({
     description: 'The configuration of the type that the path names',
     anyOf: POLICY_TYPES.map((type) => {
       const { $schema: _, ...schema } = z.toJSONSchema(CONFIGS[type]);
-      return { title: type, ...schema };
+      return { title: type, ...(schema as object) };
     }),
   },
 });

@@ -3,6 +3,7 @@ import { startTestApi, type TestApi } from '../../support/api.js';
 import { testConnectors } from '../../support/connectors.js';
 import { ADMIN_KEYS, openaiTruth } from '../../support/fetchedBills.js';
 import { ALERT_OPERATIONS } from './operations/alerts.js';
+import { ASK_OPERATIONS } from './operations/ask.js';
 import { BILL_OPERATIONS } from './operations/bills.js';
 import { CALL_OPERATIONS } from './operations/calls.js';
 import { CLAIM_ANSWER_OPERATIONS } from './operations/claimAnswers.js';
@@ -48,6 +49,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...REPORT_OPERATIONS,
   ...SESSION_OPERATIONS,
   ...DEMO_OPERATIONS,
+  ...ASK_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */
