@@ -6,14 +6,8 @@ import { z } from 'zod';
 import type { RateSetting } from './limitSettings.js';
 import type { PriceFeed } from './priceFeeds.js';
 import { PROJECT_ROOT } from './projectRoot.js';
-import {
-  isPostgresUrl,
-  readRoleMap,
-  readSender,
-  SETTING_NAMES,
-  SETTINGS,
-  type SettingName,
-} from './settings.js';
+import { SETTING_NAMES, SETTINGS, type SettingName } from './settings.js';
+import { isPostgresUrl, readRoleMap, readSender } from './settingValues.js';
 import { StartError } from './startError.js';
 
 /** Within DATA_DIR. */

@@ -1,10 +1,10 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TOOLS } from '../../../api/mcp/tools.js';
 import { publicId } from '../../../domain/ids.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { storeFindings } from '../../support/findings.js';
 import { callMcp, connectMcp, MCP_WAYS, textOf } from '../../support/mcpClient.js';
+import { startLimitedApi, untilRefused } from '../support/limits.js';
 import { anEvent, ingest, send } from '../support/requests.js';
 
 let api: TestApi;
@@ -148,9 +148,15 @@ describe('POST /mcp', () => {
   });
 
   it('counts each message as a read of its key', async () => {
-    const answer = await post({ jsonrpc: '2.0', id: 1, method: 'ping' });
-    expect(answer.body).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
-    expect(TOOLS.length).toBe(8);
+    const limited = await startLimitedApi({ reads: { quota: 60, windowSeconds: 60, burst: 5 } });
+    try {
+      const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'spend_summary' } };
+      const { granted, refusal } = await untilRefused(() => limited.post('/mcp', message, limited.adminKey));
+      expect([granted, refusal.status, refusal.body.code]).toEqual([5, 429, 'rate_limited']);
+      expect((await limited.get('/api/v1/usage/summary', limited.adminKey)).status).toBe(429);
+    } finally {
+      await limited.close();
+    }
   });
 
   it('answers a notification with 202, and an unknown version with 400', async () => {
