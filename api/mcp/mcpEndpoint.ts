@@ -6,11 +6,13 @@ const messageId = z.union([z.string().max(256), z.int()]);
 
 /** One message; lists of messages are no part of the protocol any more. */
 const messageBody = z
-  .looseObject({
+  .strictObject({
     jsonrpc: z.literal('2.0', { error: 'must be 2.0' }),
     id: messageId.optional().meta({ description: 'Absent: a notification' }),
     method: z.string().max(256).optional(),
     params: z.looseObject({}).optional(),
+    result: z.looseObject({}).optional(),
+    error: z.looseObject({}).optional(),
   })
   .meta({ id: 'McpMessage', description: 'A message of the Model Context Protocol (JSON-RPC 2.0)' });
 
@@ -35,6 +37,7 @@ export const mcpEndpoint = defineEndpoint({
   access: { scope: 'any', workspace: 'own' },
   limit: 'read',
   idempotency: 'ignored',
+  query: z.object({}),
   body: messageBody,
   responses: {
     200: { description: 'The response to a request', schema: answerSchema },
@@ -44,6 +47,6 @@ export const mcpEndpoint = defineEndpoint({
       schema: answerSchema,
     },
   },
-  problems: [],
+  problems: ['invalid_parameter'],
   handle: answerMessage,
 });
