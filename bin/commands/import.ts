@@ -24,6 +24,7 @@ import {
 } from '../../usecases/billing/billingUpload.js';
 import { importFromFile } from '../backup/dataFile.js';
 import { describeBooks, endOnSignal, inSeconds } from '../backup/words.js';
+import { historyCommand } from '../history/command.js';
 import { chooseOrganization, withToolDatabase } from '../service/toolDatabase.js';
 import { organizationOption, print, providerOption, type Terminal } from '../terminal/terminal.js';
 
@@ -56,6 +57,7 @@ export function command(terminal: Terminal): Command {
         .addOption(organizationOption())
         .action((file: string, options: BillOptions) => importBill(terminal, file, options)),
     )
+    .addCommand(historyCommand(terminal))
     .addCommand(
       new Command('data')
         .description('bring an export into an empty database, that of DATABASE_URL or a new embedded one')

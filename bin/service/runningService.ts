@@ -10,8 +10,9 @@ export interface RunningService {
 
 export interface SentRequest {
   path: string;
-  type: string;
-  body: string | Buffer;
+  /** Of a text; a form has its own. */
+  type?: string;
+  body: string | FormData;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
@@ -37,16 +38,36 @@ export function runningServiceOf(config: Config, purpose: string): RunningServic
 }
 
 /** POSTs to the service. @throws StartError when it cannot be reached */
-export async function postTo(
-  { url, key }: RunningService,
+export function postTo(
+  service: RunningService,
   { path, type, body, headers = {}, signal }: SentRequest,
+): Promise<ReceivedAnswer> {
+  const init = { method: 'POST', body, headers: { ...headers, ...(type ? { 'content-type': type } : {}) } };
+  return ask(service, path, init, signal);
+}
+
+/** GETs from the service. @throws StartError when it cannot be reached */
+export function getFrom(service: RunningService, path: string): Promise<ReceivedAnswer> {
+  return ask(service, path, { method: 'GET', headers: {} });
+}
+
+interface Init {
+  method: string;
+  headers: Record<string, string>;
+  body?: string | FormData;
+}
+
+async function ask(
+  { url, key }: RunningService,
+  path: string,
+  init: Init,
+  signal?: AbortSignal,
 ): Promise<ReceivedAnswer> {
   const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
   try {
     const response = await fetch(url + path, {
-      method: 'POST',
-      headers: { ...headers, authorization: `Bearer ${key}`, 'content-type': type },
-      body: typeof body === 'string' ? body : new Uint8Array(body),
+      ...init,
+      headers: { ...init.headers, authorization: `Bearer ${key}` },
       redirect: 'error',
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
     });

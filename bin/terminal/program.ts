@@ -16,7 +16,7 @@ const COMMANDS: Record<
   doctor: ['look for what stands in the way, with the remedy', () => import('../commands/doctor.js')],
   demo: ['load the demo company and show what is found in it', () => import('../commands/demo.js')],
   import: [
-    'import provider bills, or the data of another installation',
+    'import provider bills, calls of the past, or the data of another installation',
     () => import('../commands/import.js'),
   ],
   export: ['export all data of this installation', () => import('../commands/export.js')],

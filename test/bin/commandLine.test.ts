@@ -14,7 +14,7 @@ const COMMANDS = [
   ...['start', 'status', 'doctor', 'demo', 'demo reset', 'import bills', 'import data', 'export data'],
   ...['audit', 'reconcile', 'prices import', 'keys create', 'keys list', 'keys revoke', 'keys rotate'],
   ...['keys check', 'sign-in', 'audit-log verify', 'audit-log restored', 'evidence verify', 'secrets rotate'],
-  ...['backup', 'restore', 'migrate', 'mcp'],
+  ...['backup', 'restore', 'migrate', 'mcp', 'import history'],
 ];
 
 const wordsOf = (command: string) => command.split(' ');
