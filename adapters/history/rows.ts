@@ -57,8 +57,12 @@ async function* unpacked(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     gunzip.end();
   })();
   pump.catch((error: Error) => gunzip.destroy(error));
-  yield* gunzip as AsyncIterable<Buffer>;
-  await pump;
+  try {
+    yield* gunzip as AsyncIterable<Buffer>;
+    await pump;
+  } catch {
+    throw faultAt(1, 1, 'the gzip file is damaged or incomplete: copy it again');
+  }
 }
 
 async function* csvRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<HistoryRow> {
@@ -78,7 +82,7 @@ async function* csvRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<HistoryRo
     const fields = new Map<string, unknown>();
     cells.forEach((cell, at) => {
       const text = cell.trim();
-      if (text !== '') fields.set((names as string[])[at] as string, valueOf(text));
+      if (text !== '') fields.set((names as string[])[at] as string, cellValue(text));
     });
     return { line, fields };
   };
@@ -94,7 +98,7 @@ async function* csvRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<HistoryRo
 }
 
 /** A cell; nested values are JSON in a cell of their own. */
-function valueOf(text: string): unknown {
+function cellValue(text: string): unknown {
   if (text[0] !== '{' && text[0] !== '[') return text;
   try {
     return JSON.parse(text);

@@ -4,7 +4,7 @@ import type { Provider } from '../../domain/providers.js';
 import { runningServiceOf } from '../service/runningService.js';
 import { print, providerOption, type Terminal } from '../terminal/terminal.js';
 import { importHistory } from './importHistory.js';
-import { importUsage } from './importUsage.js';
+import { type ImportedBill, importUsage } from './importUsage.js';
 import type { Progress, Reason } from './progress.js';
 
 const FROM = [...HISTORY_SOURCES, 'openai'] as const;
@@ -12,6 +12,7 @@ const FROM = [...HISTORY_SOURCES, 'openai'] as const;
 interface HistoryOptions {
   from: HistorySource | 'openai';
   provider?: Provider;
+  account?: string;
 }
 
 /** Sends an export of another product to a running service. Exit code 1: some rows need a look. */
@@ -20,23 +21,19 @@ export function historyCommand(terminal: Terminal): Command {
     .description('import calls of the past from an export of another product: docs/history.md')
     .argument('<file>', 'the export: CSV, JSON or JSONL, also gzipped')
     .addOption(new Option('--from <product>', 'whose export').choices(FROM).makeOptionMandatory())
+    .option('--account <name>', 'account of an export of OpenAI that names none')
     .addOption(providerOption('whose calls, where neither the row nor its model shows it'))
     .action((file: string, options: HistoryOptions) => run(terminal, file, options));
 }
 
-async function run(terminal: Terminal, file: string, { from, provider }: HistoryOptions): Promise<void> {
+async function run(terminal: Terminal, file: string, options: HistoryOptions): Promise<void> {
+  const { from, provider, account } = options;
   const config = terminal.readConfig();
   const service = runningServiceOf(config, 'import history');
   if (from === 'openai') {
-    const bill = await importUsage(service, file);
-    const period = `${bill.period_start} to ${bill.period_end}`;
-    print(
-      terminal,
-      bill.status === 'succeeded'
-        ? `${bill.id}: ${bill.rows} rows of usage, ${period}. They are sums that OpenAI counted and no calls: recorded calls are compared with them.`
-        : `${bill.id}: ${bill.status}: ${bill.error?.message ?? 'no reason was given'}`,
-    );
-    if (bill.status !== 'succeeded') terminal.exitCode = 1;
+    const bill = await importUsage(service, file, account);
+    print(terminal, usageSummaryOf(bill));
+    if (bill.status !== 'succeeded' && bill.status !== 'queued') terminal.exitCode = 1;
     return;
   }
   const progress = await importHistory(service, {
@@ -48,6 +45,12 @@ async function run(terminal: Terminal, file: string, { from, provider }: History
   });
   print(terminal, summaryOf(file, progress));
   if (Object.keys(progress.faults).length > 0) terminal.exitCode = 1;
+}
+
+function usageSummaryOf({ id, status, rows, period_start, period_end, error }: ImportedBill): string {
+  if (status === 'queued') return `${id}: stored; it is read as soon as the worker of the service runs.`;
+  if (status !== 'succeeded') return `${id}: ${status}: ${error?.message ?? 'no reason was given'}`;
+  return `${id}: ${rows} rows of usage, ${period_start} to ${period_end}. They are sums that OpenAI counted and no calls: recorded calls are compared with them.`;
 }
 
 const total = (reasons: Record<string, Reason>) =>

@@ -7,10 +7,12 @@ import { getFrom, postTo, type RunningService, reasonOf } from '../service/runni
 /** Largest export; `import bills` reads larger ones on the machine of the service. */
 const FILE_BYTES_MAX = 268_435_456;
 const POLL_MS = 500;
+/** Milliseconds for which a queued import is watched before the command ends. */
+const PICKUP_MS = 15_000;
 const OVER: ReadonlySet<string> = new Set(['succeeded', 'partial', 'failed', 'cancelled']);
 
 /** An import of a bill as the API presents it. */
-interface ImportedBill {
+export interface ImportedBill {
   id: string;
   status: string;
   status_url: string;
@@ -25,7 +27,12 @@ interface ImportedBill {
  * rows of a bill, with which recorded calls are compared.
  * @throws StartError for a file that is none, and with the reason of a refusal.
  */
-export async function importUsage(service: RunningService, file: string): Promise<ImportedBill> {
+export async function importUsage(
+  service: RunningService,
+  file: string,
+  account?: string,
+  pickupMs = PICKUP_MS,
+): Promise<ImportedBill> {
   const found = await stat(file).catch(() => undefined);
   if (!found?.isFile()) throw new StartError(`${file} is no file that can be read.`);
   if (found.size > FILE_BYTES_MAX)
@@ -39,12 +46,14 @@ export async function importUsage(service: RunningService, file: string): Promis
     );
   const form = new FormData();
   form.append('provider', 'openai');
+  if (account !== undefined) form.append('account', account);
   form.append('file', new Blob([new Uint8Array(bytes)]), basename(file));
   const answer = await postTo(service, { path: '/api/v1/billing-imports', body: form });
   if (answer.status !== 202 && answer.status !== 200)
     throw new StartError(`The service refused ${file}: ${reasonOf(answer)}.`);
+  const patience = performance.now() + pickupMs;
   for (let bill = JSON.parse(answer.text) as ImportedBill; ; await sleep(POLL_MS)) {
-    if (OVER.has(bill.status)) return bill;
+    if (OVER.has(bill.status) || (bill.status === 'queued' && performance.now() > patience)) return bill;
     const next = await getFrom(service, bill.status_url);
     if (next.status !== 200)
       throw new StartError(`${bill.id} is stored, and its progress cannot be read: ${reasonOf(next)}.`);
