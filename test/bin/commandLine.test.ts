@@ -80,7 +80,7 @@ describe('wrong use', () => {
     await expect(refused).rejects.toThrow(Misuse);
     await expect(refused).rejects.toThrow(
       new RegExp(
-        `^(Unknown option '--no-such-option'|--(provider|because) is missing)\\.\nUsage: trueup ${command} .*\ntrueup ${command} --help`,
+        `^(Unknown option '--no-such-option'|--(provider|because|from) is missing)\\.\nUsage: trueup ${command} .*\ntrueup ${command} --help`,
       ),
     );
   });
