@@ -1,0 +1,269 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Trueup } from '../../../../sdk/js/src/node.js';
+import { CostCalculator, type PricedTokens } from '../../../clients/costCalculator.js';
+import { readEvents } from '../../../clients/support/observedEvents.js';
+import { type ScriptedAnswer, startScriptedApi } from '../../../fakes/scriptedApi.js';
+import { startTestApi, type TestApi } from '../../../support/api.js';
+import type { LoadClients, OfficialClients } from './officialClients.js';
+
+const calculator = new CostCalculator(new URL('../../../../data/prices.json', import.meta.url));
+const NO_TOKENS = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 0 };
+const nowSeconds = Math.floor(Date.now() / 1_000);
+
+let api: TestApi;
+let clients: OfficialClients;
+
+function usdOf(provider: string, model: string, tokens: Partial<PricedTokens>, isBatch = false): string {
+  const atMillis = Date.now();
+  return calculator.cost({ provider, model, atMillis, tokens: { ...NO_TOKENS, ...tokens }, isBatch }).usd;
+}
+
+type FetchTo = typeof fetch;
+
+/** Makes the same calls with and without the package; returns the events. */
+async function observe(
+  answers: readonly ScriptedAnswer[],
+  calls: (fetchTo: FetchTo, observed: <C extends object>(client: C) => C) => Promise<unknown>,
+) {
+  const run = async (observed: <C extends object>(client: C) => C) => {
+    const provider = await startScriptedApi(answers);
+    const fetchTo: FetchTo = (input, init) => {
+      const { pathname, search } = new URL(String(input));
+      return fetch(`${provider.origin}${pathname}${search}`, init);
+    };
+    try {
+      return JSON.stringify(await calls(fetchTo, observed));
+    } finally {
+      await provider.close();
+    }
+  };
+  const organization = await api.addOrganization();
+  const plain = await run((client) => client);
+  const trueup = new Trueup({ url: api.baseUrl, apiKey: organization.ingestKey, flushAtExit: false });
+  expect(await run((client) => trueup.observe(client))).toBe(plain);
+  await trueup.close();
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests assert
+  return (await readEvents(api.baseUrl, organization.adminKey, Date.now())) as any[];
+}
+
+const chat = (id: string, model: string) => ({
+  id,
+  object: 'chat.completion',
+  created: nowSeconds,
+  model,
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
+});
+const messages = [{ role: 'user' as const, content: 'Hello' }];
+
+/** Other hosts, uploads and batches, with and without the package. */
+export function testHostsAndBatches(versions: string, load: LoadClients): void {
+  describe(`hosts, uploads and batches (${versions}) in the JavaScript package`, () => {
+    beforeAll(async () => {
+      api = await startTestApi();
+      clients = await load();
+    });
+    afterAll(() => api?.close());
+
+    it("names the biller of Azure's client and of xAI through OpenAI's", async () => {
+      const events = await observe(
+        [
+          { path: '/deployments/gpt-4o/chat/completions', json: chat('chatcmpl-az', 'gpt-4o-2024-08-06') },
+          { path: '/v1/chat/completions', json: chat('chatcmpl-x', 'grok-4') },
+        ],
+        async (fetchTo, observed) => {
+          const azure = observed(
+            new clients.AzureOpenAI({
+              apiKey: 'key',
+              endpoint: 'https://acme.openai.azure.com',
+              apiVersion: '2024-10-21',
+              fetch: fetchTo,
+            }),
+          );
+          const xai = observed(
+            new clients.OpenAI({ apiKey: 'key', baseURL: 'https://api.x.ai/v1', fetch: fetchTo }),
+          );
+          const copy = xai.withOptions({ maxRetries: 0 });
+          return [
+            await azure.chat.completions.create({ model: 'gpt-4o', messages }),
+            await xai.chat.completions.create({ model: 'grok-4', messages }),
+            await copy.chat.completions
+              .create({ model: 'grok-4', messages })
+              .asResponse()
+              .then((raw) => raw.text()),
+          ];
+        },
+      );
+      expect(events.map((event) => [event.provider, event.billed_by, event.model, event.usd]).sort()).toEqual(
+        [
+          [
+            'azure_openai',
+            'azure_openai',
+            'gpt-4o',
+            usdOf('azure_openai', 'gpt-4o-2024-08-06', { input: 100, output: 20 }),
+          ],
+          // Two reports with one response id are one call.
+          ['xai', 'xai', 'grok-4', usdOf('xai', 'grok-4', { input: 100, output: 20 })],
+        ],
+      );
+    });
+
+    it('reports audio, images and speech', async () => {
+      const events = await observe(
+        [
+          {
+            path: '/v1/audio/transcriptions',
+            json: {
+              text: 'Hi',
+              usage: {
+                type: 'tokens',
+                input_tokens: 14,
+                input_token_details: { text_tokens: 0, audio_tokens: 14 },
+                output_tokens: 45,
+                total_tokens: 59,
+              },
+            },
+          },
+          {
+            path: '/v1/images/generations',
+            json: {
+              created: nowSeconds,
+              data: [{ b64_json: 'AA==' }],
+              usage: {
+                input_tokens: 50,
+                input_tokens_details: { text_tokens: 50, image_tokens: 0 },
+                output_tokens: 50,
+                total_tokens: 100,
+              },
+            },
+          },
+          { path: '/v1/audio/speech', text: 'sound', headers: { 'content-type': 'audio/mpeg' } },
+        ],
+        async (fetchTo, observed) => {
+          const client = observed(new clients.OpenAI({ apiKey: 'key', fetch: fetchTo }));
+          const file = new File(['sound'], 'sound.mp3');
+          const speech = await client.audio.speech.create({
+            model: 'gpt-4o-mini-tts',
+            voice: 'alloy',
+            input: 'Hi',
+          });
+          const labels = { trueup: { feature: 'minutes' } };
+          return [
+            await client.audio.transcriptions.create({ model: 'gpt-4o-transcribe', file, ...labels }),
+            await client.images.generate({ model: 'gpt-image-1', prompt: 'a cat' }),
+            await speech.text(),
+          ];
+        },
+      );
+      expect(events.map((event) => `${event.model} ${event.output_tokens} ${event.feature}`).sort()).toEqual([
+        'gpt-4o-mini-tts 0 null',
+        'gpt-4o-transcribe 45 minutes',
+        'gpt-image-1 50 null',
+      ]);
+    });
+
+    it('reports each result of a batch once, at half the price, however often it is read', async () => {
+      const line = (index: number, model: string) =>
+        JSON.stringify({
+          id: `batch_req_${index}`,
+          custom_id: `c-${index}`,
+          response: { status_code: 200, request_id: `r-${index}`, body: chat(`chatcmpl-b${index}`, model) },
+          error: null,
+        });
+      const refused = JSON.stringify({
+        id: 'batch_req_9',
+        custom_id: 'c-9',
+        response: { status_code: 400, body: { error: { message: 'no' } } },
+      });
+      const events = await observe(
+        [
+          {
+            path: '/v1/batches/batch_1',
+            json: {
+              id: 'batch_1',
+              object: 'batch',
+              status: 'completed',
+              output_file_id: 'file-out',
+              completed_at: nowSeconds,
+            },
+          },
+          {
+            path: '/v1/files/file-out/content',
+            text: `${line(1, 'gpt-4o-2024-08-06')}\n${line(2, 'gpt-4o-2024-08-06')}\n${refused}\n`,
+          },
+        ],
+        async (fetchTo, observed) => {
+          const client = observed(new clients.OpenAI({ apiKey: 'key', fetch: fetchTo }));
+          const batch = await client.batches.retrieve('batch_1');
+          const first = await (await client.files.content(batch.output_file_id as string)).text();
+          const second = await (await client.files.content('file-out')).arrayBuffer();
+          return [first, second.byteLength];
+        },
+      );
+      const usd = usdOf('openai', 'gpt-4o-2024-08-06', { input: 100, output: 20 }, true);
+      expect(
+        events.map((event) => [event.request_id, event.is_batch, event.batch_id, event.usd]).sort(),
+      ).toEqual([
+        ['chatcmpl-b1', true, 'batch_1', usd],
+        ['chatcmpl-b2', true, 'batch_1', usd],
+      ]);
+    });
+
+    it("reports the results of Anthropic's batches as they are read", async () => {
+      const message = (index: number) =>
+        JSON.stringify({
+          custom_id: `c-${index}`,
+          result: {
+            type: index === 3 ? 'errored' : 'succeeded',
+            message: {
+              id: `msg_b${index}`,
+              type: 'message',
+              role: 'assistant',
+              model: 'claude-haiku-4-5-20251001',
+              content: [{ type: 'text', text: 'Hi' }],
+              stop_reason: 'end_turn',
+              usage: {
+                input_tokens: 100,
+                cache_creation_input_tokens: 0,
+                cache_read_input_tokens: 50,
+                output_tokens: 20,
+                service_tier: 'batch',
+              },
+            },
+          },
+        });
+      const events = await observe(
+        [
+          {
+            path: '/v1/messages/batches/msgbatch_1/results',
+            text: [1, 2, 3].map((index) => `${message(index)}\n`).join(''),
+          },
+          {
+            path: '/v1/messages/batches/msgbatch_1',
+            json: {
+              id: 'msgbatch_1',
+              type: 'message_batch',
+              processing_status: 'ended',
+              results_url: 'https://api.anthropic.com/v1/messages/batches/msgbatch_1/results',
+            },
+          },
+        ],
+        async (fetchTo, observed) => {
+          const client = observed(new clients.Anthropic({ apiKey: 'key', fetch: fetchTo }));
+          const seen: unknown[] = [];
+          for (let round = 0; round < 2; round += 1)
+            for await (const item of await client.messages.batches.results('msgbatch_1')) seen.push(item);
+          return seen;
+        },
+      );
+      const tokens = { input: 100, cacheRead: 50, output: 20 };
+      const usd = usdOf('anthropic', 'claude-haiku-4-5-20251001', tokens, true);
+      expect(
+        events.map((event) => [event.request_id, event.is_batch, event.batch_id, event.usd]).sort(),
+      ).toEqual([
+        ['msg_b1', true, 'msgbatch_1', usd],
+        ['msg_b2', true, 'msgbatch_1', usd],
+      ]);
+    });
+  });
+}
