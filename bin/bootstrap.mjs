@@ -33,7 +33,7 @@ const BUILD_FILES = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'
 /**
  * Commands that inspect a running service: they build only if no build exists, so that they do not change its files.
  */
-const ONLOOKERS = new Set(['status', 'doctor']);
+const ONLOOKERS = new Set(['status', 'doctor', 'mcp']);
 
 /** Milliseconds between two checks whether the npm that started the program still runs. */
 const NPM_WATCH_MS = 500;

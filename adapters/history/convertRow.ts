@@ -53,8 +53,8 @@ class Fields {
 
   object(...names: string[]): JsonObject {
     for (const name of names) {
-      const value = this.#fields.get(name);
-      if (isObject(value)) return value;
+      const value = objectOf(this.#fields.get(name));
+      if (value) return value;
     }
     return {};
   }
@@ -67,6 +67,17 @@ class Fields {
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** An object, or the object in a text of JSON, which some exports have in its place. */
+function objectOf(value: unknown): JsonObject | undefined {
+  if (isObject(value)) return value;
+  if (typeof value !== 'string' || !value.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(value) as JsonObject;
+  } catch {
+    return undefined;
+  }
 }
 
 function textIn(objects: readonly JsonObject[], ...names: string[]): string | undefined {
@@ -133,7 +144,7 @@ function convertLangfuse(fields: Fields, context: RowContext): Converted {
   if (timestamp === undefined) return missing('start_time');
   if (model === undefined) return fault('the model is missing: Langfuse has none for this generation');
   const metadata = fields.object('metadata');
-  const attributes = isObject(metadata.attributes) ? metadata.attributes : {};
+  const attributes = objectOf(metadata.attributes) ?? {};
   const named = textIn(
     [metadata, attributes],
     'ls_provider',
@@ -189,6 +200,10 @@ function convertLiteLlm(fields: Fields, context: RowContext): Converted {
   if (timestamp === undefined) return missing('startTime');
   if (/^(?:true|t)$/i.test(fields.text('cache_hit') ?? ''))
     return skip('answered from the proxy’s cache: no provider was called');
+  const kind = fields.text('call_type') ?? '';
+  if (/batch/.test(kind)) return skip('the sums of a batch, which are no calls');
+  if (/mcp/.test(kind) || fields.text('mcp_namespaced_tool_name') !== undefined)
+    return skip('a call of a tool, and of no model');
   const model = fields.text('model');
   if (model === undefined) return skip('a request without a model: no provider was called');
   const made = providerOf(model, fields.text('custom_llm_provider'), context);
@@ -208,10 +223,7 @@ function convertLiteLlm(fields: Fields, context: RowContext): Converted {
     session_id: fields.text('session_id'),
     user_id: fields.text('end_user') ?? fields.text('user'),
     team_id: fields.text('team_id'),
-    feature: textIn(
-      [metadata, isObject(metadata.requester_metadata) ? metadata.requester_metadata : {}],
-      'feature',
-    ),
+    feature: textIn([metadata, objectOf(metadata.requester_metadata) ?? {}], 'feature'),
   });
 }
 
@@ -262,7 +274,7 @@ function convertHelicone(fields: Fields, context: RowContext): Converted {
     timestamp,
     duration_ms: fields.value('delay_ms'),
     usage,
-    cost_usd: isError ? undefined : costOf(fields.value('cost_usd', 'cost'), hasTokens(usage)),
+    cost_usd: isError ? undefined : costOf(fields.value('cost_usd'), hasTokens(usage)),
     status: status === CANCELLED ? 'cancelled' : isError ? 'error' : 'ok',
     http_status: isHttp ? status : undefined,
     base_url: fields.text('target_url'),

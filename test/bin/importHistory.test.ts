@@ -133,6 +133,22 @@ describe('import history --from langfuse', () => {
     expect(named.output).toMatch(/1 {2}calls stored/);
   });
 
+  it('reads objects and numbers that an export has as texts', async () => {
+    const row = {
+      ...LANGFUSE,
+      id: 'obs-text',
+      trace_id: 'lf-text',
+      provided_model_name: 'house-model-8',
+      usage_details: JSON.stringify({ input: '20', output: '30' }),
+      cost_details: { total: '0.000000123' },
+      metadata: JSON.stringify({ attributes: JSON.stringify({ 'gen_ai.system': 'mistral_ai' }) }),
+    };
+    expect((await importFile(fileOf('texts.jsonl', jsonLines([row])), 'langfuse')).exit).toBe(0);
+    expect(await callsOf('lf-text')).toMatchObject([
+      { provider: 'mistral', input_tokens: 20, output_tokens: 30, cost_usd: 0.000000123 },
+    ]);
+  });
+
   it('names line, column and remedy where the file is broken, and keeps what precedes', async () => {
     const text = `${JSON.stringify({ ...LANGFUSE, id: 'obs-7' })}\n{"id": "obs-8", "type": GENERATION}\n`;
     const file = fileOf('broken.jsonl', text);
@@ -183,6 +199,8 @@ describe('import history --from litellm', () => {
   const rows = [
     SPEND,
     { ...SPEND, request_id: 'cached', cache_hit: 'True' },
+    { ...SPEND, request_id: 'batch', call_type: 'aretrieve_batch' },
+    { ...SPEND, request_id: 'tool', call_type: 'call_mcp_tool' },
     {
       ...SPEND,
       request_id: 'failed',
@@ -208,6 +226,8 @@ describe('import history --from litellm', () => {
     const { exit, output } = await importFile(fileOf(`spend.${format}`, text), 'litellm');
     expect(output).toMatch(format === 'csv' ? /3 {2}calls stored/ : /0 {2}calls stored\n\s+3 {2}repeats/);
     expect(output).toMatch(/1 {2}answered from the proxy’s cache: no provider was called \(line \d+\)/);
+    expect(output).toContain('the sums of a batch, which are no calls');
+    expect(output).toContain('a call of a tool, and of no model');
     expect(exit).toBe(0);
     const events = await callsOf('spend-session');
     expect(events).toHaveLength(3);
