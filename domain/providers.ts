@@ -115,7 +115,7 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
     slug: 'xai',
     displayName: 'xAI',
     projectsName: 'Projects',
-    aliases: ['x_ai', 'grok'],
+    aliases: ['x_ai', 'x-ai', 'grok'],
     hasBillingFeed: false,
     hosts: [/^api\.x\.ai$/],
   },

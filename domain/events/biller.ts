@@ -2,6 +2,7 @@
  * Resolves the provider and the biller of a call. The host decides before any word does, since half of the
  * endpoints that call themselves OpenAI belong to other billers (docs/ingest.md).
  */
+import { isGatewayHost, isGatewayWord, makerOfModel } from '../gateways.js';
 import { type Biller, findProvider, findProviderByHost, type Provider } from '../providers.js';
 import type { CallRecord } from './event.js';
 
@@ -34,22 +35,32 @@ export interface BilledCall {
   billerFromHost: boolean;
 }
 
-/** Undefined: `unknown_provider`. A foreign host, or a foreign word before a known one, gives the biller `unknown`. */
+/**
+ * Undefined: `unknown_provider`. A foreign host, a gateway, or a foreign word before a known one gives the biller
+ * `unknown`. At a gateway the maker in the model's id is the provider.
+ */
 export function resolveBiller(
   hints: BillerHints,
   inferProvider: (model: string) => Provider | undefined,
 ): BilledCall | undefined {
   const hosts = hints.hosts.map(hostOf).filter((host) => host !== undefined);
   const fromHost = firstOf(hosts, findProviderByHost);
-  const words = hints.words.filter((word) => !FRAMEWORKS.has(word.trim().toLowerCase()));
+  const atGateway = fromHost === undefined && (hosts.some(isGatewayHost) || hints.words.some(isGatewayWord));
+  const words = hints.words.filter(
+    (word) => !FRAMEWORKS.has(word.trim().toLowerCase()) && !isGatewayWord(word),
+  );
   const named = firstOf(words, findProvider);
   const isForeign = words.length > 0 && findProvider(words[0] as string) === undefined;
   const inferred = words.length === 0 && named === undefined && fromHost === undefined;
   const provider =
-    named ?? fromHost ?? (inferred ? firstOf(hints.models, inferProvider) : undefined) ?? hints.api;
+    (atGateway ? firstOf(hints.models, makerOfModel) : undefined) ??
+    named ??
+    fromHost ??
+    (inferred ? firstOf(hints.models, inferProvider) : undefined) ??
+    hints.api;
   if (provider === undefined) return undefined;
   if (hosts.length > 0) return { provider, billedBy: fromHost ?? 'unknown', billerFromHost: true };
-  return { provider, billedBy: isForeign ? 'unknown' : provider, billerFromHost: false };
+  return { provider, billedBy: isForeign || atGateway ? 'unknown' : provider, billerFromHost: false };
 }
 
 function firstOf<T>(items: readonly string[], find: (item: string) => T | undefined): T | undefined {

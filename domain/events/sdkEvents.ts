@@ -1,3 +1,4 @@
+import { isGatewayWord } from '../gateways.js';
 import { isProvider } from '../providers.js';
 import { type BilledCall, resolveBiller } from './biller.js';
 import {
@@ -135,7 +136,9 @@ function required(event: JsonObject, name: string): string {
 
 function billerOf(event: JsonObject, context: MapContext): BilledCall {
   const word = required(event, 'provider');
-  const billed = resolveBiller({ words: [word], hosts: hostsOf(event), models: [] }, context.inferProvider);
+  // Only a gateway's calls have another provider than the named one.
+  const models = isGatewayWord(word) ? [required(event, 'model')] : [];
+  const billed = resolveBiller({ words: [word], hosts: hostsOf(event), models }, context.inferProvider);
   if (billed === undefined)
     throw new ItemFault('unknown_provider', `provider: ${shown(word)} is none of the eight`);
   const named = textOf(event, 'billed_by');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hostOf, identityBiller, resolveBiller } from '../../../domain/events/biller.js';
+import { mapSdkEvents } from '../../../domain/events/sdkEvents.js';
 import { PROVIDER_FACTS } from '../../../domain/providers.js';
 import { callWith, context, LEAST, rejectionOf } from './support.js';
 
@@ -138,5 +139,59 @@ describe('the namespace of response ids', () => {
     const azure = { provider: 'openai', billedBy: 'azure_openai', billerFromHost: true } as const;
     expect(identityBiller(gateway)).toBe(identityBiller(word));
     expect(identityBiller(azure)).toBe('azure_openai');
+  });
+});
+
+describe('a gateway', () => {
+  it.each([
+    ['openrouter', 'anthropic/claude-sonnet-4.5', 'anthropic'],
+    ['openrouter.chat', 'x-ai/grok-4', 'xai'],
+    ['openrouter', 'openrouter/mistralai/mistral-large', 'mistral'],
+    ['gateway', 'openai/gpt-4o', 'openai'],
+    ['vercel_ai_gateway', 'google/gemini-2.5-pro', 'google'],
+    ['gateway', 'gpt-4o', 'openai'],
+  ])('named %s bills %s, a model of %s', (word, model, provider) => {
+    const billed = { provider, billedBy: 'unknown' };
+    expect(resolve([word], [], [model])).toMatchObject(billed);
+    expect(resolve(['openai', word], [], [model])).toMatchObject(billed);
+  });
+
+  it.each(['https://openrouter.ai/api/v1', 'eu.openrouter.ai', 'https://ai-gateway.vercel.sh/v1'])(
+    'at %s bills the call, and the model’s id names the provider',
+    (host) => {
+      const billed = { billedBy: 'unknown', billerFromHost: true };
+      expect(resolve(['openai'], [host], ['anthropic/claude-sonnet-4.5'])).toEqual({
+        ...billed,
+        provider: 'anthropic',
+      });
+      expect(resolve([], [host], ['x-ai/grok-4'])).toEqual({ ...billed, provider: 'xai' });
+      expect(resolve(['openai'], [host], ['gpt-4o'])).toEqual({ ...billed, provider: 'openai' });
+    },
+  );
+
+  it('does not bill what goes to a provider’s own host', () => {
+    expect(resolve(['gateway'], ['api.openai.com'], ['openai/gpt-4o'])?.billedBy).toBe('openai');
+  });
+
+  it('with a model of another maker names no provider', () => {
+    expect(resolve(['openrouter'], [], ['deepseek/deepseek-chat'])).toBeUndefined();
+  });
+
+  it('is not claimed by a similar host', () => {
+    expect(resolve([], ['openrouter.ai.evil.test'], ['x-ai/grok-4'])).toBeUndefined();
+  });
+
+  it('is read from the events of wrappers', () => {
+    const event = {
+      provider: 'openrouter',
+      model: 'anthropic/claude-sonnet-4.5',
+      timestamp: '2026-11-20T11:00:00Z',
+      request_id: 'gen-1',
+      input_tokens: 10,
+      output_tokens: 2,
+    };
+    const { calls, rejections } = mapSdkEvents([event], context);
+    expect(rejections).toEqual([]);
+    expect(calls[0]).toMatchObject({ provider: 'anthropic', billedBy: 'unknown' });
   });
 });
