@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
 import { afterAll } from 'vitest';
+import { installPackages } from '../../support/installPackages.js';
 import { testHostsAndBatches } from './cases/hostsAndBatches.js';
 import { testMainClients } from './cases/mainClients.js';
-import { clientsIn, installPackages, type LoadClients } from './cases/officialClients.js';
+import { clientsIn, type LoadClients } from './cases/officialClients.js';
 import { testOtherClients } from './cases/otherClients.js';
 
 /**

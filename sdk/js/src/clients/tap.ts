@@ -54,19 +54,29 @@ export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): 
     quietly(() => whole(text));
     return blob;
   });
-  const source = Object.getOwnPropertyDescriptor(Response.prototype, 'body')?.get;
+  const readBody = bodyOf(response);
   let tapped: ReadableStream<Uint8Array> | null | undefined;
   Object.defineProperty(response, 'body', {
     configurable: true,
     enumerable: false,
     get() {
       if (tapped === undefined) {
-        const body = source?.call(response) as ReadableStream<Uint8Array> | null;
+        const body = readBody();
         tapped = body === null || body.locked ? body : tapBody(body, kind, sink);
       }
       return tapped;
     },
   });
+}
+
+/** Reads the body of this response once `body` is changed. Workers have its getter in a class above `Response`. */
+function bodyOf(response: Response): () => ReadableStream<Uint8Array> | null {
+  for (let place: object | null = response; place !== null; place = Object.getPrototypeOf(place)) {
+    const get = Object.getOwnPropertyDescriptor(place, 'body')?.get;
+    if (get) return () => get.call(response) as ReadableStream<Uint8Array> | null;
+  }
+  const { body } = response;
+  return () => body;
 }
 
 function define(response: Response, name: string, value: () => Promise<unknown>): void {
