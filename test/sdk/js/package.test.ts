@@ -129,5 +129,13 @@ describe('the JavaScript package as an installation serves it', () => {
     );
     for (const name of ['a.mts', 'b.cts']) writeFileSync(join(project, name), code);
     run(process.execPath, [TSC, '-p', project], project);
+    // The types of the other two resolutions that projects use.
+    for (const [module, moduleResolution] of [
+      ['node16', 'node16'],
+      ['esnext', 'bundler'],
+    ]) {
+      const words = ['-p', project, '--module', module ?? '', '--moduleResolution', moduleResolution ?? ''];
+      run(process.execPath, [TSC, ...words], project);
+    }
   });
 });

@@ -17,6 +17,7 @@ interface ApiClient {
 
 const CALLS =
   /models\/([^/:]+):(generateContent|streamGenerateContent|embedContent|batchEmbedContents|predict)(?=\?|$)/;
+const BATCH = /(?:^|\/)batches\/[^/:?]+(?=\?|$)/;
 const LABELED = ['generateContent', 'generateContentStream', 'embedContent', 'generateImages'] as const;
 
 export function isGoogle(client: Loose): boolean {
@@ -51,6 +52,17 @@ async function send(
 ): Promise<unknown> {
   const path = typeof given.path === 'string' ? given.path : '';
   const match = CALLS.exec(path);
+  if (given.httpMethod === 'GET' && BATCH.test(path)) {
+    const answer = await make(given);
+    quietly(() =>
+      tapJson(
+        answer,
+        (job) => recordBatch(job, recorder, labels, api),
+        () => undefined,
+      ),
+    );
+    return answer;
+  }
   if (!match || given.httpMethod !== 'POST') return make(given);
   const model = match[1] as string;
   const body = typeof given.body === 'string' ? parse(given.body) : given.body;
@@ -87,6 +99,34 @@ async function send(
     } else tapJson(answer, note, () => call.end('ok', reading), call.fail.bind(call));
   });
   return answer;
+}
+
+/** A batch with its answers in it; fetched again, each of them counts once. Answers in a file are not read. */
+function recordBatch(value: unknown, recorder: Recorder, labels: Labels, api: ApiClient): void {
+  const job = object(value);
+  const metadata = object(job?.metadata);
+  const output = object(metadata?.output) ?? object(job?.response);
+  const name = text(job?.name);
+  const at = Date.parse(text(metadata?.endTime) ?? text(metadata?.updateTime) ?? '');
+  if (name === undefined || Number.isNaN(at)) return;
+  list(object(output?.inlinedResponses)?.inlinedResponses).forEach((item, index) => {
+    const reading = readGoogle(object(item)?.response);
+    // An item that failed has no usage and costs nothing.
+    if (reading.usage === undefined) return;
+    const model = reading.responseModel ?? text(metadata?.model)?.replace(/^models\//, '');
+    recorder.recordLater({
+      ...reading,
+      provider: 'google',
+      model: model ?? 'unknown',
+      baseUrl: api.getBaseUrl?.(),
+      requestId: `${name}/${index}`,
+      batchId: name,
+      isBatch: true,
+      at,
+      status: 'ok',
+      labels,
+    });
+  });
 }
 
 /** Changes `json` of this response; it is read once. */

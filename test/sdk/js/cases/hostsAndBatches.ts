@@ -265,5 +265,54 @@ export function testHostsAndBatches(versions: string, load: LoadClients): void {
         ['msg_b2', true, 'msgbatch_1', usd],
       ]);
     });
+
+    it("reports the answers in Google's batches once, however often they are fetched", async () => {
+      const model = 'gemini-2.5-flash';
+      const answer = (responseId?: string) => ({
+        response: {
+          candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' }],
+          usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 },
+          modelVersion: model,
+          ...(responseId ? { responseId } : {}),
+        },
+      });
+      const job = {
+        name: 'batches/b1',
+        metadata: {
+          model: `models/${model}`,
+          state: 'BATCH_STATE_SUCCEEDED',
+          createTime: new Date(nowSeconds * 1_000).toISOString(),
+          endTime: new Date(nowSeconds * 1_000).toISOString(),
+          output: {
+            inlinedResponses: {
+              inlinedResponses: [answer('resp-1'), answer(), { error: { code: 3, message: 'no' } }],
+            },
+          },
+        },
+        done: true,
+      };
+      const provider = await startScriptedApi([{ path: '/batches/b1', json: job }]);
+      try {
+        const httpOptions = { baseUrl: provider.origin };
+        const events = await observe([], async (_, observed) => {
+          const ai = observed(new clients.GoogleGenAI({ apiKey: 'key', httpOptions }));
+          const [first, second] = [
+            await ai.batches.get({ name: 'batches/b1' }),
+            await ai.batches.get({ name: 'batches/b1' }),
+          ];
+          expect(first.dest?.inlinedResponses?.length).toBe(3);
+          return [first, second];
+        });
+        const usd = usdOf('google', model, { input: 100, output: 20 }, true);
+        expect(
+          events.map((event) => [event.request_id, event.is_batch, event.batch_id, event.usd]).sort(),
+        ).toEqual([
+          ['batches/b1/1', true, 'batches/b1', usd],
+          ['resp-1', true, 'batches/b1', usd],
+        ]);
+      } finally {
+        await provider.close();
+      }
+    });
   });
 }
