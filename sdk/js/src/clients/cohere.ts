@@ -9,7 +9,7 @@ import { quietly } from './tap.js';
 type Loose = Record<string, unknown>;
 type Method = (params: unknown, options?: unknown) => PromiseLike<unknown>;
 
-const METHODS = ['chat', 'chatStream', 'generate', 'generateStream', 'embed'] as const;
+const METHODS = ['chat', 'chatStream', 'generate', 'generateStream', 'embed', 'rerank'] as const;
 
 export function isCohere(client: Loose): boolean {
   return typeof client.chatStream === 'function' && typeof client.embed === 'function';

@@ -266,6 +266,24 @@ export function testHostsAndBatches(versions: string, load: LoadClients): void {
       ]);
     });
 
+    it("reports Cohere's rerank, which has search units, as a call without tokens", async () => {
+      const meta = { api_version: { version: '2' }, billed_units: { search_units: 1 } };
+      const results = [{ index: 0, relevance_score: 0.9 }];
+      const json = { id: 'rerank-1', results, meta };
+      const provider = await startScriptedApi([{ path: '/v2/rerank', json }]);
+      try {
+        const events = await observe([], async (_, observed) => {
+          const client = observed(new clients.CohereClientV2({ token: 'key', environment: provider.origin }));
+          return client.rerank({ model: 'rerank-v3.5', query: 'a', documents: ['a', 'b'] });
+        });
+        expect(events).toMatchObject([
+          { provider: 'cohere', model: 'rerank-v3.5', request_id: 'rerank-1', status: 'ok', input_tokens: 0 },
+        ]);
+      } finally {
+        await provider.close();
+      }
+    });
+
     it("reports the answers in Google's batches once, however often they are fetched", async () => {
       const model = 'gemini-2.5-flash';
       const answer = (responseId?: string) => ({
