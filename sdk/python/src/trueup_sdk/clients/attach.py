@@ -1,0 +1,40 @@
+"""Finds the adapter of a client."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Mapping, NamedTuple
+
+from ..calls import Recorder
+
+# Set on an observed client, so that it is observed once.
+_OBSERVED = "_trueup_observed"
+
+Attach = Callable[[Any, Recorder, Mapping[str, Any]], None]
+
+
+class Adapter(NamedTuple):
+    """Knows the clients of one provider, and observes them in place."""
+
+    is_known: Callable[[Any], bool]
+    """Whether it is a client of this provider. It imports no client: classes are known by their names and methods."""
+    attach: Attach
+    """Gets the client, the recorder and the labels of this client."""
+
+
+ADAPTERS: List[Adapter] = []
+
+
+def attach(client: Any, recorder: Recorder, labels: Mapping[str, Any]) -> None:
+    """Finds out which client it is, and observes it in place. Raises TypeError for a client that is not known."""
+    if getattr(client, _OBSERVED, False) is True:
+        return
+    for adapter in ADAPTERS:
+        if adapter.is_known(client):
+            adapter.attach(client, recorder, labels)
+            try:
+                object.__setattr__(client, _OBSERVED, True)
+            except (AttributeError, TypeError):
+                # A class with slots: observing it again is its adapter's matter.
+                pass
+            return
+    raise TypeError(f"{type(client).__name__} is none of the known clients")

@@ -1,0 +1,198 @@
+"""Keeps the rules and the prices fresh. Without an answer the last known ones hold."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from typing import Any, Callable, Dict, Optional
+
+from .prices import PriceTable
+from .rules import Enforcer
+from .transport import Request, Response, Transport, message_of, retry_after_of
+from .version import SDK_NAME
+
+_CONFIG_PATH = "/api/v1/enforcement/config"
+_PRICES_PATH = "/api/v1/pricing/table"
+_POLL_SECONDS = 60.0
+_POLL_SECONDS_MIN = 5.0
+# Processes must not poll at once: up to this share of the interval is added.
+_POLL_JITTER = 0.1
+_PRICES_SECONDS = 3_600
+
+
+class Configuration:
+    """Polls the service in a thread, which starts with the first use and again in a forked process."""
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        api_key: str,
+        request_timeout_seconds: float,
+        on_error: Callable[[Exception], Any],
+        enforcer: Enforcer,
+        transport: Transport,
+        is_enabled: bool,
+    ) -> None:
+        self.prices = PriceTable()
+        self._url = url
+        self._api_key = api_key
+        self._timeout_seconds = request_timeout_seconds
+        self._on_error = on_error
+        self._enforcer = enforcer
+        self._transport = transport
+        self._is_enabled = is_enabled
+        self._etags: Dict[str, str] = {}
+        self._prices_at: Optional[float] = None
+        self._is_loaded = False
+        self._was_reached = True
+        self._due = 0.0
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        self._changed = threading.Condition(threading.RLock())
+        self._thread: Optional[threading.Thread] = None
+        # Refreshes are numbered: the thread notes the last one that it has made, and its outcome.
+        self._asked = self._answered = 0
+        self._outcome = False
+
+    def after_fork(self) -> None:
+        """In a forked process: rules and prices stay, and the next call starts a thread."""
+        self._start_afresh()
+        self._enforcer.renew_lock()
+
+    def keep_fresh(self) -> None:
+        """Starts the thread where there is none. Never waits."""
+        if self._thread is None and self._is_enabled:
+            with self._changed:
+                self._has_thread()
+
+    def _has_thread(self) -> bool:
+        if not self._is_enabled:
+            return False
+        if self._thread is not None and self._thread.is_alive():
+            return True
+        thread = threading.Thread(target=self._run, args=(self._changed,), name="trueup-rules", daemon=True)
+        self._thread = thread
+        try:
+            thread.start()
+            return True
+        except RuntimeError:
+            # The interpreter is ending: no thread starts any more.
+            return False
+
+    def _run(self, changed: threading.Condition) -> None:
+        while True:
+            with changed:
+                while self._asked == self._answered and self._is_enabled and changed is self._changed:
+                    left = self._due - time.monotonic()
+                    if left <= 0:
+                        break
+                    changed.wait(left)
+                if not self._is_enabled or changed is not self._changed:
+                    return
+                asked = self._asked
+            outcome = self._load()
+            with changed:
+                self._answered, self._outcome = asked, outcome
+                changed.notify_all()
+
+    def refresh(self, timeout_seconds: Optional[float] = None) -> bool:
+        """Asks for the rules now. True: the service has answered with them within the time."""
+        limit = self._timeout_seconds if timeout_seconds is None else timeout_seconds
+        deadline = time.monotonic() + limit
+        with self._changed:
+            if not self._has_thread():
+                return False
+            self._asked += 1
+            mine = self._asked
+            self._changed.notify_all()
+            return self._wait_for(mine, deadline) and self._outcome
+
+    def ready(self, timeout_seconds: float) -> bool:
+        """True: the first rules are there, within the time."""
+        return self._is_loaded or self.refresh(timeout_seconds)
+
+    def _wait_for(self, asked: int, deadline: float) -> bool:
+        while self._answered < asked:
+            left = deadline - time.monotonic()
+            if left <= 0 or not self._is_enabled:
+                return False
+            self._changed.wait(left)
+        return True
+
+    def close(self) -> None:
+        """Ends the thread; the rules stay as they are."""
+        with self._changed:
+            self._is_enabled = False
+            self._changed.notify_all()
+
+    def _load(self) -> bool:
+        poll_seconds = _POLL_SECONDS
+        is_loaded = False
+        try:
+            config = self._get(_CONFIG_PATH, True)
+            body = _object_of(config)
+            rules = body.get("rules")
+            if isinstance(rules, list):
+                self._enforcer.set_rules(rules)
+                self._note_etag(_CONFIG_PATH, config)
+            asked = body.get("poll_seconds")
+            if isinstance(asked, (int, float)) and asked > 0:
+                poll_seconds = max(float(asked), _POLL_SECONDS_MIN)
+            poll_seconds = max(poll_seconds, retry_after_of(config) or 0.0)
+            is_loaded = config.status in (200, 304)
+            if is_loaded:
+                self._load_prices_if_due()
+                self._is_loaded = self._was_reached = True
+            else:
+                self._tell(f"rules are not refreshed: the service answers {config.status}")
+        except Exception as error:
+            self._tell(f"rules are not refreshed: {message_of(error)}")
+        self._due = time.monotonic() + poll_seconds * (1 + random.random() * _POLL_JITTER)
+        return is_loaded
+
+    def _load_prices_if_due(self) -> None:
+        now = time.monotonic()
+        if self._prices_at is not None and now - self._prices_at < _PRICES_SECONDS:
+            return
+        table = self._get(_PRICES_PATH, False)
+        if table.status == 200:
+            self.prices = PriceTable(_object_of(table).get("pricing"))
+            self._note_etag(_PRICES_PATH, table)
+        if table.status in (200, 304):
+            self._prices_at = now
+
+    def _get(self, path: str, is_authorized: bool) -> Response:
+        headers = {"user-agent": SDK_NAME}
+        if is_authorized:
+            headers["authorization"] = f"Bearer {self._api_key}"
+        if path in self._etags:
+            headers["if-none-match"] = self._etags[path]
+        return self._transport(Request("GET", self._url + path, headers, None, self._timeout_seconds))
+
+    def _note_etag(self, path: str, response: Response) -> None:
+        etag = response.headers.get("etag")
+        if etag is None:
+            self._etags.pop(path, None)
+        else:
+            self._etags[path] = etag
+
+    def _tell(self, message: str) -> None:
+        """Once for each time that the service is lost."""
+        if not self._was_reached:
+            return
+        self._was_reached = False
+        try:
+            self._on_error(RuntimeError(message))
+        except Exception:
+            # The application's own handler must not break its call.
+            pass
+
+
+def _object_of(response: Response) -> Dict[str, Any]:
+    """The JSON object of an answer with status 200; empty where there is none."""
+    body = json.loads(response.body) if response.status == 200 else None
+    return body if isinstance(body, dict) else {}

@@ -1,0 +1,141 @@
+"""The end of this process, and its forks."""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import os
+import signal
+import sys
+import threading
+import time
+import weakref
+from types import FrameType
+from typing import Any, List, Optional, Protocol, Tuple
+
+from .reporter import Reporter
+
+
+class Forked(Protocol):
+    """A part with threads or locks, which a forked process does not have."""
+
+    def after_fork(self) -> None: ...
+
+
+_forked: "weakref.WeakSet[Any]" = weakref.WeakSet()
+# Connections whose events the end of the process sends, each with the seconds that it waits.
+_flushed: List[Tuple[Reporter, float]] = []
+_watched_pid: Optional[int] = None
+_earlier_handler: Any = None
+_is_handling = False
+
+
+def renew_after_fork(part: Forked) -> None:
+    """Calls `part.after_fork()` in each forked process, as long as the part lives."""
+    _forked.add(part)
+
+
+def _after_fork() -> None:
+    for part in list(_forked):
+        try:
+            part.after_fork()
+        except Exception:
+            # The forked process goes on without reports rather than not at all.
+            pass
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def flush_at_end(reporter: Reporter, timeout_seconds: float) -> None:
+    """Sends what waits when the interpreter ends, and on SIGTERM where Python has set no other handler since."""
+    _flushed.append((reporter, timeout_seconds))
+    watch_end()
+
+
+def forget(reporter: Reporter) -> None:
+    """The reporter is closed."""
+    _flushed[:] = [entry for entry in _flushed if entry[0] is not reporter]
+
+
+def watch_end() -> None:
+    """Called in each process that records; the second time it does nothing."""
+    global _watched_pid
+    if _watched_pid == os.getpid() or not _flushed:
+        return
+    is_first = _watched_pid is None
+    _watched_pid = os.getpid()
+    if is_first:
+        atexit.register(_flush_all)
+        _watch_signal()
+    _watch_worker()
+
+
+def _watch_worker() -> None:
+    """Workers that multiprocessing has forked end without the functions of atexit."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    util = sys.modules.get("multiprocessing.util")
+    if multiprocessing is None or util is None or multiprocessing.parent_process() is None:
+        return
+    util.Finalize(None, _flush_all, exitpriority=-100)
+
+
+def _flush_all() -> None:
+    now = time.monotonic()
+    asked = []
+    for reporter, timeout_seconds in list(_flushed):
+        try:
+            if reporter.has_waiting:
+                asked.append((reporter, reporter.ask(), now + timeout_seconds))
+        except Exception:
+            # One connection must not keep the others from sending.
+            pass
+    for reporter, number, deadline in asked:
+        reporter.wait(number, deadline)
+
+
+def _watch_signal() -> None:
+    global _earlier_handler, _is_handling
+    if threading.current_thread() is not threading.main_thread():
+        return
+    try:
+        earlier = signal.getsignal(signal.SIGTERM)
+        # An ignored signal stays ignored, and a handler that is not Python's stays alone.
+        if earlier is None or earlier == signal.SIG_IGN:
+            return
+        _earlier_handler = earlier
+        signal.signal(signal.SIGTERM, _on_signal)
+        _is_handling = True
+    except ValueError:
+        # Not the main interpreter.
+        pass
+
+
+def _on_signal(number: int, frame: Optional[FrameType]) -> None:
+    """
+    The main thread may hold any lock here, so that another thread sends. A signal that nobody else handles ends the
+    process as before, after that; a second one ends it at once. Otherwise the application's handler decides.
+    """
+    if callable(_earlier_handler):
+        _start(_flush_all)
+        _earlier_handler(number, frame)
+        return
+    signal.signal(number, signal.SIG_DFL)
+    if not _start(lambda: _flush_and_end(number)):
+        os.kill(os.getpid(), number)
+
+
+def _start(work: Any) -> bool:
+    try:
+        _thread.start_new_thread(work, ())
+        return True
+    except RuntimeError:
+        return False
+
+
+def _flush_and_end(number: int) -> None:
+    try:
+        _flush_all()
+    finally:
+        os.kill(os.getpid(), number)
