@@ -20,6 +20,11 @@ const FILE_LINES_MAX = 500;
 const FOLDER_FILES_MAX = 20;
 const HANDLER_LINES_MAX = 12;
 
+/** The package that explains bills; its index is its door. */
+const ENGINE = 'domain/reconciliation/engine/';
+const ENGINE_FILES_MAX = 50;
+const ENGINE_LINES_MAX = 9_500;
+
 /** One subject has one name in every layer. */
 const SUBJECTS = [
   'events',
@@ -174,6 +179,15 @@ describe('the import rules', () => {
     expect(seen.size).toBeGreaterThan(0);
   });
 
+  it('open one door to the engine, and none beside it', () => {
+    const within = (file: string) => file.startsWith(ENGINE);
+    const past = IMPORTS.filter((item) => {
+      const target = targetOf(item);
+      return target !== undefined && within(target) && !within(item.file) && target !== `${ENGINE}index`;
+    });
+    expect(past.map((item) => `${item.file} imports ${item.specifier}`)).toEqual([]);
+  });
+
   it('keep the bill generators apart from the product that they judge', () => {
     const generators = IMPORTS.filter((item) => item.file.startsWith('lab/generators/'));
     const folder = (item: Import) => item.file.split('/')[2] ?? '';
@@ -305,10 +319,16 @@ describe('sizes', () => {
     expect(long.map((source) => source.path)).toEqual([]);
   });
 
-  it(`no folder of the product has more than ${FOLDER_FILES_MAX} files, migrations and the engine aside`, () => {
+  it(`the engine has at most ${ENGINE_FILES_MAX} files and ${ENGINE_LINES_MAX} lines`, () => {
+    const files = PRODUCT.filter((source) => source.path.startsWith(ENGINE));
+    expect(files.length).toBeLessThanOrEqual(ENGINE_FILES_MAX);
+    expect(files.reduce((sum, source) => sum + source.lines, 0)).toBeLessThanOrEqual(ENGINE_LINES_MAX);
+  });
+
+  it(`no folder of the product has more than ${FOLDER_FILES_MAX} files, migrations aside`, () => {
     const folders = new Map<string, number>();
     for (const { path: file } of PRODUCT) {
-      if (isMigration(file) || isEngine(file)) continue;
+      if (isMigration(file)) continue;
       const folder = path.posix.dirname(file);
       folders.set(folder, (folders.get(folder) ?? 0) + 1);
     }
@@ -338,11 +358,6 @@ describe('the repository', () => {
     expect(found.map((source) => source.path)).toEqual([]);
   });
 });
-
-/** The inside of the reconciliation engine is laid out by itself. */
-function isEngine(file: string): boolean {
-  return /^domain\/reconciliation\/(hypotheses|inference|weights)\//.test(file);
-}
 
 /** `file: lines` of each handler in a file of endpoints that is longer than the limit. */
 function longHandlers({ path: file, text }: SourceFile): string[] {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../domain/reconciliation/inference/finding.js';
+import type { Finding } from '../domain/reconciliation/engine/index.js';
+
 import { type Reconciled, reconcileDays } from '../domain/reconciliation/reconcileDays.js';
 import { isViolation } from '../domain/reconciliation/taxonomy.js';
 import { DEFAULT_WEIGHTS } from '../domain/reconciliation/weights/weightSet.js';

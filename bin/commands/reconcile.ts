@@ -25,8 +25,8 @@ import {
   type ModelCoverage,
   tokenShare,
 } from '../../domain/reconciliation/coverage.js';
-import type { Finding, FindingDay } from '../../domain/reconciliation/inference/finding.js';
-import { reasonOf } from '../../domain/reconciliation/inference/words.js';
+import { type Finding, type FindingDay, reasonOf } from '../../domain/reconciliation/engine/index.js';
+
 import { apportion } from '../../domain/reconciliation/matching/classLines.js';
 import { type ReconcileReport, reconcileBills } from '../../usecases/reconciliation/reconcileBills.js';
 import { billReportCommand, type MakeReport } from '../bills/billReport.js';

@@ -3,11 +3,12 @@ import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
 import { newUuid } from '../../domain/ids.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { Finding as FoundFinding } from '../../domain/reconciliation/inference/finding.js';
 import {
   type FindingLineText,
+  type Finding as FoundFinding,
   linesFromText,
-} from '../../domain/reconciliation/inference/findingLineText.js';
+} from '../../domain/reconciliation/engine/index.js';
+
 import type { WaterfallStep } from '../../domain/reconciliation/matching/cells.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
 import {

@@ -1,11 +1,12 @@
 import type { DraftDispute, DraftEvidence, NettedUndercharge } from '../../domain/claims/draft.js';
 import type { DisputeStatus } from '../../domain/claims/financialSummary.js';
-import type { Finding } from '../../domain/reconciliation/inference/finding.js';
 import {
+  type Finding,
   type FindingLineText,
   linesFromText,
-} from '../../domain/reconciliation/inference/findingLineText.js';
-import { reasonOf } from '../../domain/reconciliation/inference/words.js';
+  reasonOf,
+} from '../../domain/reconciliation/engine/index.js';
+
 import { column, converted, defineEntity } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';

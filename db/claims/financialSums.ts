@@ -2,7 +2,8 @@ import type { FindingSum } from '../../domain/claims/financialSummary.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import type { Severity } from '../../domain/policies/alert.js';
 import type { PolicyType } from '../../domain/policies/policy.js';
-import { BLAMES } from '../../domain/reconciliation/inference/finding.js';
+import { BLAMES } from '../../domain/reconciliation/engine/index.js';
+
 import { GRADES } from '../../domain/reconciliation/matching/cells.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import { type FindingFilter, findingConditions } from '../reconciliation/findings.js';

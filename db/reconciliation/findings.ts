@@ -1,21 +1,20 @@
 import type { FindingStatus } from '../../domain/claims/financialSummary.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import type { PublishedFinding } from '../../domain/reconciliation/carryFindings.js';
-import type {
-  Blame,
-  Direction,
-  Finding,
-  FindingDay,
-  FindingLine,
-  Finding as FoundFinding,
-  Gate,
-} from '../../domain/reconciliation/inference/finding.js';
 import {
+  type Blame,
+  type Direction,
+  type Finding,
+  type FindingDay,
+  type FindingLine,
   type FindingLineText,
+  type Finding as FoundFinding,
+  type Gate,
   linesFromText,
   linesToText,
-} from '../../domain/reconciliation/inference/findingLineText.js';
-import { reasonOf } from '../../domain/reconciliation/inference/words.js';
+  reasonOf,
+} from '../../domain/reconciliation/engine/index.js';
+
 import type { Grade, Visibility, WaterfallStep } from '../../domain/reconciliation/matching/cells.js';
 import type { DisputedDay } from '../../domain/reconciliation/reconcileDays.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';

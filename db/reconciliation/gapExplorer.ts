@@ -1,6 +1,7 @@
 import { decimalFromPico, type Pico, picoFromDecimal } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { Direction } from '../../domain/reconciliation/inference/finding.js';
+import type { Direction } from '../../domain/reconciliation/engine/index.js';
+
 import type {
   BucketReason,
   ClassLine,

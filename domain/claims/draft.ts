@@ -1,5 +1,6 @@
 import type { Pico } from '../money.js';
-import type { Finding, FindingDay, FindingLine, Gate } from '../reconciliation/inference/finding.js';
+import type { Finding, FindingDay, FindingLine, Gate } from '../reconciliation/engine/index.js';
+
 import type { Grade, Visibility, WaterfallStep } from '../reconciliation/matching/cells.js';
 import type { FindingKind } from '../reconciliation/taxonomy.js';
 import { claimCents, DISPUTE_TIERS, type DisputeTier } from './financialSummary.js';

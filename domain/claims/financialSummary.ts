@@ -1,7 +1,8 @@
 import { compare } from '../compare.js';
 import { centsFromPico, PICO_PER_USD, type Pico } from '../money.js';
 import type { Severity } from '../policies/alert.js';
-import type { Blame, Direction, Finding } from '../reconciliation/inference/finding.js';
+import type { Blame, Direction, Finding } from '../reconciliation/engine/index.js';
+
 import type { Grade } from '../reconciliation/matching/cells.js';
 
 /** Recoverable and avoidable money in six numbers that add up (docs/financial.md). */

@@ -1,4 +1,5 @@
-import type { Finding, FindingDay } from '../reconciliation/inference/finding.js';
+import type { Finding, FindingDay } from '../reconciliation/engine/index.js';
+
 import type { Grade } from '../reconciliation/matching/cells.js';
 import type { FindingKind } from '../reconciliation/taxonomy.js';
 import type { InvoiceCheck, Scaled } from './invoiceReading.js';

@@ -1,6 +1,7 @@
 import { compare } from '../compare.js';
 import { absPico, type Pico } from '../money.js';
-import type { Direction, Finding } from './inference/finding.js';
+import type { Direction, Finding } from './engine/index.js';
+
 import { GRADES, type Grade } from './matching/cells.js';
 import type { FoundPart } from './reconcileDays.js';
 

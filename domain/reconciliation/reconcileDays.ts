@@ -1,10 +1,14 @@
 import type { SuspectKey } from '../billing/providerKeys.js';
 import type { Provider } from '../providers.js';
+import {
+  explainAccount,
+  explainSeries,
+  type Finding,
+  keepDays,
+  type SeriesExplanation,
+} from './engine/index.js';
 import { byText, type SeriesDayEvidence } from './evidence/evidenceText.js';
-import { keepDays } from './hypotheses/accountFindings.js';
-import { explainAccount } from './hypotheses/explainAccount.js';
-import { explainSeries } from './inference/explainSeries.js';
-import type { Finding, SeriesExplanation } from './inference/finding.js';
+
 import type { DayInput, DayResult, GapBucket } from './matching/cells.js';
 import type { ChargePrices } from './matching/charges.js';
 import { matchDay } from './matching/matchDay.js';

@@ -45,7 +45,8 @@ import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/pricedModel.js';
 import { PROPOSAL_STATUSES } from '../../domain/pricing/proposals.js';
-import { BLAMES, DIRECTIONS } from '../../domain/reconciliation/inference/finding.js';
+import { BLAMES, DIRECTIONS } from '../../domain/reconciliation/engine/index.js';
+
 import {
   type GapBucket,
   GRADES,

@@ -8,9 +8,8 @@ import { insertRun } from '../../db/runs/runTable.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
-import type { Finding } from '../../domain/reconciliation/inference/finding.js';
-import { linesToText } from '../../domain/reconciliation/inference/findingLineText.js';
-import { reasonOf } from '../../domain/reconciliation/inference/words.js';
+import { type Finding, linesToText, reasonOf } from '../../domain/reconciliation/engine/index.js';
+
 import { reconcile } from '../../lab/bench/reconciliation/benchmark.js';
 import { priceListOf } from '../../lab/bench/reconciliation/books.js';
 import { judgeWorld } from '../../lab/bench/reconciliation/judge.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../domain/reconciliation/inference/finding.js';
+import type { Finding } from '../../domain/reconciliation/engine/index.js';
+
 import { pricesOf } from '../../lab/bench/reconciliation/books.js';
 import type { Judged } from '../../lab/bench/reconciliation/judge.js';
 import { metricsOf } from '../../lab/bench/reconciliation/metrics.js';

@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { FindingStatus } from '../../domain/claims/financialSummary.js';
 import { decimalFromPico, PICO_PER_USD, type Pico } from '../../domain/money.js';
-import type { Finding, FindingDay } from '../../domain/reconciliation/inference/finding.js';
-import { linesToText } from '../../domain/reconciliation/inference/findingLineText.js';
-import { reasonOf } from '../../domain/reconciliation/inference/words.js';
+import {
+  type Finding,
+  type FindingDay,
+  linesToText,
+  reasonOf,
+} from '../../domain/reconciliation/engine/index.js';
 
 /** A day with this overcharge, wholly by the rate. */
 export function aFindingDay(day: string, impactPico: Pico, parts: Partial<FindingDay> = {}): FindingDay {

@@ -28,8 +28,8 @@ import {
 } from '../../domain/claims/financialSummary.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, newUuid, publicId } from '../../domain/ids.js';
-import type { FindingDay } from '../../domain/reconciliation/inference/finding.js';
-import { reasonOf } from '../../domain/reconciliation/inference/words.js';
+import { type FindingDay, reasonOf } from '../../domain/reconciliation/engine/index.js';
+
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { isPolicyItemId, policyItemId } from './reviewQueue.js';
 

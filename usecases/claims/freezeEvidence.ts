@@ -30,14 +30,12 @@ import { publicId, publicSourceId } from '../../domain/ids.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider } from '../../domain/providers.js';
+import { type ExplainedImpacts, explainedImpactsOf } from '../../domain/reconciliation/engine/index.js';
 import {
   evidenceFromJson,
   type SeriesDayEvidence,
 } from '../../domain/reconciliation/evidence/evidenceText.js';
-import {
-  type ExplainedImpacts,
-  explainedImpactsOf,
-} from '../../domain/reconciliation/inference/explainSeries.js';
+
 import { QUANTITY_KINDS } from '../../domain/reconciliation/taxonomy.js';
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
 import type { InvoicePageDeps } from '../invoices/invoiceFiles.js';

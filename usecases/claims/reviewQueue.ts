@@ -9,7 +9,7 @@ import {
 import type { FindingStatus } from '../../domain/claims/financialSummary.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { absPico, type Pico } from '../../domain/money.js';
-import type { Direction } from '../../domain/reconciliation/inference/finding.js';
+import type { Direction } from '../../domain/reconciliation/engine/index.js';
 
 /** An item that people decide on: a finding, or a policy that calls have broken. */
 export interface QueueItem {

@@ -11,7 +11,8 @@ import { formatUuid } from '../../domain/ids.js';
 import { findingsOfInvoice } from '../../domain/invoices/invoiceFindings.js';
 import { restoreCheck } from '../../domain/invoices/storedReading.js';
 import { PICO_PER_USD, picoFromDecimal } from '../../domain/money.js';
-import type { Finding } from '../../domain/reconciliation/inference/finding.js';
+import type { Finding } from '../../domain/reconciliation/engine/index.js';
+
 import { type ComparableInvoice, type InvoiceComparison, numberOf } from './tieOut.js';
 
 /**

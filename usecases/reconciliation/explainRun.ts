@@ -25,16 +25,17 @@ import { DomainError } from '../../domain/errors.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../domain/providers.js';
 import {
+  explainAccount,
+  explainSeries,
+  explanationFromJson,
+  explanationToText,
+  type SeriesExplanation,
+} from '../../domain/reconciliation/engine/index.js';
+import {
   evidenceFromJson,
   type SeriesDayEvidence,
 } from '../../domain/reconciliation/evidence/evidenceText.js';
-import { explainAccount } from '../../domain/reconciliation/hypotheses/explainAccount.js';
-import { explainSeries } from '../../domain/reconciliation/inference/explainSeries.js';
-import {
-  explanationFromJson,
-  explanationToText,
-} from '../../domain/reconciliation/inference/explanationText.js';
-import type { SeriesExplanation } from '../../domain/reconciliation/inference/finding.js';
+
 import { ENGINE_VERSION } from '../../domain/reconciliation/matching/inputMark.js';
 import { weightsFor } from '../../domain/reconciliation/weights/learn.js';
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';

@@ -30,8 +30,8 @@ import { formatUuid } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { mergeMismatches } from '../../domain/reconciliation/audit/mergeMismatches.js';
 import { carryFindings } from '../../domain/reconciliation/carryFindings.js';
-import { explanationFromJson } from '../../domain/reconciliation/inference/explanationText.js';
-import type { Finding } from '../../domain/reconciliation/inference/finding.js';
+import { explanationFromJson, type Finding } from '../../domain/reconciliation/engine/index.js';
+
 import type { Publication } from '../../domain/reconciliation/publishedRun.js';
 import { separateDisputed } from '../../domain/reconciliation/reconcileDays.js';
 import { listSuspectKeys } from '../billing/providerKeys.js';

@@ -26,7 +26,8 @@ import { findWeightSet, listOutcomes, sumOutcomes } from '../../db/reconciliatio
 import { nextMonth, previousMonth } from '../../domain/billing/periods.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf } from '../../domain/period.js';
-import type { FindingDay } from '../../domain/reconciliation/inference/finding.js';
+import type { FindingDay } from '../../domain/reconciliation/engine/index.js';
+
 import { summarizeMonth } from '../../domain/reconciliation/summary.js';
 
 /** A page of the buckets of a window, and their number before the page's filter. */

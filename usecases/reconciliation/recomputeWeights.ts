@@ -9,7 +9,7 @@ import {
   rescoreDraft,
 } from '../../db/reconciliation/weightSets.js';
 import { DISPUTE_TIERS, type DisputeTier } from '../../domain/claims/financialSummary.js';
-import { learnedTier } from '../../domain/reconciliation/weights/applyLearning.js';
+import { learnedTier } from '../../domain/reconciliation/engine/index.js';
 import {
   type LearnedWeights,
   learnedAtMicros,

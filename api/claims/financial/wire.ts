@@ -18,7 +18,8 @@ import {
 } from '../../../domain/money.js';
 import { dayOf, isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { SEVERITIES } from '../../../domain/policies/alert.js';
-import { DIRECTIONS } from '../../../domain/reconciliation/inference/finding.js';
+import { DIRECTIONS } from '../../../domain/reconciliation/engine/index.js';
+
 import { GRADES } from '../../../domain/reconciliation/matching/cells.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import { policyItemId, type QueueItem } from '../../../usecases/claims/reviewQueue.js';

@@ -10,12 +10,8 @@ import {
   usdNumberOrNull,
 } from '../../../domain/money.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
-import {
-  BLAMES,
-  DIRECTIONS,
-  type FindingDay,
-  GATES,
-} from '../../../domain/reconciliation/inference/finding.js';
+import { BLAMES, DIRECTIONS, type FindingDay, GATES } from '../../../domain/reconciliation/engine/index.js';
+
 import { GRADES, VISIBILITIES, type WaterfallStep } from '../../../domain/reconciliation/matching/cells.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import { csvList } from '../../csv.js';

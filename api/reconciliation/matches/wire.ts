@@ -5,7 +5,8 @@ import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
 import { publicId } from '../../../domain/ids.js';
 import { type Pico, usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY } from '../../../domain/period.js';
-import { DIRECTIONS } from '../../../domain/reconciliation/inference/finding.js';
+import { DIRECTIONS } from '../../../domain/reconciliation/engine/index.js';
+
 import { type ClassLine, GRADES, VISIBILITIES } from '../../../domain/reconciliation/matching/cells.js';
 import {
   billedQuantityOf,

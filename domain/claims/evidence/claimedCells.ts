@@ -1,9 +1,13 @@
 import { type BilledRow, QUANTITY_ONE } from '../../billing/billedRow.js';
 import { divideHalfEven, type Pico } from '../../money.js';
+import type {
+  ExplainedImpacts,
+  MeterDay,
+  MeterImpact,
+  SeriesDay,
+} from '../../reconciliation/engine/index.js';
 import type { SeriesDayEvidence } from '../../reconciliation/evidence/evidenceText.js';
-import type { MeterDay, SeriesDay } from '../../reconciliation/hypotheses/hypothesis.js';
-import type { MeterImpact } from '../../reconciliation/inference/decompose.js';
-import type { ExplainedImpacts } from '../../reconciliation/inference/explainSeries.js';
+
 import { billedRate, chargeProduct } from '../../reconciliation/matching/classLines.js';
 import { QUANTITY_KINDS } from '../../reconciliation/taxonomy.js';
 import type { DisputedDay, DraftDispute } from '../draft.js';

@@ -4,7 +4,8 @@ import { aheadMicrosOf } from '../../../domain/billing/billingDay.js';
 import type { KeyUse, SuspectKey } from '../../../domain/billing/providerKeys.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { PROVIDERS, type Provider } from '../../../domain/providers.js';
-import type { Finding, SeriesExplanation } from '../../../domain/reconciliation/inference/finding.js';
+import type { Finding, SeriesExplanation } from '../../../domain/reconciliation/engine/index.js';
+
 import type { DayInput, GapBucket } from '../../../domain/reconciliation/matching/cells.js';
 import type { ChargePrices } from '../../../domain/reconciliation/matching/charges.js';
 import type { BillDocument, GeneratedWorld } from '../../generators/world.js';

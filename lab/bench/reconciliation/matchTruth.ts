@@ -6,7 +6,8 @@
  * kind.
  */
 import type { Provider } from '../../../domain/providers.js';
-import type { Finding } from '../../../domain/reconciliation/inference/finding.js';
+import type { Finding } from '../../../domain/reconciliation/engine/index.js';
+
 import type { Grade } from '../../../domain/reconciliation/matching/cells.js';
 import type { ChargePrices } from '../../../domain/reconciliation/matching/charges.js';
 import { isViolation } from '../../../domain/reconciliation/taxonomy.js';

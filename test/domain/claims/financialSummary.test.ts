@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type FindingSum, summarize } from '../../../domain/claims/financialSummary.js';
 import { PICO_PER_USD } from '../../../domain/money.js';
-import { DIRECTIONS } from '../../../domain/reconciliation/inference/finding.js';
+import { DIRECTIONS } from '../../../domain/reconciliation/engine/index.js';
+
 import { GRADES } from '../../../domain/reconciliation/matching/cells.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 

@@ -10,7 +10,8 @@ import { cellsOfDispute } from '../../../domain/claims/evidence/claimedCells.js'
 import { claimCents, claimDollars, dollarsText } from '../../../domain/claims/financialSummary.js';
 import { draftTicket } from '../../../domain/claims/ticketDraft.js';
 import { decimalFromPico, PICO_PER_USD, type Pico, picoFromDecimal } from '../../../domain/money.js';
-import { reasonOf } from '../../../domain/reconciliation/inference/words.js';
+import { reasonOf } from '../../../domain/reconciliation/engine/index.js';
+
 import { aFinding, aFindingDay } from '../../support/findings.js';
 
 const CENT = PICO_PER_USD / 100n;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type ConfirmedInvoice, findingsOfInvoice } from '../../../domain/invoices/invoiceFindings.js';
 import type { InvoiceCheck } from '../../../domain/invoices/invoiceReading.js';
 import type { TieOut } from '../../../domain/invoices/tieOut.js';
-import { reasonOf } from '../../../domain/reconciliation/inference/words.js';
+import { reasonOf } from '../../../domain/reconciliation/engine/index.js';
 
 const USD = 1_000_000_000_000n;
 

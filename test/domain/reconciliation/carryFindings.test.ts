@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { carryFindings, type PublishedFinding } from '../../../domain/reconciliation/carryFindings.js';
-import type { Finding } from '../../../domain/reconciliation/inference/finding.js';
+import type { Finding } from '../../../domain/reconciliation/engine/series/finding.js';
+
 import { type DisputedDay, separateDisputed } from '../../../domain/reconciliation/reconcileDays.js';
 import { aFinding, aFindingDay } from '../../support/findings.js';
 

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { QUANTITY_ONE } from '../../../domain/billing/billedRow.js';
 import { microsOfDay, shiftDay } from '../../../domain/period.js';
-import type { ExplainedDay, Finding } from '../../../domain/reconciliation/inference/finding.js';
+import type { ExplainedDay, Finding } from '../../../domain/reconciliation/engine/series/finding.js';
+
 import type { BilledCell, DayInput } from '../../../domain/reconciliation/matching/cells.js';
 import { reconcileDays } from '../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';

@@ -15,7 +15,7 @@ import {
   type SeriesShape,
   scale,
   seriesOf,
-} from './inference/support.js';
+} from './engine/series/support.js';
 import { BOOK } from './support.js';
 
 /** The engine's version, and its results for the days below. Another digest needs another version. */

@@ -1,5 +1,6 @@
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
-import type { Finding } from '../../../domain/reconciliation/inference/finding.js';
+import type { Finding } from '../../../domain/reconciliation/engine/index.js';
+
 import { reconcileDays } from '../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';
 import type { PublishedCase } from './case.js';

@@ -1,0 +1,193 @@
+/** An account's findings as a whole: what two series, or a series and a key, say together. */
+import type { SuspectKey } from '../../../billing/providerKeys.js';
+import type { Provider } from '../../../providers.js';
+import type { ChargePrices } from '../../matching/charges.js';
+import { gradeAt } from '../../matching/classLines.js';
+import type { WeightSet } from '../../weights/weightSet.js';
+import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../series/finding.js';
+import {
+  addedLines,
+  byText,
+  footed,
+  inOrder,
+  keepDays,
+  leastOf,
+  placeOf,
+  sumPico,
+} from './accountFindings.js';
+import { applyLearning } from './learned.js';
+import {
+  dayOfMove,
+  findMovedUse,
+  GIVES_WAY,
+  isCounted,
+  linesOfMove,
+  type MovedDay,
+  type MovedUse,
+  WHOSE,
+  whoseIs,
+} from './movedModels.js';
+import { findSuspectUse } from './suspectUse.js';
+
+export interface AccountInput {
+  provider: Provider;
+  accountId: string;
+  /** One for each model; any order. */
+  series: readonly SeriesExplanation[];
+  /** Keys on the account's bill that nobody knows, or that were billed after their end. */
+  suspectKeys: readonly SuspectKey[];
+  prices: ChargePrices;
+  weights: WeightSet;
+}
+
+/**
+ * The account's final list of findings, in one order. A finding of a series gives way on the days that something over the
+ * account explains better, so no dollar is found twice; what nothing here explains better stays as it is.
+ */
+export function explainAccount(input: AccountInput): Finding[] {
+  const series = [...input.series].sort((a, b) => byText(a.model, b.model));
+  let findings = series.flatMap((one) => one.findings);
+  const over: Finding[] = [];
+  for (const found of findMovedUse(input.provider, series, input.prices)) {
+    const move = withoutTold(found, findings);
+    const finding = findingOf(move, findings, input);
+    if (!finding) continue;
+    for (const [half, model] of halvesOf(move)) findings = withoutDays(findings, model, move.days.map(half));
+    over.push(finding);
+  }
+  const suspect = findSuspectUse({ ...input, series }, findings, over);
+  return applyLearning(inOrder([...suspect, ...over]), input.weights);
+}
+
+type HalfOf = (moved: MovedDay) => ResidualDay;
+
+const halvesOf = ({ from, to }: MovedUse): (readonly [half: HalfOf, model: string])[] => [
+  [({ excess }) => excess, to.model],
+  [({ lack }) => lack, from.model],
+];
+
+/**
+ * Of amounts alone, what a series says by itself and a move are about the same dollars: a move that is nearly sure takes
+ * them, any other leaves the days on which something is told already.
+ */
+function withoutTold(move: MovedUse, findings: readonly Finding[]): MovedUse {
+  if (agreementOf(move) >= NEARLY_SURE) return move;
+  const told = new Set(
+    findings
+      .filter((one) => !GIVES_WAY.has(one.kind))
+      .flatMap(({ model, days }) => days.map((one) => placeOf(model, one.day))),
+  );
+  const isFree = (moved: MovedDay) =>
+    halvesOf(move).every(([half, model]) => isCounted(half(moved)) || !told.has(placeOf(model, moved.day)));
+  return { ...move, days: move.days.filter(isFree) };
+}
+
+const NEARLY_SURE = 0.95;
+
+/** Takes days out of the findings of a model that say little and, where the bill gives amounts alone, out of all. */
+function withoutDays(
+  findings: readonly Finding[],
+  model: string,
+  residuals: readonly ResidualDay[],
+): Finding[] {
+  const days = new Set(residuals.map((one) => one.day));
+  const uncounted = new Set(residuals.filter((one) => !isCounted(one)).map((one) => one.day));
+  return findings.flatMap((finding) => {
+    if (finding.model !== model) return [finding];
+    const taken = GIVES_WAY.has(finding.kind) ? days : uncounted;
+    return keepDays(finding, (day) => !taken.has(day)) ?? [];
+  });
+}
+
+/** Days that agree within this share agree as well as counts ever do. */
+const CLOSE = 0.01;
+
+/**
+ * What the moved calls cost as the model that was billed, less what they would have cost as the model that was used;
+ * undefined where both cost the same.
+ */
+function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountInput): Finding | undefined {
+  const whose = whoseIs(move);
+  const base = agreementOf(move);
+  const probability = Math.min(base, WHOSE[whose].probability);
+  const before = findings.filter((one) => one.model === move.to.model && GIVES_WAY.has(one.kind));
+  const moved = move.days.flatMap((one) => {
+    const day = dayOfMove(one, probability);
+    return day ? [{ day, lines: linesOfMove(one, day.impactPico) }] : [];
+  });
+  const days = moved.map(({ day }) => day);
+  const impactPico = sumPico(days.map((one) => one.impactPico));
+  if (impactPico === 0n) return undefined;
+  const settled = gatesOf(before, days);
+  const visibility = leastOf(move.days.map((one) => one.excess.visibility));
+  const hasCounts = move.days.every(({ excess, lack }) => isCounted(excess) && isCounted(lack));
+  const lacking: readonly (readonly [Gate, boolean])[] = [
+    ['quantity_present', !hasCounts && !settled.includes('quantity_present')],
+    ['evidence_needed', whose !== 'answered'],
+  ];
+  const missing = [...settled, ...lacking.flatMap(([gate, is]) => (is ? [gate] : []))];
+  const isOver = impactPico > 0n;
+  const isClaimable = isOver && whose !== 'lasting';
+  return {
+    ...WHOSE[whose].says(move.from.model, move.to.model),
+    direction: isOver ? 'overcharge' : 'undercharge',
+    claimable: isClaimable,
+    provider: input.provider,
+    accountId: input.accountId,
+    model: move.to.model,
+    days,
+    lines: footed(addedLines(moved.flatMap(({ lines }) => lines)), impactPico),
+    impactPico,
+    recoverablePico: isClaimable ? impactPico : 0n,
+    grade: gradeAt(probability, missing.length, visibility),
+    probability,
+    matchProbability: before[0]?.matchProbability ?? probability,
+    visibility,
+    provisional: false,
+    missing,
+    next: { kind: WHOSE[whose].rival, odds: probability / (1 - probability) },
+    waterfall: [
+      {
+        signal: hasCounts ? 'quantities of two models' : 'amounts of two models',
+        level: `apart by at most ${percentOf(Math.max(...move.days.map((one) => one.mismatch)))} %`,
+        bits: bitsOf(base),
+      },
+      { signal: 'model of the events', level: WHOSE[whose].level, bits: bitsOf(probability) - bitsOf(base) },
+    ],
+    critical: false,
+    weightSet: input.weights.version,
+  };
+}
+
+const bitsOf = (probability: number): number => Math.log2(probability / (1 - probability));
+
+/** Of the pairs that are tried, one in so many is a move: most residuals are nobody's other half. */
+const TRIED = 10;
+/** How rarely what one model has too much is by chance what another lacks: within a share, twice that share. */
+const BY_CHANCE = { close: 2 * CLOSE, far: 0.1 };
+const AGREEMENT_MAX = 0.999;
+
+/** Each day on which the halves agree is another wonder if they are none. */
+function agreementOf({ days }: MovedUse): number {
+  const close = days.filter((one) => one.mismatch <= CLOSE).length;
+  const odds = (BY_CHANCE.close ** -close * BY_CHANCE.far ** -(days.length - close)) / TRIED;
+  return Math.min(AGREEMENT_MAX, odds / (1 + odds));
+}
+
+const percentOf = (share: number): string => (share * 100).toFixed(1);
+
+/** What a finding over two series settles of the gates that the series' own findings lacked. */
+const SETTLED: ReadonlySet<Gate> = new Set([
+  'residual_within_tolerance',
+  'odds_against_next',
+  'evidence_needed',
+]);
+
+function gatesOf(before: readonly Finding[], days: readonly FindingDay[]): Gate[] {
+  const wanted = new Set(days.map((one) => one.day));
+  const concerned = before.filter((finding) => finding.days.some((one) => wanted.has(one.day)));
+  if (concerned.length === 0) return ['coverage_or_sealed_scope'];
+  return [...new Set(concerned.flatMap((finding) => finding.missing))]
+    .filter((gate) => !SETTLED.has(gate))
+    .sort();
+}

@@ -1,0 +1,132 @@
+/** What was learned from claims, applied where findings get their grade: the one place in which it changes what a run says. */
+import type { DisputeTier } from '../../../claims/financialSummary.js';
+import type { Grade, Visibility, WaterfallStep } from '../../matching/cells.js';
+import { capAt, gradeAt, higherOf, lowerOf } from '../../matching/classLines.js';
+import { type FindingKind, isViolation } from '../../taxonomy.js';
+import { claimProbability, type LearnedWeights } from '../../weights/learn.js';
+import { LEARNED_SIGNAL, rawProbabilityOf } from '../../weights/levels.js';
+import { bandOf, type Thresholds } from '../../weights/thresholds.js';
+import type { WeightSet } from '../../weights/weightSet.js';
+import { HYPOTHESES } from '../causes/library.js';
+import type { Direction, Finding } from '../series/finding.js';
+
+/**
+ * Findings with the probability that they are worth as claims, and the grade of that. Only what could be claimed is changed: a
+ * provider's mistake to its own advantage. What is UNVERIFIED stays so. With a set that nobody has taught they are returned as
+ * they are.
+ */
+export function applyLearning(findings: Finding[], weights: WeightSet): Finding[] {
+  const { learned } = weights;
+  return learned ? findings.map((finding) => withLearned(finding, learned)) : findings;
+}
+
+function withLearned(finding: Finding, learned: LearnedWeights): Finding {
+  const { kind, provider, blame, direction } = finding;
+  if (!isLearnedOf({ kind, blame, direction })) return finding;
+  const probability = claimProbability(finding.probability, kind, provider, learned);
+  const grade = learnedGrade(finding, probability, learned.thresholds);
+  if (probability === finding.probability && grade === finding.grade) return finding;
+  return {
+    ...finding,
+    probability,
+    grade,
+    waterfall: [...finding.waterfall, ...learnedStep(finding.kind, finding.probability, probability)],
+  };
+}
+
+/** Whether outcomes of claims say anything of such a finding: what is never claimed has no outcomes. */
+function isLearnedOf({
+  kind,
+  blame,
+  direction,
+}: {
+  kind: FindingKind;
+  blame: Finding['blame'];
+  direction: Direction;
+}): boolean {
+  return isViolation(kind) && blame === 'provider' && direction === 'overcharge';
+}
+
+function learnedStep(kind: FindingKind, q: number, probability: number): WaterfallStep[] {
+  if (probability === q) return [];
+  const bits = Math.log2(probability / (1 - probability)) - Math.log2(q / (1 - q));
+  return [{ signal: LEARNED_SIGNAL, level: kind, bits }];
+}
+
+/** What a grade is made of beside the probability. */
+export interface GradeBasis {
+  kind: FindingKind;
+  /** As the engine gave it, of `probability`. */
+  grade: Grade;
+  probability: number;
+  missing: readonly string[];
+  visibility: Visibility;
+}
+
+/** Told by the days beside a change of price alone: no credit makes these surer. */
+const DATED_KINDS: ReadonlySet<FindingKind> = new Set([
+  'price_effective_date_mismatch',
+  'promotional_rate_not_applied',
+]);
+
+/**
+ * The grade at another probability and other thresholds. Gates and visibility hold as they did, and UNVERIFIED stays: where
+ * something else than the probability had lowered the grade, it is not raised.
+ */
+export function learnedGrade(basis: GradeBasis, probability: number, thresholds: Thresholds): Grade {
+  if (basis.grade === 'UNVERIFIED') return 'UNVERIFIED';
+  const band = bandOf(probability, thresholds);
+  const isLowered = basis.grade !== bandOf(basis.probability);
+  if (isLowered || DATED_KINDS.has(basis.kind)) return lowerOf(basis.grade, band);
+  // Which explanation of its kind a finding has is not told here: none is raised above what each of them may be.
+  const cap = capAt(basis.missing.length, basis.visibility);
+  return lowerOf(band, higherOf(basis.grade, lowerOf(cap, highestOfAll(basis.kind))));
+}
+
+const highestOf = (kind: FindingKind): Grade[] =>
+  HYPOTHESES.filter((one) => one.kind === kind).map((one) => one.highest ?? 'HIGH');
+
+/** The grade that every explanation of a kind may have. */
+const highestOfAll = (kind: FindingKind): Grade => highestOf(kind).reduce(lowerOf, 'HIGH');
+
+/** The best grade that some explanation of a kind may have; where the bill shows amounts alone, the same as of all. */
+function highestOfAny({ kind, visibility }: GradeBasis): Grade {
+  if (visibility === 'V0' || visibility === 'V1') return highestOfAll(kind);
+  return highestOf(kind).reduce(higherOf, 'UNVERIFIED');
+}
+
+/** A dispute of a draft with what its tier rests on; what it was opened without is null. */
+export interface TierBasis {
+  kind: FindingKind;
+  provider: string;
+  disputeTier: DisputeTier;
+  grade: Grade | null;
+  probability: number | null;
+  missing: readonly string[];
+  visibility: Visibility | null;
+  waterfall: readonly WaterfallStep[];
+}
+
+/**
+ * The tier that a dispute has by what is known now, of what it rested on when it was opened. Below LOW there is no tier: it
+ * stays LOW, and `belowLow` says so.
+ */
+export function learnedTier(
+  dispute: TierBasis,
+  learned: LearnedWeights,
+): { tier: DisputeTier; belowLow: boolean } {
+  const { kind, provider, probability, visibility, missing, waterfall } = dispute;
+  if (!isViolation(kind) || probability === null || visibility === null || dispute.grade === null)
+    return { tier: dispute.disputeTier, belowLow: false };
+  const q = rawProbabilityOf(probability, waterfall);
+  const basis = { kind, missing, visibility, probability: q, grade: dispute.grade };
+  // What was learned by then may have lowered or raised it: the engine's own grade is that of its own probability.
+  const grade =
+    q === probability ? basis.grade : lowerOf(gradeAt(q, missing.length, visibility), highestOfAny(basis));
+  const now = learnedGrade(
+    { ...basis, grade },
+    claimProbability(q, kind, provider, learned),
+    learned.thresholds,
+  );
+  return now === 'UNVERIFIED' ? { tier: 'LOW', belowLow: true } : { tier: now, belowLow: false };
+}

@@ -1,0 +1,286 @@
+/** What keys used that nobody knows, or that were out of use: it is among what the bill has and no event tells of. */
+import type { KeyUse, SuspectKey } from '../../../billing/providerKeys.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
+import { absPico, type Pico } from '../../../money.js';
+import { microsOfDay } from '../../../period.js';
+import { DayRates } from '../../audit/dayRates.js';
+import type { Visibility } from '../../matching/cells.js';
+import {
+  apportion,
+  chargeProduct,
+  gradeAt,
+  lowerOf,
+  picoFromChargeProduct,
+} from '../../matching/classLines.js';
+import type {
+  ExplainedDay,
+  Finding,
+  FindingDay,
+  FindingLine,
+  Gate,
+  SeriesExplanation,
+} from '../series/finding.js';
+import { addedLines, footed, keepDays, leastOf, placeOf, shareOfImpact, sumPico } from './accountFindings.js';
+import type { AccountInput } from './explainAccount.js';
+
+/** Kinds that may be such use under another name. */
+const MAY_BE_USE: ReadonlySet<string> = new Set([
+  'unexplained',
+  'unobserved_usage',
+  'token_count_inflation',
+  'timing_shift',
+  'client_metering_error',
+]);
+
+/** The excess of a day may fall short of the keys' use by this share: some of it is scatter. */
+const SHORT_PERCENT = 10n;
+/** Below this a day's use is not told apart from scatter. */
+const DAY_MIN_PICO = 10_000_000_000n;
+
+/** One key's use on the days of one series on which nobody saw it. */
+interface UnseenUse {
+  key: SuspectKey;
+  series: SeriesExplanation;
+  days: { day: string; visibility: Visibility; usedPico: Pico; billedPico: Pico; lines: FindingLine[] }[];
+  /** Of the account's days, how many have use of the key. */
+  share: number;
+}
+
+/**
+ * The findings with those of suspect keys: their use by day and model, as far as the day has more on the bill than was
+ * seen. Findings that may be the same use give way to them on these days; what `explained` holds is used up already.
+ */
+export function findSuspectUse(
+  input: AccountInput,
+  findings: readonly Finding[],
+  explained: readonly Finding[] = [],
+): Finding[] {
+  const keys = input.suspectKeys
+    .filter((key) => key.provider === input.provider && key.providerAccountId === input.accountId)
+    .sort((a, b) => (a.providerKeyId + a.reason < b.providerKeyId + b.reason ? -1 : 1));
+  const left = new Map<string, Pico>(
+    explained.flatMap(({ model, days }) => days.map((one) => [placeOf(model, one.day), 0n] as const)),
+  );
+  const found = keys.flatMap((key) =>
+    input.series.flatMap((series) => unseenUse(key, series, input, left) ?? []),
+  );
+  let rest = [...findings];
+  for (const { series, days } of found) {
+    const taken = new Map(days.map((one) => [one.day, one.usedPico]));
+    rest = rest.flatMap((finding) =>
+      finding.model === series.model && finding.direction === 'overcharge' && MAY_BE_USE.has(finding.kind)
+        ? (withoutUse(finding, taken) ?? [])
+        : [finding],
+    );
+  }
+  return [...rest, ...found.map((use) => findingOf(use, input))];
+}
+
+/** Days on which the series has more on the bill than was seen, by at least what the key used. */
+function unseenUse(
+  key: SuspectKey,
+  series: SeriesExplanation,
+  input: AccountInput,
+  left: Map<string, Pico>,
+): UnseenUse | undefined {
+  const residuals = new Map(series.residuals.map((one) => [one.day, one]));
+  const days = series.days.flatMap((day) => {
+    const uses = (key.uses ?? []).filter((use) => use.day === day.day && isModel(use, series.model));
+    const usedPico = sumPico(uses.map((use) => costOf(use, series.model, input)));
+    const residual = residuals.get(day.day);
+    const place = placeOf(series.model, day.day);
+    const excess = left.get(place) ?? excessOf(day, residual);
+    if (residual?.provisional || usedPico < DAY_MIN_PICO) return [];
+    if (excess * 100n < usedPico * (100n - SHORT_PERCENT)) return [];
+    left.set(place, excess - usedPico);
+    const lines = uses.flatMap((use) => linesOf(use, series.model, input));
+    return [{ day: day.day, visibility: day.visibility, usedPico, billedPico: day.billedPico, lines }];
+  });
+  const share = shareOfDays(key, series, input);
+  if (days.length === 0 || (key.reason === 'unknown' && share > BURST)) return undefined;
+  return { key, series, days, share };
+}
+
+/** Share of the account's days up to which the use of an unknown key is an event; above it, it is somebody's daily work. */
+const BURST = 0.5;
+
+/**
+ * A key that nobody registered and that is used day by day is a service of the organization's own, not instrumented. A
+ * model that the key alone uses has no other days, so the account's days count.
+ */
+function shareOfDays(
+  { uses = [] }: SuspectKey,
+  { model, days }: SeriesExplanation,
+  { series }: AccountInput,
+): number {
+  const all = new Set(series.flatMap((one) => one.days.map(({ day }) => day)));
+  const known = new Set(days.map(({ day }) => day));
+  const used = new Set(uses.flatMap((use) => (known.has(use.day) && isModel(use, model) ? [use.day] : [])));
+  return used.size / Math.max(1, all.size);
+}
+
+/** Bills may name a model by its date; a series has the name of its price entry. */
+function isModel(use: KeyUse, model: string): boolean {
+  return use.model === model || use.model.startsWith(`${model}-`) || model.startsWith(`${use.model}-`);
+}
+
+/** What the use cost: as billed, else its tokens at the agreed rates of ordinary requests. */
+function costOf(use: KeyUse, model: string, input: AccountInput): Pico {
+  return use.billedPico ?? sumPico([...costsOf(use, model, input).values()]);
+}
+
+/** By class, at the agreed rates of ordinary requests. */
+function costsOf(use: KeyUse, model: string, { provider, prices }: AccountInput): Map<TokenClass, Pico> {
+  const rates = new DayRates(prices.agreed, provider, microsOfDay(use.day));
+  const ordinary = {
+    serviceTier: 'standard',
+    isBatch: false,
+    longContext: false,
+    contextBand: 0,
+    region: null,
+  };
+  return new Map(
+    TOKEN_CLASSES.flatMap((name) => {
+      const quantity = use.quantities[name] ?? 0n;
+      const rate = rates.rate(model, name, ordinary)?.rate ?? 0n;
+      return quantity === 0n ? [] : [[name, picoFromChargeProduct(chargeProduct(quantity, rate))] as const];
+    }),
+  );
+}
+
+/** What the key used by class, of which nothing was to be expected; in one line where no quantities are told. */
+function linesOf(use: KeyUse, model: string, input: AccountInput): FindingLine[] {
+  const costs = [...costsOf(use, model, input)];
+  const whole = costOf(use, model, input);
+  const line = (tokenClass: FindingLine['tokenClass'], quantity: bigint | null, billedPico: Pico) => ({
+    tokenClass,
+    serviceTier: 'standard',
+    isBatch: null,
+    longContext: null,
+    region: null,
+    billedQuantity: quantity,
+    observedQuantity: 0n,
+    billedRate: null,
+    expectedRate: null,
+    billedPico,
+    expectedPico: 0n,
+  });
+  if (!costs.some(([, cost]) => cost > 0n)) return [line('other', null, whole)];
+  const shares = apportion(
+    whole,
+    costs.map(([, cost]) => cost),
+  );
+  return costs.map(([name], at) => line(name, use.quantities[name] ?? 0n, shares[at] ?? 0n));
+}
+
+/** What a day has on the bill and nobody saw, at the agreed rates. */
+function excessOf(day: ExplainedDay, residual: SeriesExplanation['residuals'][number] | undefined): Pico {
+  if (residual && residual.expectedOfBilledPico !== null && residual.expectedOfObservedPico !== null)
+    return residual.expectedOfBilledPico - residual.expectedOfObservedPico;
+  if (day.coverage === null) return 0n;
+  return (day.billedPico * BigInt(Math.round((1 - day.coverage) * 1_000_000))) / 1_000_000n;
+}
+
+/** What is left of a finding once a key's use is taken out of its days; a day of which next to nothing is left goes. */
+function withoutUse(finding: Finding, taken: ReadonlyMap<string, Pico>): Finding | undefined {
+  const remains = (day: FindingDay) => day.impactPico - (taken.get(day.day) ?? 0n);
+  const isLeft = (day: FindingDay) =>
+    !taken.has(day.day) || remains(day) * 100n > absPico(day.impactPico) * SHORT_PERCENT;
+  const left = new Set(finding.days.filter(isLeft).map((one) => one.day));
+  const kept = keepDays(finding, (day) => left.has(day));
+  if (!kept) return undefined;
+  const days = kept.days.map((day) => {
+    const used = taken.get(day.day) ?? 0n;
+    return used === 0n
+      ? day
+      : {
+          ...day,
+          expectedPico: day.expectedPico + used,
+          impactPico: day.impactPico - used,
+          volumePico: day.volumePico - used,
+        };
+  });
+  const impactPico = sumPico(days.map((one) => one.impactPico));
+  const recoverablePico = kept.recoverablePico === 0n ? 0n : impactPico;
+  return {
+    ...kept,
+    days,
+    impactPico,
+    recoverablePico,
+    lines: shareOfImpact(kept.lines, impactPico, kept.impactPico),
+  };
+}
+
+const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
+  unknown: 'which is not registered',
+  billed_after_revocation: 'which was revoked before',
+};
+
+/** That the use is the key's stands on the bill, and so does that it was revoked. */
+const AFTER_REVOCATION = 0.99;
+
+/**
+ * Whether an unknown key is anybody's own, only the organization knows. Its own services go on once they run, so what was
+ * seen on a share of the days alone is by that share as likely theirs.
+ */
+function probabilityOf({ key, share }: UnseenUse): number {
+  return key.reason === 'billed_after_revocation' ? AFTER_REVOCATION : 1 / (1 + share);
+}
+
+function findingOf(use: UnseenUse, input: AccountInput): Finding {
+  const { key, series, days: used } = use;
+  const isRevoked = key.reason === 'billed_after_revocation';
+  const probability = probabilityOf(use);
+  // A key that is only not registered may be the organization's own.
+  const missing: Gate[] = isRevoked ? [] : ['evidence_needed'];
+  const days = used.map(
+    ({ day, usedPico, billedPico }): FindingDay => ({
+      day,
+      billedPico,
+      expectedPico: billedPico - usedPico,
+      impactPico: usedPico,
+      ratePico: 0n,
+      volumePico: usedPico,
+      ownPricingPico: 0n,
+      probability,
+    }),
+  );
+  const impactPico = sumPico(days.map((one) => one.impactPico));
+  const visibility = leastOf(used.map((one) => one.visibility));
+  return {
+    kind: 'unauthorized_key_usage',
+    variant: isRevoked ? 'after_revocation' : 'unknown_key',
+    direction: 'overcharge',
+    blame: 'provider',
+    claimable: true,
+    provider: input.provider,
+    accountId: input.accountId,
+    model: series.model,
+    days,
+    lines: footed(addedLines(used.flatMap(({ lines }) => lines)), impactPico),
+    impactPico,
+    recoverablePico: impactPico,
+    grade: lowerOf(gradeAt(probability, missing.length, visibility), isRevoked ? 'HIGH' : 'LOW'),
+    probability,
+    matchProbability: AFTER_REVOCATION,
+    visibility,
+    provisional: false,
+    missing,
+    next: { kind: 'unobserved_usage', odds: probability / (1 - probability) },
+    waterfall: [
+      {
+        signal: 'provider key',
+        level: `${key.reason}, ${days.length} days`,
+        bits: Math.log2(probability / (1 - probability)),
+      },
+    ],
+    cause: `The bill charges for key ${key.providerKeyId}, ${REASON[key.reason]}, and no recorded call uses it.`,
+    advice: isRevoked
+      ? ['Tell the provider when the key was revoked, and ask which addresses used it afterwards.']
+      : [
+          'Register the key if it is yours; if it is not, revoke it at the provider now and ask which addresses used it.',
+        ],
+    critical: false,
+    weightSet: input.weights.version,
+  };
+}

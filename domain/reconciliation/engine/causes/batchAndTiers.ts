@@ -1,0 +1,289 @@
+import { STANDARD_TIER } from '../../../pricing/rateCards.js';
+import type { Circumstances } from '../../audit/dayRates.js';
+import type { MeterPart } from '../../matching/meters.js';
+import {
+  coversMost,
+  type Hypothesis,
+  lasts,
+  type MeterDay,
+  type SeriesContext,
+  type SeriesDay,
+  sentenceOf,
+  touchesEdge,
+  type Variant,
+} from './cause.js';
+import { allMoved } from './moves.js';
+import { areLinesLabelled, isTierOpen, LABELLED_TIERS, pairsBy, placeOf } from './places.js';
+import {
+  amountAs,
+  hasQuantities,
+  multipleOf,
+  otherCircumstances,
+  rateVariant,
+  sumOf,
+  under,
+} from './predict.js';
+
+const WORDS = {
+  standard_rate: 'Batch calls were charged at the standard rate.',
+  batch_rate: 'Standard calls were charged at the batch rate.',
+  discount_twice: 'The batch discount was taken off twice.',
+  in_standard_meter: 'Batch calls were counted as standard calls.',
+};
+
+const ASK = ['Ask for the batch rate on the calls named here; the batches are found by their ids.'];
+
+/** Batch calls charged at the rate of standard calls, or standard calls at that of batch. */
+export const batchDiscountRate: Hypothesis = {
+  kind: 'batch_discount_not_applied',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['quantity', 'second_price_source'],
+  variants: (day) => [
+    ...otherCircumstances(day, 'standard_rate', under({ isBatch: false })),
+    // With amounts alone half of all is as well half of what the events count.
+    ...(hasQuantities(day) ? atBatchRate(day) : []),
+    ...multipleOf(day, 'discount_twice', 1n, 2n, (meter) => placeOf(meter).isBatch === true),
+  ],
+  // Half the price from the first day to the last is no mistake of the bill.
+  fits: (run, context, variant) => variant === 'standard_rate' || !coversMost(run, context),
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+function atBatchRate(day: SeriesDay): Variant[] {
+  return otherCircumstances(day, 'batch_rate', (at) =>
+    at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, isBatch: true },
+  );
+}
+
+/**
+ * Batch calls on the meter of standard calls: the rates are right, the counts are not. The other way round nothing tells the
+ * bill from calls that nobody flagged, and it is the client's (clientCounts.ts).
+ */
+export const batchDiscountQuantity: Hypothesis = {
+  kind: 'batch_discount_not_applied',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'complete_classes', 'full_coverage'],
+  variants: (day) =>
+    allMoved(
+      day,
+      'in_standard_meter',
+      pairsBy(day, (place) => place.isBatch === true, { isBatch: false }),
+    ),
+  // A batch may be counted on the day beside: on one day alone it is as well not billed yet, and others' calls are.
+  fits: lasts,
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+const SERVICE_TIER_WORDS = {
+  unnamed: 'Calls were charged at the rates of a tier that the line of the bill does not name: %.',
+  unnamed_at_list:
+    'Calls were charged at the list rates of a tier that the line of the bill does not name, without the contract: %.',
+  tier: 'Calls were charged at the rates of another tier than they used: %.',
+  in_meter: 'Calls were counted as calls of another tier than they used: %.',
+};
+
+const SERVICE_TIER_ASK = [
+  'Name some of the calls: each answer says in its `service_tier` which tier served it.',
+];
+
+/** The rates of another service tier. Batch has its own hypothesis. */
+export const serviceTierRate: Hypothesis = {
+  kind: 'service_tier_rate_misapplied',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['quantity', 'second_price_source'],
+  variants: (day, context) => {
+    if (day.pricedAs === null) return [];
+    const used = new Set(
+      day.meters.flatMap(({ mix }) =>
+        mix.flatMap(({ circumstances: at }) => (at.isBatch ? [] : [at.serviceTier])),
+      ),
+    );
+    // A call of which nobody tells the tier may have used any: it is the client's to tell (clientAmounts.ts).
+    if (isTierOpen(day)) used.delete(STANDARD_TIER);
+    const listed = [...new Set([STANDARD_TIER, ...day.agreed.tiersOf(day.pricedAs)])].sort();
+    return [...used]
+      .sort()
+      .flatMap((from) =>
+        listed
+          .filter((to) => to !== from)
+          .flatMap((to) =>
+            lengthsOf(context, day, from).flatMap(([words, isMeant]) => [
+              ...otherCircumstances(day, `tier:${from} as ${to}${words}`, (at) =>
+                isMeant(at) ? { ...at, serviceTier: to } : at,
+              ),
+              ...atListRates(day, `tier:${from} as ${to}${words} at list`, to, isMeant),
+            ]),
+          ),
+      );
+  },
+  describe: (variant) => sentenceOf(SERVICE_TIER_WORDS, variant),
+  advise: () => SERVICE_TIER_ASK,
+};
+
+/**
+ * A dearer tier's rates on lines that would name it, where no call tells its tier, for some days between right ones. The labels
+ * are documented nowhere, so calls of that tier on a line without its name stay possible (clientAmounts.ts): a reason to look.
+ */
+export const serviceTierUnnamed: Hypothesis = {
+  kind: 'service_tier_rate_misapplied',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['quantity', 'second_price_source'],
+  highest: 'LOW',
+  variants: (day, context) => {
+    if (day.pricedAs === null || !isTierOpen(day) || !areLinesLabelled(day)) return [];
+    return day.agreed
+      .tiersOf(day.pricedAs)
+      .filter((tier) => LABELLED_TIERS.has(tier))
+      .flatMap((tier) =>
+        lengthsOf(context, day, STANDARD_TIER).flatMap(([words, isMeant]) => [
+          ...otherCircumstances(day, `unnamed:${tier}${words}`, (at) =>
+            isMeant(at) ? { ...at, serviceTier: tier } : at,
+          ),
+          ...atListRates(day, `unnamed_at_list:${tier}${words}`, tier, isMeant),
+        ]),
+      );
+  },
+  fits: (run, context) => !touchesEdge(run, context),
+  describe: (variant) => sentenceOf(SERVICE_TIER_WORDS, variant),
+  advise: () => [
+    'Import the provider’s usage report of these days: it tells which tier served the calls. If none was asked for, ask for the ordinary rates.',
+  ],
+};
+
+/**
+ * All calls of a tier or, where some are long, the ordinary ones alone: not every tier takes long requests. Where they are of
+ * other days only, too: a mistake goes on over days with long ones and without.
+ */
+function lengthsOf(
+  { tells }: SeriesContext,
+  day: SeriesDay,
+  from: string,
+): [words: string, isMeant: (at: Circumstances) => boolean][] {
+  const isOfTier = (at: Circumstances) => !at.isBatch && at.serviceTier === from;
+  const isLong = (at: Circumstances) => at.longContext || at.contextBand > 0;
+  const hasLong = day.meters.some(({ mix }) =>
+    mix.some(({ circumstances: at }) => isOfTier(at) && isLong(at)),
+  );
+  const all: [string, (at: Circumstances) => boolean] = ['', isOfTier];
+  return hasLong || tells.longRequests
+    ? [all, [' below the long boundary', (at) => isOfTier(at) && !isLong(at)]]
+    : [all];
+}
+
+/** The other tier's list rates: a contract is often applied to the tier that it was written for alone. */
+function atListRates(
+  day: SeriesDay,
+  name: string,
+  to: string,
+  isOf: (at: Circumstances) => boolean,
+): Variant[] {
+  if (day.list === day.agreed) return [];
+  const isMeant = ({ circumstances }: MeterPart) => isOf(circumstances);
+  const otherwise = {
+    rates: day.list,
+    circumstances: (at: Circumstances) => ({ ...at, serviceTier: to }),
+  };
+  const amountOf = (meter: MeterDay, quantity: bigint) => {
+    const meant = meter.mix.filter(isMeant);
+    const whole = sumOf(meter.mix.map((part) => part.quantity));
+    const part = whole === 0n ? quantity : (quantity * sumOf(meant.map((one) => one.quantity))) / whole;
+    const rest = { ...meter, mix: meter.mix.filter((one) => !isMeant(one)) };
+    const charged = amountAs(day, { ...meter, mix: meant }, part, otherwise);
+    const usual = rest.mix.length > 0 ? amountAs(day, rest, quantity - part) : 0n;
+    return charged === null || usual === null ? null : charged + usual;
+  };
+  // What the other tier lists no rate for, such as long requests, was charged as it should be.
+  const isListed = (meter: MeterDay) => amountOf(meter, sumOf(meter.mix.map((one) => one.quantity))) !== null;
+  const touched = day.meters
+    .filter((meter) => meter.mix.some(isMeant) && isListed(meter))
+    .map((meter) => meter.index);
+  if (touched.length === 0) return [];
+  return [rateVariant(day, name, amountOf, (meter) => touched.includes(meter.index))];
+}
+
+/**
+ * Calls of one tier on the meter of a dearer one. Which tier a call used must be told by its client; on a cheaper meter it
+ * is more likely a tier that was asked for and not served, which is the client's (clientCounts.ts).
+ */
+export const serviceTierQuantity: Hypothesis = {
+  kind: 'service_tier_rate_misapplied',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'complete_classes', 'full_coverage'],
+  variants: (day, context) => {
+    if (!context.tells.serviceTier) return [];
+    // A call is on the wrong meter only if its own answer told the tier: what names none may have used any.
+    const told = new Set(
+      day.evidence.observed.flatMap((one) =>
+        one.serviceTier === '' ? [] : [day.agreed.tier(one.serviceTier)],
+      ),
+    );
+    const tiers = new Set(day.meters.flatMap((meter) => placeOf(meter).serviceTier ?? []));
+    return [...tiers]
+      .filter((tier) => told.has(tier))
+      .sort()
+      .flatMap((from) =>
+        [...tiers]
+          .sort()
+          .filter((to) => to !== from && isDearer(day, to, from))
+          .flatMap((to) => moved(day, from, to)),
+      );
+  },
+  describe: (variant) => sentenceOf(SERVICE_TIER_WORDS, variant),
+  advise: () => SERVICE_TIER_ASK,
+};
+
+function moved(day: SeriesDay, from: string, to: string): Variant[] {
+  return allMoved(
+    day,
+    `in_meter:${from} as ${to}`,
+    pairsBy(day, (place) => place.serviceTier === from && place.isBatch !== true, { serviceTier: to }),
+  );
+}
+
+function isDearer(day: SeriesDay, to: string, from: string): boolean {
+  const rateOf = (serviceTier: string) =>
+    day.pricedAs === null
+      ? undefined
+      : day.agreed.rate(day.pricedAs, 'input', {
+          serviceTier,
+          isBatch: false,
+          longContext: false,
+          contextBand: 0,
+          region: null,
+        })?.rate;
+  const [dear, cheap] = [rateOf(to), rateOf(from)];
+  return dear !== undefined && cheap !== undefined && dear > cheap;
+}
+
+const REGION_WORDS = {
+  uplift: 'Calls without a place of their own were charged with the addition for %.',
+  no_uplift: 'Calls in a dearer place were charged at the ordinary rates.',
+};
+
+/** The addition for a place on calls that the bill itself puts elsewhere, or its lack. */
+export const regionUplift: Hypothesis = {
+  kind: 'region_uplift_misapplied',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['quantity', 'second_price_source'],
+  variants: (day) =>
+    day.pricedAs === null
+      ? []
+      : [
+          ...day.agreed
+            .regionsOf(day.pricedAs)
+            .flatMap((region) => otherCircumstances(day, `uplift:${region}`, under({ region }))),
+          ...otherCircumstances(day, 'no_uplift', under({ region: null })),
+        ],
+  describe: (variant) => sentenceOf(REGION_WORDS, variant),
+  advise: () => [
+    'Say where the calls were to be served; the ordinary rate holds where no place was asked for.',
+  ],
+};

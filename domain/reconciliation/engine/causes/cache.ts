@@ -1,0 +1,242 @@
+import { type Hypothesis, lasts, type MeterDay, type SeriesDay, sentenceOf, type Variant } from './cause.js';
+import { partnerOfClass } from './places.js';
+import {
+  amountAs,
+  metersOf,
+  movedVariant,
+  otherCharge,
+  quantityVariant,
+  rateVariant,
+  scaled,
+  sumOf,
+} from './predict.js';
+
+const WORDS = {
+  input_rate: 'Tokens read from the cache were charged at the rate of fresh input.',
+  write_rate: 'Tokens read from the cache were charged at the rate of cache writes.',
+  input_share:
+    'Tokens read from the cache were charged at % of the input rate, the discount of other models.',
+  discount_twice: 'The discount for tokens read from the cache was taken off twice.',
+  input_at_read_rate: 'Fresh input was charged at the rate of tokens read from the cache.',
+};
+
+/** Cache discounts that providers have given at some time, as shares of the input rate. */
+const SHARES: readonly (readonly [name: string, numerator: bigint, denominator: bigint])[] = [
+  ['1/2', 1n, 2n],
+  ['1/4', 1n, 4n],
+  ['1/10', 1n, 10n],
+];
+
+/** Cached input at another rate than its own. */
+export const cacheReadRate: Hypothesis = {
+  kind: 'cache_read_rate_mismatch',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['quantity', 'second_price_source'],
+  variants: (day) => {
+    const isRead = (meter: { tokenClass: string }) => meter.tokenClass === 'cache_read';
+    if (!day.meters.some(isRead)) return [];
+    return [
+      ...otherCharge(day, 'input_rate', { tokenClass: 'input' }, isRead),
+      ...otherCharge(day, 'write_rate', { tokenClass: 'cache_write_5m' }, isRead),
+      ...SHARES.flatMap((share) => ofInput(day, share)),
+      ...twice(day),
+      ...otherCharge(
+        day,
+        'input_at_read_rate',
+        { tokenClass: 'cache_read' },
+        (meter) => meter.tokenClass === 'input',
+      ),
+    ];
+  },
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ['Ask for the cached rate on these tokens: the bill itself counts them as cached.'],
+};
+
+function ofInput(day: SeriesDay, [name, numerator, denominator]: (typeof SHARES)[number]): Variant[] {
+  const isRight = day.meters
+    .filter((meter) => meter.tokenClass === 'cache_read')
+    .every((meter) => {
+      const quantity = meter.mix.reduce((sum, part) => sum + part.quantity, 0n);
+      const input = amountAs(day, meter, quantity, { tokenClass: 'input' });
+      return scaled(input, numerator, denominator) === amountAs(day, meter, quantity);
+    });
+  if (isRight) return [];
+  return [
+    rateVariant(
+      day,
+      `input_share:${name}`,
+      (meter, quantity) =>
+        scaled(amountAs(day, meter, quantity, { tokenClass: 'input' }), numerator, denominator),
+      (meter) => meter.tokenClass === 'cache_read',
+    ),
+  ];
+}
+
+/** The cache rate's share of the input rate, taken of the cache rate again. */
+function twice(day: SeriesDay): Variant[] {
+  return [
+    rateVariant(
+      day,
+      'discount_twice',
+      (meter, quantity) => {
+        const input = amountAs(day, meter, quantity, { tokenClass: 'input' });
+        const right = amountAs(day, meter, quantity);
+        return right === null || input === null || input === right || input === 0n
+          ? null
+          : scaled(right, right, input);
+      },
+      (meter) => meter.tokenClass === 'cache_read',
+    ),
+  ];
+}
+
+const CACHE_WRITE_WORDS = {
+  at_1h_rate: 'Cache writes of five minutes were charged at the rate of one hour.',
+  at_5m_rate: 'Cache writes of one hour were charged at the rate of five minutes.',
+  as_input: 'Cache writes were charged at the rate of plain input.',
+  short_as_input: 'Cache writes of five minutes were charged at the rate of plain input.',
+  long_as_input: 'Cache writes of one hour were charged at the rate of plain input.',
+  in_1h_meter: 'Cache writes of five minutes were counted as writes of one hour.',
+  in_5m_meter: 'Cache writes of one hour were counted as writes of five minutes.',
+  in_input_meter: 'Cache writes were counted as plain input.',
+};
+
+const ASK = [
+  'Ask for the rate of the lifetime that the requests named; cache writes tell it in their usage.',
+];
+
+const isWrite = (meter: MeterDay) =>
+  meter.tokenClass === 'cache_write_5m' || meter.tokenClass === 'cache_write_1h';
+
+/** Cache writes at the rate of another lifetime, or of plain input. */
+export const cacheWriteRate: Hypothesis = {
+  kind: 'cache_write_rate_mismatch',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['quantity', 'second_price_source'],
+  variants: (day) =>
+    day.meters.some(isWrite)
+      ? [
+          ...otherCharge(
+            day,
+            'at_1h_rate',
+            { tokenClass: 'cache_write_1h' },
+            (meter) => meter.tokenClass === 'cache_write_5m',
+          ),
+          ...otherCharge(
+            day,
+            'at_5m_rate',
+            { tokenClass: 'cache_write_5m' },
+            (meter) => meter.tokenClass === 'cache_write_1h',
+          ),
+          ...asInput(day),
+        ]
+      : [],
+  describe: (variant) => sentenceOf(CACHE_WRITE_WORDS, variant),
+  advise: () => ASK,
+};
+
+/** One kind of writes, and both where a day has both. */
+function asInput(day: SeriesDay): Variant[] {
+  const of = (name: string, tokenClass: MeterDay['tokenClass']) =>
+    otherCharge(day, name, { tokenClass: 'input' }, (meter) => meter.tokenClass === tokenClass);
+  const [short, long] = [of('short_as_input', 'cache_write_5m'), of('long_as_input', 'cache_write_1h')];
+  const both =
+    short.length > 0 && long.length > 0 ? otherCharge(day, 'as_input', { tokenClass: 'input' }, isWrite) : [];
+  return [...both, ...short, ...long];
+}
+
+/**
+ * Cache writes on another class's meter. That five-minute writes were counted as long ones is only said of series whose
+ * clients tell lifetimes: those of others count every write as short.
+ */
+export const cacheWriteQuantity: Hypothesis = {
+  kind: 'cache_write_rate_mismatch',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'complete_classes', 'full_coverage'],
+  variants: (day, context) => {
+    const pairs = (from: MeterDay['tokenClass'], to: MeterDay['tokenClass']) =>
+      metersOf(day, from).flatMap((meter) => {
+        const partner = partnerOfClass(day, meter, to);
+        return partner ? [[meter, partner] as const] : [];
+      });
+    return [
+      ...(context.tells.longWrites
+        ? movedVariant(day, 'in_1h_meter', pairs('cache_write_5m', 'cache_write_1h'))
+        : []),
+      ...movedVariant(day, 'in_5m_meter', pairs('cache_write_1h', 'cache_write_5m')),
+      ...movedVariant(day, 'in_input_meter', [
+        ...pairs('cache_write_5m', 'input'),
+        ...pairs('cache_write_1h', 'input'),
+      ]),
+    ];
+  },
+  describe: (variant) => sentenceOf(CACHE_WRITE_WORDS, variant),
+  advise: () => ASK,
+};
+
+const DOUBLE_METERED_WORDS = {
+  reads_and_writes: 'Tokens read from and written to the cache were billed a second time as fresh input.',
+  reads: 'Tokens read from the cache were billed a second time as fresh input.',
+  cached_not_metered: 'Tokens read from and written to the cache were not billed at all.',
+  reads_not_metered: 'Tokens read from the cache were not billed at all.',
+};
+
+type Classes = readonly MeterDay['tokenClass'][];
+const READS: Classes = ['cache_read'];
+const WRITES: Classes = ['cache_write_5m', 'cache_write_1h'];
+
+/**
+ * What a cache took was counted as fresh input too, while the cache's own meters are right. Published of a provider's
+ * bills for prompts with cached tokens: billed input = fresh + read + written.
+ */
+export const doubleMetered: Hypothesis = {
+  kind: 'cached_tokens_double_metered',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'complete_classes', 'full_coverage'],
+  variants: (day) => [
+    ...added(day),
+    ...unmetered(day, 'cached_not_metered', [...READS, ...WRITES]),
+    ...unmetered(day, 'reads_not_metered', READS),
+  ],
+  fits: (run, _context, variant) => !variant.endsWith('_not_metered') || lasts(run),
+  describe: (variant) => sentenceOf(DOUBLE_METERED_WORDS, variant),
+  advise: () => [
+    'Give the provider the usage objects of some calls with cached tokens: their fresh and cached counts add up to the prompt once.',
+  ],
+};
+
+function added(day: SeriesDay): Variant[] {
+  return cachedOnTop(day).map(({ hasWrites, quantities }) =>
+    quantityVariant(day, hasWrites ? 'reads_and_writes' : 'reads', quantities),
+  );
+}
+
+/**
+ * Input meters that count everything cached on top. A part of it alone is not searched where there is more: a few cached
+ * tokens are soon as many as a count is off by. Writes alone are as few.
+ */
+export function cachedOnTop(day: SeriesDay): { hasWrites: boolean; quantities: Map<number, bigint> }[] {
+  const quantities = new Map<number, bigint>();
+  const observedOf = (meter: MeterDay, classes: Classes) =>
+    sumOf(classes.map((tokenClass) => partnerOfClass(day, meter, tokenClass)?.observed ?? 0n));
+  let [reads, writes] = [0n, 0n];
+  for (const meter of metersOf(day, 'input')) {
+    const [read, written] = [observedOf(meter, READS), observedOf(meter, WRITES)];
+    reads += read;
+    writes += written;
+    if (read + written > 0n) quantities.set(meter.index, meter.observed + read + written);
+  }
+  return reads > 0n ? [{ hasWrites: writes > 0n, quantities }] : [];
+}
+
+function unmetered(day: SeriesDay, name: string, classes: Classes): Variant[] {
+  const meters = metersOf(day, ...classes).filter((meter) => meter.observed > 0n);
+  if (meters.length === 0) return [];
+  if (name === 'reads_not_metered' && !metersOf(day, ...WRITES).some((meter) => meter.observed > 0n))
+    return [];
+  return [quantityVariant(day, name, new Map(meters.map((meter) => [meter.index, 0n])))];
+}

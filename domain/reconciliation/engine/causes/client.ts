@@ -1,0 +1,358 @@
+/** Mistakes of the client in what it counts: nobody may be accused before these are ruled out. */
+import { STANDARD_TIER } from '../../../pricing/rateCards.js';
+import type { ObservedSource } from '../../evidence/evidenceText.js';
+import { cachedOnTop } from './cache.js';
+import {
+  coversMost,
+  type Hypothesis,
+  isEpisode,
+  type MeterDay,
+  type SeriesContext,
+  type SeriesDay,
+  sentenceOf,
+  servicesOf,
+  touchesEdge,
+  type Variant,
+} from './cause.js';
+import { isCountedAlike } from './moves.js';
+import {
+  areLinesLabelled,
+  hasUntoldCalls,
+  isMixOpen,
+  isTierOpen,
+  LABELLED_TIERS,
+  partnerOfClass,
+  placeKey,
+} from './places.js';
+import { metersOf, multipleOf, otherCircumstances, quantityVariant, sumOf } from './predict.js';
+import { contractTerms } from './terms.js';
+
+const WORDS = {
+  input_includes_cached: 'The events count cached tokens as fresh input too.',
+  input_includes_reads: 'The events count tokens read from the cache as fresh input too.',
+  cached_taken_off_twice:
+    'The events count less fresh input than is billed, by exactly the cached tokens: they seem to be taken off a count that has none.',
+  cache_not_told: 'The events do not tell cached from fresh input.',
+  class_missing: 'The events lack a class of tokens that is billed: %.',
+  lifetimes_missing: 'The events do not tell how long what they wrote to the cache is kept.',
+  reasoning_missing: 'The events count fewer output tokens than are billed: reasoning seems to be left out.',
+  reasoning_twice: 'The events count more output tokens than are billed: reasoning seems to be added on top.',
+  batch_not_flagged: 'The events do not say which calls were batch calls.',
+  tier_not_told: 'The events do not say which service tier served a call.',
+  tier_as_requested: 'The events name another service tier than the one that served a call.',
+  length_miscounted: 'The events make requests longer than they were.',
+  sent_twice: 'The events hold every call twice.',
+};
+
+const ADVICE: Readonly<Record<string, (services: string) => string>> = {
+  input_includes_cached: (services) =>
+    `Your events of ${services} count cached tokens inside the input: send input without them, or name the convention of the counts.`,
+  input_includes_reads: (services) =>
+    `Your events of ${services} count tokens read from the cache inside the input: send input without them.`,
+  cached_taken_off_twice: (services) =>
+    `Look whether your events of ${services} take cached tokens off an input that comes without them: Anthropic's input_tokens has none, OpenAI's has. If the fresh input of your answers is what the events say, the bill counts cached tokens twice: ask the provider.`,
+  cache_not_told: (services) =>
+    `Your events of ${services} lack cache tokens: send cache_read and cache_creation of the provider’s usage with every call.`,
+  class_missing: (services) =>
+    `Your events of ${services} lack a class of tokens: send the provider’s usage object whole.`,
+  lifetimes_missing: (services) =>
+    `Your events of ${services} lack the lifetimes of cache writes: send the cache_creation object of the provider’s usage.`,
+  reasoning_missing: (services) =>
+    `Your events of ${services} lack reasoning tokens: send output_tokens of the provider’s usage, which holds them.`,
+  reasoning_twice: (services) =>
+    `Your events of ${services} add reasoning to the output, which holds it: send output_tokens as the provider gives it.`,
+  batch_not_flagged: (services) =>
+    `Your events of ${services} do not flag batch calls: send is_batch and batch_id.`,
+  tier_not_told: (services) =>
+    `Your events of ${services} lack the service tier: send service_tier of the provider’s answer.`,
+  tier_as_requested: (services) =>
+    `Your events of ${services} name the tier that was asked for: send service_tier of the provider’s answer.`,
+  length_miscounted: (services) =>
+    `Your events of ${services} count more input than the requests had, so that they pass the boundary of long requests: look whether cached tokens are counted twice.`,
+  sent_twice: (services) =>
+    `Your events of ${services} come twice: leave one of the two senders out, or send the provider’s request id so that repeats are told.`,
+};
+
+export const clientCounts: Hypothesis = {
+  kind: 'client_metering_error',
+  nature: 'quantity',
+  blame: 'own',
+  needs: ['quantity'],
+  variants: (day, context) => [
+    ...includesCached(day),
+    ...takenOffTwice(day),
+    ...cacheNotTold(day),
+    ...missingClasses(day),
+    ...(context.tells.longWrites ? [] : lifetimesMissing(day)),
+    ...reasoning(day),
+    ...untold(day, 'batch_not_flagged', isBatchMeter),
+    ...(isAnyTierUntold(day) ? untold(day, 'tier_not_told', isTierMeter) : []),
+    ...overtold(day, 'tier_as_requested', isTierMeter),
+    ...(isCountedAlike(day) ? [] : overtold(day, 'length_miscounted', isLongMeter)),
+    ...sentTwice(day),
+  ],
+  fits: (run, context, variant) => {
+    if (variant === 'length_miscounted') return !isEpisode(run, context);
+    // What clients count changes with a release and then stays; a bill's mistake has an end on both sides.
+    const isLasting = coversMost(run, context) || touchesEdge(run, context);
+    return isLasting || !(variant.startsWith('reasoning') || variant === 'cached_taken_off_twice');
+  },
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: (variant, sources) => {
+    const text = ADVICE[variant.split(':')[0] ?? ''];
+    return text ? [text(servicesOf(sources, !isAboutCache(variant)))] : [];
+  },
+};
+
+function isAboutCache(variant: string): boolean {
+  return ['cache_not_told', 'class_missing', 'lifetimes_missing'].includes(variant.split(':')[0] ?? '');
+}
+
+/** Services that say themselves that they cannot tell: they are asked first. */
+export function cannotTell(sources: readonly ObservedSource[]): boolean {
+  return sources.some((source) => source.callsWithoutCache > 0);
+}
+
+function includesCached(day: SeriesDay): Variant[] {
+  const without = (name: string, classes: readonly MeterDay['tokenClass'][]) => {
+    const quantities = new Map<number, bigint>();
+    for (const meter of metersOf(day, 'input')) {
+      const cached = sumOf(classes.map((one) => partnerOfClass(day, meter, one)?.observed ?? 0n));
+      if (cached > 0n && cached <= meter.observed) quantities.set(meter.index, meter.observed - cached);
+    }
+    return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
+  };
+  const hasWrites = metersOf(day, 'cache_write_5m', 'cache_write_1h').some((meter) => meter.observed > 0n);
+  return [
+    ...without('input_includes_cached', ['cache_read', 'cache_write_5m', 'cache_write_1h']),
+    ...(hasWrites ? without('input_includes_reads', ['cache_read']) : []),
+  ];
+}
+
+/** Fresh input that lacks the cached tokens: a bill that counts them twice shows the same. */
+function takenOffTwice(day: SeriesDay): Variant[] {
+  return cachedOnTop(day).map(({ quantities }) => quantityVariant(day, 'cached_taken_off_twice', quantities));
+}
+
+/** What was observed on a group of meters, divided as the bill divides it: the sum is what is tested. */
+function dividedAsBilled(groups: readonly (readonly MeterDay[])[]): Map<number, bigint> {
+  const quantities = new Map<number, bigint>();
+  for (const group of groups) {
+    const billed = sumOf(group.map((meter) => meter.meter.quantity ?? 0n));
+    const observed = sumOf(group.map((meter) => meter.observed));
+    const isKnown = group.every((meter) => meter.meter.quantity !== null);
+    if (!isKnown || group.length < 2 || billed <= 0n || observed === 0n) continue;
+    for (const meter of group)
+      quantities.set(meter.index, (observed * (meter.meter.quantity ?? 0n)) / billed);
+  }
+  return quantities;
+}
+
+function grouped(meters: readonly MeterDay[], keyOf: (meter: MeterDay) => string): MeterDay[][] {
+  const groups = new Map<string, MeterDay[]>();
+  for (const meter of meters) groups.set(keyOf(meter), [...(groups.get(keyOf(meter)) ?? []), meter]);
+  return [...groups.values()];
+}
+
+const placeAlone = (meter: MeterDay) => placeKey({ ...meter, tokenClass: 'input' });
+
+/** Fresh and cached input together are right, but fewer were told as cached than were billed so. */
+function cacheNotTold(day: SeriesDay): Variant[] {
+  const cached = metersOf(day, 'cache_read', 'cache_write_5m', 'cache_write_1h');
+  const billed = sumOf(cached.map((meter) => meter.meter.quantity ?? 0n));
+  const observed = sumOf(cached.map((meter) => meter.observed));
+  const none = observed === 0n && billed > 0n;
+  if (!none && !(cannotTell(day.evidence.sources) && observed < billed)) return [];
+  const groups = grouped([...metersOf(day, 'input'), ...cached], placeAlone);
+  const quantities = dividedAsBilled(groups);
+  return quantities.size > 0 ? [quantityVariant(day, 'cache_not_told', quantities)] : [];
+}
+
+const CACHED: ReadonlySet<MeterDay['tokenClass']> = new Set([
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+]);
+
+/** A class that is billed and was never seen, or that some clients say they cannot tell, while the others fit. */
+function missingClasses(day: SeriesDay): Variant[] {
+  const isUntold = cannotTell(day.evidence.sources);
+  return grouped(day.meters, (meter) => meter.tokenClass).flatMap((meters) => {
+    const seen = sumOf(meters.map((meter) => meter.observed));
+    const billed = sumOf(meters.map((meter) => meter.meter.quantity ?? 0n));
+    const isPart = isUntold && CACHED.has(meters[0]?.tokenClass ?? 'input') && seen < billed;
+    if ((seen > 0n && !isPart) || billed === 0n || meters.length === day.meters.length) return [];
+    const free = new Map(meters.map((meter) => [meter.index, null]));
+    return [quantityVariant(day, `class_missing:${meters[0]?.tokenClass}`, free)];
+  });
+}
+
+function lifetimesMissing(day: SeriesDay): Variant[] {
+  const writes = metersOf(day, 'cache_write_5m', 'cache_write_1h');
+  const isLongBilled = writes.some(
+    (meter) => meter.tokenClass === 'cache_write_1h' && (meter.meter.quantity ?? 0n) > 0n,
+  );
+  const quantities = isLongBilled ? dividedAsBilled(grouped(writes, placeAlone)) : new Map();
+  return quantities.size > 0 ? [quantityVariant(day, 'lifetimes_missing', quantities)] : [];
+}
+
+/** Output alone off, by more than counting does. */
+function reasoning(day: SeriesDay): Variant[] {
+  const outputs = metersOf(day, 'output').filter((meter) => (meter.meter.quantity ?? 0n) > 0n);
+  const billed = sumOf(outputs.map((meter) => meter.meter.quantity ?? 0n));
+  const observed = sumOf(outputs.map((meter) => meter.observed));
+  if (observed === 0n || billed === 0n) return [];
+  const free = new Map(outputs.map((meter) => [meter.index, null]));
+  if (billed * 100n > observed * 103n) return [quantityVariant(day, 'reasoning_missing', free)];
+  if (observed * 100n > billed * 103n) return [quantityVariant(day, 'reasoning_twice', free)];
+  return [];
+}
+
+function isBatchMeter(meter: MeterDay): boolean {
+  return meter.mix.every((part) => part.circumstances.isBatch);
+}
+
+function isLongMeter(meter: MeterDay): boolean {
+  return meter.mix.every(({ circumstances: at }) => at.longContext || at.contextBand > 0);
+}
+
+function isTierMeter(meter: MeterDay): boolean {
+  return meter.mix.every((part) => part.circumstances.serviceTier !== 'standard');
+}
+
+/** Some calls name no tier: they may have used any. */
+function isAnyTierUntold({ evidence }: SeriesDay): boolean {
+  return evidence.observed.some((one) => one.serviceTier === '');
+}
+
+/** The bill tells apart what the calls do not, or not all of them: each class as a whole is right. */
+function untold(day: SeriesDay, name: string, isReported: (meter: MeterDay) => boolean): Variant[] {
+  const told = day.meters.filter(isReported);
+  const billed = sumOf(told.map((meter) => meter.meter.quantity ?? 0n));
+  if (billed <= sumOf(told.map((meter) => meter.observed))) return [];
+  const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));
+  return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
+}
+
+/** The calls tell more of these than the bill has: each class as a whole is right. */
+function overtold(day: SeriesDay, name: string, isReported: (meter: MeterDay) => boolean): Variant[] {
+  const told = day.meters.filter(isReported);
+  const observed = sumOf(told.map((meter) => meter.observed));
+  if (observed <= sumOf(told.map((meter) => meter.meter.quantity ?? 0n))) return [];
+  const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));
+  return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
+}
+
+/** Half of what was observed, everywhere. */
+function sentTwice(day: SeriesDay): Variant[] {
+  const seen = day.meters.filter((meter) => meter.observed > 0n && (meter.meter.quantity ?? 0n) > 0n);
+  const isTwice = seen.some((meter) => meter.observed * 10n > (meter.meter.quantity ?? 0n) * 17n);
+  if (!isTwice) return [];
+  return [
+    quantityVariant(
+      day,
+      'sent_twice',
+      new Map(day.meters.map((meter) => [meter.index, meter.observed / 2n])),
+    ),
+  ];
+}
+
+/** Mistakes in what the bill's file or the client's calls say of amounts: their own side's, not the provider's. */
+
+const CLIENT_AMOUNTS_WORDS = {
+  cents_as_dollars: 'The amounts are a hundred times what they should be: cents were read as dollars.',
+  dollars_as_cents: 'The amounts are a hundredth of what they should be: dollars were read as cents.',
+  batch_not_flagged: 'The amounts are those of batch calls, and the events name no batch call.',
+  tier_not_told: 'The amounts are those of the % tier, and the events name no tier.',
+  tier_not_named:
+    'The amounts are those of the % tier, and neither the events nor the lines of the bill name it.',
+  tier_as_requested: 'The amounts are those of standard calls, and the events name another tier: %.',
+  cheaper_share:
+    'The amounts are % percent below what the events give, as if more of the calls had used a cheaper tier or batch than the events tell.',
+};
+
+export const clientAmounts: Hypothesis = {
+  kind: 'client_metering_error',
+  nature: 'rate',
+  blame: 'own',
+  needs: ['quantity'],
+  variants: (day, context) => [
+    ...multipleOf(day, 'cents_as_dollars', 100n, 1n),
+    ...multipleOf(day, 'dollars_as_cents', 1n, 100n),
+    ...(context.tells.batch || !isMixOpen(day)
+      ? []
+      : otherCircumstances(day, 'batch_not_flagged', (at) =>
+          at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, isBatch: true },
+        )),
+    ...(isTierOpen(day) ? tiers(day) : []),
+    ...(isMixOpen(day) ? asRequested(day) : []),
+    ...cheaperShare(day, context),
+  ],
+  describe: (variant) => sentenceOf(CLIENT_AMOUNTS_WORDS, variant),
+  advise: (variant, sources) => {
+    const services = servicesOf(sources, true);
+    if (variant === 'batch_not_flagged')
+      return [
+        `Your events of ${services} do not flag batch calls: send is_batch and batch_id, or import the provider’s usage report, which tells them.`,
+      ];
+    if (variant.startsWith('tier_not_'))
+      return [
+        `Your events of ${services} lack the service tier: send service_tier of the provider’s answer, or import the provider’s usage report, which tells it.`,
+      ];
+    if (variant.startsWith('tier_as_requested'))
+      return [
+        `Your events of ${services} name the tier that was asked for: send service_tier of the provider’s answer.`,
+      ];
+    if (variant.startsWith('cheaper_share'))
+      return [
+        `Some of your events of ${services} name no tier: send service_tier of the provider’s answer and is_batch with every call, or import the provider’s usage report, which tells both. If they are complete, a discount is missing under /pricing/contract-rates.`,
+      ];
+    return ['Look at the unit of the amounts in the file: the column must hold dollars. Import it again.'];
+  },
+};
+
+function tiers(day: SeriesDay): Variant[] {
+  if (day.pricedAs === null) return [];
+  const wordOf = (tier: string) =>
+    LABELLED_TIERS.has(tier) && areLinesLabelled(day) ? 'tier_not_named' : 'tier_not_told';
+  return day.agreed
+    .tiersOf(day.pricedAs)
+    .flatMap((tier) =>
+      otherCircumstances(day, `${wordOf(tier)}:${tier}`, (at) =>
+        at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, serviceTier: tier },
+      ),
+    );
+}
+
+/** A tier that clients asked for and did not get: the line is that of standard calls. */
+function asRequested(day: SeriesDay): Variant[] {
+  const told = new Set(
+    day.meters.flatMap(({ mix }) =>
+      mix.flatMap(({ circumstances: at }) => (at.isBatch ? [] : [at.serviceTier])),
+    ),
+  );
+  return [...told]
+    .filter((tier) => tier !== STANDARD_TIER)
+    .sort()
+    .flatMap((tier) =>
+      otherCircumstances(day, `tier_as_requested:${tier}`, (at) =>
+        at.isBatch || at.serviceTier !== tier ? at : { ...at, serviceTier: STANDARD_TIER },
+      ),
+    );
+}
+
+/** Batch and the cheapest tiers cost half: a mixture with them is nowhere below. */
+const CHEAPEST_PERCENT = 50;
+
+/**
+ * One discount on everything is as well a mixture, where the bill folds tiers and batch into one line, the series' clients
+ * use several, and some of the day's calls tell none.
+ */
+function cheaperShare(day: SeriesDay, context: SeriesContext): Variant[] {
+  const { tells } = context;
+  if (!(tells.otherTiers || tells.batch) || !isMixOpen(day) || !hasUntoldCalls(day)) return [];
+  return contractTerms.variants(day, context).flatMap((terms) => {
+    const percent = Number(terms.name.split(':')[1]);
+    return percent > CHEAPEST_PERCENT ? [] : [{ ...terms, name: `cheaper_share:${percent}` }];
+  });
+}

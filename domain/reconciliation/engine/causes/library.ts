@@ -1,0 +1,65 @@
+/** Every hypothesis of the library. Their order decides nothing. */
+import {
+  batchDiscountQuantity,
+  batchDiscountRate,
+  regionUplift,
+  serviceTierQuantity,
+  serviceTierRate,
+  serviceTierUnnamed,
+} from './batchAndTiers.js';
+import { cacheReadRate, cacheWriteQuantity, cacheWriteRate, doubleMetered } from './cache.js';
+import type { Hypothesis } from './cause.js';
+import { clientAmounts, clientCounts } from './client.js';
+import { countInflation, cutStreams, failedRequests } from './counts.js';
+import { longContextEpisode, longContextQuantity, longContextRate } from './longContext.js';
+import { lateUsage, periodDoubleCount, periodDoubleCountAlike, timingShift } from './neighbourDays.js';
+import { listRate, modalityQuantity, modalityRate, otherModelRate, stalePrice } from './otherRates.js';
+import {
+  duplicateAmounts,
+  duplicatePart,
+  duplicateQuantity,
+  duplicateTokens,
+  reportOfPart,
+  unobservedUsage,
+} from './repeats.js';
+import { contractRate, contractTerms, priceEffectiveDate, promotionalRate } from './terms.js';
+
+export const HYPOTHESES: readonly Hypothesis[] = [
+  batchDiscountRate,
+  batchDiscountQuantity,
+  cacheReadRate,
+  cacheWriteRate,
+  cacheWriteQuantity,
+  doubleMetered,
+  longContextRate,
+  longContextQuantity,
+  longContextEpisode,
+  serviceTierRate,
+  serviceTierQuantity,
+  serviceTierUnnamed,
+  regionUplift,
+  modalityRate,
+  modalityQuantity,
+  contractRate,
+  promotionalRate,
+  priceEffectiveDate,
+  otherModelRate,
+  listRate,
+  failedRequests,
+  duplicateQuantity,
+  duplicatePart,
+  duplicateTokens,
+  duplicateAmounts,
+  cutStreams,
+  countInflation,
+  periodDoubleCount,
+  periodDoubleCountAlike,
+  clientCounts,
+  clientAmounts,
+  unobservedUsage,
+  reportOfPart,
+  timingShift,
+  lateUsage,
+  stalePrice,
+  contractTerms,
+];

@@ -1,0 +1,191 @@
+/**
+ * Calls counted on another meter of their class than the one that they belong on. What the meters hold together stays what
+ * was seen, in every class, while its division does not: the divided sum is what is tested, and the part that was moved is
+ * whatever the bill makes it. Of dollars only those are taken that stand whatever the calls were that nobody saw.
+ */
+import { QUANTITY_ONE } from '../../../billing/billedRow.js';
+import type { Pico } from '../../../money.js';
+import type { Circumstances } from '../../audit/dayRates.js';
+import { apportion } from '../../matching/classLines.js';
+import type { MeterPart } from '../../matching/meters.js';
+import type { MeterDay, SeriesDay, Variant } from './cause.js';
+import { amountAs, quantityVariant, sumOf } from './predict.js';
+
+/** What leaves the first arrives at the second. */
+export type Move = readonly [from: MeterDay, to: MeterDay];
+
+/** All that was observed on some meters stands on others of the same day. No variant where nothing moves. */
+export function allMoved(day: SeriesDay, name: string, moves: readonly Move[]): Variant[] {
+  const meant = moves.filter(([from]) => from.observed > 0n);
+  const quantities = new Map<number, bigint>();
+  for (const [from, to] of meant) {
+    quantities.set(from.index, (quantities.get(from.index) ?? from.observed) - from.observed);
+    quantities.set(to.index, (quantities.get(to.index) ?? to.observed) + from.observed);
+  }
+  return meant.length > 0 ? withProof(day, name, quantities, meant) : [];
+}
+
+/**
+ * Of meters that hold several uses, those that `isMeant` takes stand on others of the same day, under the circumstances that
+ * `as` makes of theirs; what stays is of the other uses alone, and so are its rates. No variant where no meter holds both.
+ */
+export function usesMoved(
+  day: SeriesDay,
+  name: string,
+  moves: readonly Move[],
+  isMeant: (at: Circumstances) => boolean,
+  as: (at: Circumstances) => Circumstances,
+): Variant[] {
+  const quantities = new Map<number, bigint>();
+  const mixes = new Map<number, readonly MeterPart[]>();
+  const meant: Move[] = [];
+  for (const [from, to] of moves) {
+    const stays = from.mix.filter((one) => !isMeant(one.circumstances));
+    if (stays.length === 0 || stays.length === from.mix.length) continue;
+    const moved = scaledTo(from.mix, from.observed).filter((one) => isMeant(one.circumstances));
+    const quantity = sumOf(moved.map((one) => one.quantity));
+    if (quantity <= 0n) continue;
+    quantities.set(from.index, from.observed - quantity);
+    quantities.set(to.index, (quantities.get(to.index) ?? to.observed) + quantity);
+    mixes.set(from.index, stays);
+    mixes.set(to.index, [
+      ...(mixes.get(to.index) ?? scaledTo(to.mix, to.observed)),
+      ...moved.map((one) => ({ ...one, circumstances: as(one.circumstances) })),
+    ]);
+    meant.push([from, to]);
+  }
+  if (meant.length === 0) return [];
+  const asMixed = (meter: MeterDay) => ({ ...meter, mix: mixes.get(meter.index) ?? meter.mix });
+  return withProof(day, name, quantities, meant, asMixed);
+}
+
+/** The same uses in the same proportions, as parts of another quantity. */
+function scaledTo(mix: readonly MeterPart[], quantity: bigint): MeterPart[] {
+  const shares = apportion(
+    quantity,
+    mix.map((one) => one.quantity),
+  );
+  return mix.map((one, at) => ({ ...one, quantity: shares[at] ?? 0n }));
+}
+
+/** What was not seen may be this share of what was moved, at most: else any division fits such a day. */
+const UNSEEN_MAX = 4n;
+
+/** Some of what was observed on some meters stands on others: how much, the bill itself says. */
+export function partlyMoved(day: SeriesDay, name: string, moves: readonly Move[]): Variant[] {
+  const quantities = new Map<number, bigint>();
+  const meant: Move[] = [];
+  for (const move of moves) {
+    const [from, to] = move;
+    const [onFrom, onTo] = [billedOf(day, from), billedOf(day, to)];
+    const { moved, unseen } = movedOf(day, move);
+    if (moved <= 0n || unseen * UNSEEN_MAX > moved) continue;
+    const observed = from.observed + to.observed;
+    const arrived = (observed * onTo) / (onFrom + onTo);
+    quantities.set(to.index, arrived);
+    quantities.set(from.index, observed - arrived);
+    meant.push(move);
+  }
+  return meant.length > 0 ? withProof(day, name, quantities, meant) : [];
+}
+
+/**
+ * With what stands whatever was not seen; and, where the agreed rates are not the list's, with the list's for what moved.
+ * `asUsed` gives meters the uses that they hold then.
+ */
+function withProof(
+  day: SeriesDay,
+  name: string,
+  quantities: ReadonlyMap<number, bigint>,
+  moves: readonly Move[],
+  asUsed: (meter: MeterDay) => MeterDay = (meter) => meter,
+): Variant[] {
+  const proven = new Map<number, bigint>();
+  const moved = new Map<number, bigint>();
+  for (const move of moves) {
+    const [from, to] = move;
+    const { moved: whole, unseen } = movedOf(day, move);
+    const sure = whole > unseen ? whole - unseen : 0n;
+    proven.set(from.index, (proven.get(from.index) ?? 0n) - sure);
+    proven.set(to.index, (proven.get(to.index) ?? 0n) + sure);
+    moved.set(to.index, (moved.get(to.index) ?? 0n) + whole);
+  }
+  const plain: Variant = {
+    ...quantityVariant(day, name, quantities),
+    amountOf: (meter, quantity) => amountAs(day, asUsed(meter), quantity),
+    provenOf: (meter) => proven.get(meter.index) ?? 0n,
+  };
+  if (day.list === day.agreed) return [plain];
+  return [
+    plain,
+    {
+      ...plain,
+      // The words of a variant stand under what is before its colon.
+      name: name.includes(':') ? `${name} at list` : `${name}:at list`,
+      amountOf: (meter, quantity) =>
+        amountPartlyAtList(day, asUsed(meter), quantity, moved.get(meter.index) ?? 0n),
+    },
+  ];
+}
+
+/** A contract is often applied to the rates alone that it was written for: what was moved is charged at the list's. */
+function amountPartlyAtList(day: SeriesDay, meter: MeterDay, quantity: bigint, moved: bigint): Pico | null {
+  const listed = moved < quantity ? moved : quantity;
+  const atList = listed > 0n ? amountAs(day, meter, listed, { rates: day.list }) : 0n;
+  const agreed = quantity > listed ? amountAs(day, meter, quantity - listed, {}) : 0n;
+  return atList === null || agreed === null ? null : atList + agreed;
+}
+
+/**
+ * How much more stands on the second meter than was seen there, and by how much both together differ from what was seen:
+ * calls that nobody saw, or that are billed on the day beside.
+ */
+function movedOf(day: SeriesDay, [from, to]: Move): { moved: bigint; unseen: bigint } {
+  const [onFrom, onTo] = [billedOf(day, from), billedOf(day, to)];
+  const apart = onFrom + onTo - from.observed - to.observed;
+  return { moved: onTo - to.observed, unseen: apart > 0n ? apart : -apart };
+}
+
+/** As billed; where the bill gives an amount alone, what that buys at the rates that hold. */
+function billedOf(day: SeriesDay, meter: MeterDay): bigint {
+  const { quantity, amountPico } = meter.meter;
+  if (quantity !== null) return quantity;
+  const whole = amountAs(day, meter, PROBE);
+  return whole === null || whole <= 0n || amountPico <= 0n ? 0n : (amountPico * PROBE) / whole;
+}
+
+/** A quantity large enough to tell a rate by: a million million tokens, in 1e-12 tokens. */
+const PROBE = 10n ** 24n;
+
+/** Two counts of the same requests or tokens differ by no more than one in so many: events that count too much, by more. */
+const ALIKE = 50n;
+
+/**
+ * Every request that the provider counts was seen, and every class of tokens as a whole is what was seen: then an event is a
+ * request and has its right size, so that which requests were long is no question of how events count.
+ */
+export function isCountedAlike(day: SeriesDay): boolean {
+  const { usage, billed, observed } = day.evidence;
+  const reports = [usage, billed].map((cells) => cells.filter((one) => one.tokenClass === 'requests'));
+  const [counts] = reports.filter((cells) => cells.length > 0);
+  if (!counts) return false;
+  const requests = counts.reduce((sum, one) => sum + (one.quantity ?? 0n), 0n) / QUANTITY_ONE;
+  const calls = observed.reduce((sum, one) => (one.status === 'error' ? sum : sum + one.calls), 0);
+  const totals = new Map<string, { billed: bigint; observed: bigint }>();
+  for (const one of day.meters) {
+    if (one.meter.quantity === null) return false;
+    const known = totals.get(one.tokenClass) ?? { billed: 0n, observed: 0n };
+    known.billed += one.meter.quantity;
+    known.observed += one.observed;
+    totals.set(one.tokenClass, known);
+  }
+  return (
+    areAlike(requests, BigInt(calls)) &&
+    [...totals].every(([name, sums]) => name.startsWith('output') || areAlike(sums.billed, sums.observed))
+  );
+}
+
+function areAlike(a: bigint, b: bigint): boolean {
+  const apart = a > b ? a - b : b - a;
+  return apart * ALIKE <= a;
+}

@@ -1,0 +1,290 @@
+/** What hypotheses predict by: amounts of a meter under other circumstances, other rates or another class. */
+import { QUANTITY_ONE } from '../../../billing/billedRow.js';
+import type { TokenClass } from '../../../events/event.js';
+import { divideHalfEven, type Pico } from '../../../money.js';
+import type { Circumstances, DayRates } from '../../audit/dayRates.js';
+import { chargeProduct } from '../../matching/classLines.js';
+import type { MeterDay, SeriesDay, Variant } from './cause.js';
+
+const CHARGE_DIVISOR = QUANTITY_ONE * 1_000_000n;
+
+/** How a charge would differ from what holds; what is not named stays. */
+export interface Otherwise {
+  rates?: DayRates;
+  model?: string;
+  tokenClass?: TokenClass;
+  circumstances?: (circumstances: Circumstances) => Circumstances;
+}
+
+/**
+ * A quantity of the meter, used as the meter's was, at the rates that would hold otherwise; rounded once. Null where the
+ * model has no price, or where a rate that `otherwise` asks for is given by no source: an assumed one explains nothing.
+ */
+export function amountAs(
+  day: SeriesDay,
+  meter: MeterDay,
+  quantity: bigint,
+  otherwise: Otherwise = {},
+): Pico | null {
+  const model = otherwise.model ?? day.pricedAs;
+  if (model === null) return null;
+  const rates = otherwise.rates ?? day.agreed;
+  const tokenClass = otherwise.tokenClass ?? meter.tokenClass;
+  const isOther = otherwise.rates ?? otherwise.model ?? otherwise.tokenClass;
+  let product = 0n;
+  let whole = 0n;
+  for (const { circumstances, quantity: weight } of meter.mix) {
+    const under = otherwise.circumstances?.(circumstances) ?? circumstances;
+    const found = rates.rate(model, tokenClass, under);
+    if (!found || (found.assumed && (isOther !== undefined || under !== circumstances))) return null;
+    product += chargeProduct(weight, found.rate);
+    whole += weight;
+  }
+  if (whole === quantity) return divideHalfEven(product, CHARGE_DIVISOR);
+  if (whole !== 0n) return divideHalfEven(product * quantity, CHARGE_DIVISOR * whole);
+  return amountOfOneRate(day, meter, quantity, otherwise);
+}
+
+/** Without a mix the first part's circumstances hold for all. */
+function amountOfOneRate(
+  day: SeriesDay,
+  meter: MeterDay,
+  quantity: bigint,
+  otherwise: Otherwise,
+): Pico | null {
+  const [first] = meter.mix;
+  if (!first || quantity === 0n) return quantity === 0n ? 0n : null;
+  return amountAs(day, { ...meter, mix: [{ ...first, quantity }] }, quantity, otherwise);
+}
+
+/** A part of the meter's quantity; null amounts stay null. */
+export function scaled(amount: Pico | null, numerator: bigint, denominator: bigint): Pico | null {
+  return amount === null || denominator === 0n ? null : divideHalfEven(amount * numerator, denominator);
+}
+
+/** A variant by which some meters are charged otherwise; the rest as they should. */
+export function rateVariant(
+  day: SeriesDay,
+  name: string,
+  amountOf: (meter: MeterDay, quantity: bigint) => Pico | null,
+  isTouched: (meter: MeterDay) => boolean,
+): Variant {
+  return {
+    name,
+    amountOf: (meter, quantity) =>
+      isTouched(meter) ? amountOf(meter, quantity) : amountAs(day, meter, quantity),
+    quantityOf: (meter) => meter.observed,
+    touches: isTouched,
+  };
+}
+
+/**
+ * A variant by which some meters count otherwise, at the rates that hold. `quantities` by the meters' places; null: free;
+ * a meter that is not named counts what was observed.
+ */
+export function quantityVariant(
+  day: SeriesDay,
+  name: string,
+  quantities: ReadonlyMap<number, bigint | null>,
+): Variant {
+  return {
+    name,
+    amountOf: (meter, quantity) => amountAs(day, meter, quantity),
+    quantityOf: (meter) => {
+      const other = quantities.get(meter.index);
+      return other === undefined ? meter.observed : other;
+    },
+    touches: (meter) => {
+      const other = quantities.get(meter.index);
+      return other !== undefined && other !== meter.observed;
+    },
+  };
+}
+
+/**
+ * Charges under other circumstances. Only meters that they would change are touched, and without any there is no variant.
+ */
+export function otherCircumstances(
+  day: SeriesDay,
+  name: string,
+  change: (circumstances: Circumstances) => Circumstances,
+): Variant[] {
+  return otherCharge(day, name, { circumstances: change });
+}
+
+/** Charges otherwise, for the meters that `isMeant` takes and whose amount that changes; none where it changes nothing. */
+export function otherCharge(
+  day: SeriesDay,
+  name: string,
+  otherwise: Otherwise,
+  isMeant: (meter: MeterDay) => boolean = () => true,
+): Variant[] {
+  const touched = new Set<number>();
+  for (const meter of day.meters) {
+    if (!isMeant(meter)) continue;
+    const probe = weightOf(meter);
+    const other = amountAs(day, meter, probe, otherwise);
+    if (other !== null && other !== amountAs(day, meter, probe)) touched.add(meter.index);
+  }
+  if (touched.size === 0) return [];
+  return [
+    rateVariant(
+      day,
+      name,
+      (meter, quantity) => amountAs(day, meter, quantity, otherwise),
+      (meter) => touched.has(meter.index),
+    ),
+  ];
+}
+
+/** A quantity large enough that two different rates give two different amounts. */
+function weightOf(meter: MeterDay): bigint {
+  const whole = meter.mix.reduce((total, part) => total + part.quantity, 0n);
+  return whole > 0n ? whole : 1_000_000n * QUANTITY_ONE;
+}
+
+/** Charges at a multiple of what is right, for the meters that `isMeant` takes. */
+export function multipleOf(
+  day: SeriesDay,
+  name: string,
+  numerator: bigint,
+  denominator: bigint,
+  isMeant: (meter: MeterDay) => boolean = () => true,
+): Variant[] {
+  if (numerator === denominator || !day.meters.some(isMeant)) return [];
+  return [
+    rateVariant(
+      day,
+      name,
+      (meter, quantity) => scaled(amountAs(day, meter, quantity), numerator, denominator),
+      isMeant,
+    ),
+  ];
+}
+
+/**
+ * A quantity at the rates of another price period. What a period does not list for a tier is taken in the proportion in
+ * which its standard rate differs: price changes are announced for a model, not for each of its tiers.
+ */
+export function amountInPeriod(
+  day: SeriesDay,
+  meter: MeterDay,
+  quantity: bigint,
+  period: DayRates,
+): Pico | null {
+  const model = day.pricedAs;
+  if (model === null) return null;
+  let product = 0n;
+  let whole = 0n;
+  for (const { circumstances, quantity: weight } of meter.mix) {
+    const then = period.rate(model, meter.tokenClass, circumstances);
+    const now = day.agreed.rate(model, meter.tokenClass, circumstances);
+    const plain = { ...circumstances, serviceTier: 'standard', isBatch: false };
+    const standardThen = period.rate(model, meter.tokenClass, plain);
+    const standardNow = day.agreed.rate(model, meter.tokenClass, plain);
+    if (!then || !now || !standardThen || !standardNow || standardThen.assumed) return null;
+    const isKnown = !then.assumed || standardNow.rate === 0n;
+    product += chargeProduct(
+      weight,
+      isKnown ? then.rate : divideHalfEven(now.rate * standardThen.rate, standardNow.rate),
+    );
+    whole += weight;
+  }
+  if (whole === 0n) return amountAs(day, meter, quantity, { rates: period });
+  return whole === quantity
+    ? divideHalfEven(product, CHARGE_DIVISOR)
+    : divideHalfEven(product * quantity, CHARGE_DIVISOR * whole);
+}
+
+/** Charges at the rates of another price period; none where they are the day's. */
+export function otherPeriod(day: SeriesDay, name: string, period: DayRates): Variant[] {
+  const isTouched = (meter: MeterDay) => {
+    const probe = weightOf(meter);
+    const then = amountInPeriod(day, meter, probe, period);
+    return then !== null && then !== amountAs(day, meter, probe);
+  };
+  const touched = new Set(day.meters.filter(isTouched).map((meter) => meter.index));
+  if (touched.size === 0) return [];
+  return [
+    rateVariant(
+      day,
+      name,
+      (meter, quantity) => amountInPeriod(day, meter, quantity, period),
+      (meter) => touched.has(meter.index),
+    ),
+  ];
+}
+
+/** Charges at what one price collection lists; meters for which it lists nothing are charged as they should be. */
+export function otherSourceVariant(day: SeriesDay, name: string, model: string, source: string): Variant[] {
+  const touched = new Map<number, { right: Pico; listed: Pico }>();
+  for (const { index, mix, tokenClass } of day.meters) {
+    const [first] = mix;
+    const isOneUse = first && mix.every((part) => sameUse(part.circumstances, first.circumstances));
+    const right = isOneUse && day.agreed.rate(model, tokenClass, first.circumstances)?.rate;
+    const listed = isOneUse && day.agreed.rateOfSource(model, source, tokenClass, first.circumstances);
+    if (right && listed && listed !== right) touched.set(index, { right, listed });
+  }
+  if (touched.size === 0) return [];
+  return [
+    rateVariant(
+      day,
+      name,
+      (meter, quantity) => {
+        const rates = touched.get(meter.index);
+        return rates ? divideHalfEven(chargeProduct(quantity, rates.listed), CHARGE_DIVISOR) : null;
+      },
+      (meter) => touched.has(meter.index),
+    ),
+  ];
+}
+
+function sameUse(a: Circumstances, b: Circumstances): boolean {
+  return (
+    a.serviceTier === b.serviceTier &&
+    a.isBatch === b.isBatch &&
+    a.longContext === b.longContext &&
+    a.contextBand === b.contextBand &&
+    a.region === b.region
+  );
+}
+
+/** A change of circumstances that leaves alone what it does not change. */
+export function under(change: Partial<Circumstances>): (circumstances: Circumstances) => Circumstances {
+  const keys = Object.keys(change) as (keyof Circumstances)[];
+  return (circumstances) =>
+    keys.every((key) => circumstances[key] === change[key]) ? circumstances : { ...circumstances, ...change };
+}
+
+/** Whether the bill, or the usage report beside it, counts: else its amounts stand against the events alone. */
+export function hasQuantities(day: SeriesDay): boolean {
+  return day.meters.some(({ meter }) => meter.quantity !== null);
+}
+
+/** The meters of a class. */
+export function metersOf(day: SeriesDay, ...classes: readonly TokenClass[]): MeterDay[] {
+  return day.meters.filter((meter) => classes.includes(meter.tokenClass));
+}
+
+/**
+ * Moves what was observed on some meters to others of the same day; `moves` are pairs of meters. What leaves a meter
+ * arrives whole. No variant where nothing moves.
+ */
+export function movedVariant(
+  day: SeriesDay,
+  name: string,
+  moves: readonly (readonly [from: MeterDay, to: MeterDay])[],
+): Variant[] {
+  const quantities = new Map<number, bigint>();
+  let moved = false;
+  for (const [from, to] of moves) {
+    if (from.observed === 0n) continue;
+    moved = true;
+    quantities.set(from.index, (quantities.get(from.index) ?? from.observed) - from.observed);
+    quantities.set(to.index, (quantities.get(to.index) ?? to.observed) + from.observed);
+  }
+  return moved ? [quantityVariant(day, name, quantities)] : [];
+}
+
+export const sumOf = (values: readonly bigint[]): bigint =>
+  values.reduce((total, value) => total + value, 0n);

@@ -1,0 +1,219 @@
+import { QUANTITY_ONE } from '../../../billing/billedRow.js';
+import { absPico } from '../../../money.js';
+import {
+  coversMost,
+  type Hypothesis,
+  type MeterDay,
+  type SeriesDay,
+  sentenceOf,
+  servicesOf,
+  touchesEdge,
+  type Variant,
+} from './cause.js';
+import { chargedMeters, sharedRatio } from './places.js';
+import { multipleOf, quantityVariant, sumOf } from './predict.js';
+
+const WORDS = {
+  partly_beyond_usage_report:
+    'The charge counts more than the provider’s own usage report does, and no whole number of times as much.',
+  beyond_usage_report: 'The charge counts more than the provider’s own usage report does.',
+  below_usage_report: 'The charge counts less than the provider’s own usage report does.',
+  amounts_twice: 'What the provider’s own usage report counts once was charged twice.',
+  amounts_of_half: 'Only half of what the provider’s own usage report counts was charged.',
+  requests_counted_once: 'Tokens were charged twice, while the provider counts the requests once.',
+};
+
+const ASK = [
+  'Put the charge beside the provider’s own usage report for the same days: the two must count the same.',
+];
+
+/**
+ * The same use billed more than once. Sums over a day cannot show it: twice the tokens are as well twice the use. Only
+ * where the provider's own usage report, or its count of requests, says once what the charge says twice, is it seen.
+ */
+export const duplicateQuantity: Hypothesis = {
+  kind: 'duplicate_charge',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'usage_report'],
+  variants: (day) => {
+    const against = againstReport(day);
+    if (!against) return [];
+    if (!against.isMore) return [quantityVariant(day, 'below_usage_report', against.quantities)];
+    return against.isWhole ? [quantityVariant(day, 'beyond_usage_report', against.quantities)] : [];
+  },
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+/** Tokens twice and requests once, by the provider's own count: no report of tokens stands against the bill. */
+export const duplicateTokens: Hypothesis = {
+  kind: 'duplicate_charge',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'request_counts'],
+  variants: (day) => (againstReport(day) ? [] : requestsOnce(day)),
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+/**
+ * A part charged twice. The bill may as well hold a project that the report leaves out, so it needs right days before and
+ * after, and stays to be looked at; where it lasts, it is the report's scope (unobserved.ts).
+ */
+export const duplicatePart: Hypothesis = {
+  kind: 'duplicate_charge',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'usage_report'],
+  highest: 'MEDIUM',
+  variants: (day) => {
+    const against = againstReport(day);
+    return against?.isMore && !against.isWhole
+      ? [quantityVariant(day, 'partly_beyond_usage_report', against.quantities)]
+      : [];
+  },
+  fits: (run, context) => !touchesEdge(run, context) && !coversMost(run, context),
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => [
+    'Look whether the usage report covers all projects and workspaces that the bill does; if so, the two must count the same.',
+  ],
+};
+
+/** Bills without quantities: the usage report counts, and the amounts are exactly twice its charge in every class. */
+export const duplicateAmounts: Hypothesis = {
+  kind: 'duplicate_charge',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['usage_report'],
+  variants: (day) => {
+    const charged = chargedMeters(day.meters);
+    const isCounted = charged.length > 0 && charged.every(({ meter }) => meter.quantitySource === 'usage');
+    const ratio = isCounted ? sharedRatio(charged) : undefined;
+    if (!ratio) return [];
+    const isMeant = (meter: MeterDay) => charged.some((one) => one.index === meter.index);
+    return ratio.billedPico > ratio.expectedPico
+      ? multipleOf(day, 'amounts_twice', 2n, 1n, isMeant)
+      : multipleOf(day, 'amounts_of_half', 1n, 2n, isMeant);
+  },
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+/** One part in this many: counts that differ by less are the same. */
+const SAME_COUNT_PARTS = 500n;
+
+/** How a day's charge counts against the provider's own usage report. */
+export interface AgainstReport {
+  /** By the meters' places: what the bill would show if all calls had been seen. */
+  readonly quantities: Map<number, bigint>;
+  readonly isMore: boolean;
+  /** Every class that is off is charged the same whole number of times. */
+  readonly isWhole: boolean;
+}
+
+/** Classes whose charge counts another quantity than the usage report, and by how much; undefined where none does. */
+export function againstReport(day: SeriesDay): AgainstReport | undefined {
+  const quantities = new Map<number, bigint>();
+  const times = new Set<bigint>();
+  let isMore = false;
+  for (const tokenClass of new Set(day.meters.map((meter) => meter.tokenClass))) {
+    const meters = day.meters.filter((meter) => meter.tokenClass === tokenClass);
+    if (meters.some(({ meter }) => meter.quantity === null || meter.quantitySource === 'usage')) continue;
+    const billed = sumOf(meters.map(({ meter }) => meter.quantity ?? 0n));
+    const reported = sumOf(
+      day.evidence.usage.filter((cell) => cell.tokenClass === tokenClass).map((cell) => cell.quantity),
+    );
+    if (reported === 0n || billed === 0n) continue;
+    times.add(timesOf(billed, reported));
+    if (absPico(billed - reported) * SAME_COUNT_PARTS < reported) continue;
+    isMore ||= billed > reported;
+    for (const meter of meters) quantities.set(meter.index, (meter.observed * billed) / reported);
+  }
+  const [only = 0n] = times;
+  return quantities.size > 0 ? { quantities, isMore, isWhole: times.size === 1 && only > 1n } : undefined;
+}
+
+/** How many times as much, within one part in a hundred; 0: no whole number of times. */
+function timesOf(billed: bigint, reported: bigint): bigint {
+  const times = (billed + reported / 2n) / reported;
+  return absPico(billed - times * reported) * 100n <= reported ? times : 0n;
+}
+
+/** Twice what was seen of every class, while the requests are as many as were seen. */
+function requestsOnce(day: SeriesDay): Variant[] {
+  const requests =
+    sumOf(
+      [
+        ...day.evidence.usage.filter((cell) => cell.tokenClass === 'requests'),
+        ...day.evidence.billed.filter((cell) => cell.tokenClass === 'requests'),
+      ].map((cell) => cell.quantity ?? 0n),
+    ) / QUANTITY_ONE;
+  const calls = BigInt(
+    day.evidence.observed.filter((one) => one.status !== 'error').reduce((sum, one) => sum + one.calls, 0),
+  );
+  const isSame = requests > 0n && (requests - calls) ** 2n * 900n <= requests ** 2n;
+  if (!isSame) return [];
+  return [
+    quantityVariant(
+      day,
+      'requests_counted_once',
+      new Map(day.meters.map((meter) => [meter.index, meter.observed * 2n])),
+    ),
+  ];
+}
+
+const UNOBSERVED_WORDS = {
+  unseen_calls: 'The bill holds calls that no event tells of.',
+  fewer_seen: 'Fewer of the calls were seen than usual, and the rest of them is on the bill.',
+  report_of_a_part:
+    'The bill holds calls that neither an event nor the provider’s usage report tells of: the report seems to be of a part of what is billed.',
+};
+
+/**
+ * More of everything than was seen, in another mix: other callers of the account. A common share of every class that is
+ * missing is already the coverage that every explanation is judged with.
+ */
+export const unobservedUsage: Hypothesis = {
+  kind: 'unobserved_usage',
+  nature: 'quantity',
+  blame: 'none',
+  needs: ['quantity'],
+  variants: (day) => {
+    const known = day.meters.filter(({ meter }) => meter.quantity !== null);
+    const isMore = known.some(({ meter, observed }) => (meter.quantity ?? 0n) * 98n > observed * 100n);
+    const isNowhereLess = known.every(
+      ({ meter, observed }) => (meter.quantity ?? 0n) * 102n >= observed * 100n,
+    );
+    if (!isMore || !isNowhereLess || known.length === 0) return [];
+    return [quantityVariant(day, 'unseen_calls', new Map(known.map((meter) => [meter.index, null])))];
+  },
+  describe: (variant) => sentenceOf(UNOBSERVED_WORDS, variant),
+  advise: (variant, sources) => [
+    variant === 'fewer_seen'
+      ? `Look for hours of these days in which events of ${servicesOf(sources, true)} were not sent: the day's unobserved_minutes tell how many.`
+      : `Calls of this model come from more places than ${servicesOf(sources, true)}: instrument the others, or register their keys under /provider-keys.`,
+  ],
+};
+
+/**
+ * The bill counts more than the usage report, at no whole number of times, and does so for good: the report is of one
+ * project, and the bill of all.
+ */
+export const reportOfPart: Hypothesis = {
+  kind: 'unobserved_usage',
+  nature: 'quantity',
+  blame: 'none',
+  needs: ['quantity', 'usage_report'],
+  variants: (day) => {
+    const against = againstReport(day);
+    return against?.isMore && !against.isWhole
+      ? [quantityVariant(day, 'report_of_a_part', against.quantities)]
+      : [];
+  },
+  fits: (run, context) => touchesEdge(run, context) || coversMost(run, context),
+  describe: (variant) => sentenceOf(UNOBSERVED_WORDS, variant),
+  advise: () => [
+    'Fetch the usage report for all projects and workspaces that the bill is of, and instrument the others’ services.',
+  ],
+};

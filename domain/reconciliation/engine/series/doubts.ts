@@ -1,0 +1,276 @@
+/** What a series shows beside a run: whether the bill was ever right of the same lines, and when our prices change. */
+import { shiftDay } from '../../../period.js';
+import { coversMost } from '../causes/cause.js';
+import type { Gate } from './finding.js';
+import type { JudgedDay, RunOfDays } from './judge.js';
+import { CENT, type MeterReading, meterKey } from './reading.js';
+import type { State } from './states.js';
+
+export interface RunHistory {
+  /** On some day before it, and on some day after it, the bill has the same lines and is right of them. */
+  readonly rightBefore: boolean;
+  readonly rightAfter: boolean;
+  /**
+   * Nothing shows that it was ever otherwise: the bill is wrong on all days, or on nearly all and up to an end of what is
+   * known.
+   */
+  readonly isWhole: boolean;
+  /** No line of the model was ever as entered, on any day: nothing shows that our prices of it are right at all. */
+  readonly isNeverRight: boolean;
+}
+
+export function historyOf(run: RunOfDays, judged: readonly JudgedDay[]): RunHistory {
+  const days = run.days.map((one) => one.judged.work.reading.day.day);
+  const [first, last] = [days[0] ?? '', days.at(-1) ?? ''];
+  const spokenOf = new Set(run.days.flatMap((one) => touchedOf(one.judged).map(meterKey)));
+  const terms = new Set(run.days.map((one) => one.judged.work.reading.day.untoldDiscount));
+  const right = judged
+    .filter((one) => isRightOf(one, spokenOf, terms))
+    .map((one) => one.work.reading.day.day);
+  const rightBefore = right.some((day) => day < first);
+  const rightAfter = right.some((day) => day > last);
+  const known = judged.filter((one) => one.work.reading.judged).map((one) => one.work.reading.day.day);
+  const span = { firstDay: known[0] ?? first, lastDay: known.at(-1) ?? last };
+  const isMost = coversMost({ firstDay: first, lastDay: last }, span);
+  return {
+    rightBefore,
+    rightAfter,
+    isWhole: (!rightBefore && !rightAfter) || (isMost && !(rightBefore && rightAfter)),
+    isNeverRight: !judged.some(hasRightLine),
+  };
+}
+
+/** The meters that a day's explanation speaks about. */
+export function touchedOf({ work, shown }: JudgedDay): MeterReading[] {
+  const variant = shown?.variant;
+  return variant ? work.reading.meters.filter(({ of }) => variant.touches(of)) : [];
+}
+
+/**
+ * Whether the day has one of these lines, and all of them that it has are right: as entered or, for what is explained against
+ * a discount that nobody entered, at that discount.
+ */
+function isRightOf(
+  { work, state }: JudgedDay,
+  keys: ReadonlySet<string>,
+  terms: ReadonlySet<number | undefined>,
+): boolean {
+  const { reading } = work;
+  if (!reading.judged) return false;
+  // Right at a discount that nobody entered is not right as entered.
+  if (reading.day.untoldDiscount !== undefined && !terms.has(reading.day.untoldDiscount)) return false;
+  const meters = reading.meters.filter((one) => isReported(one) && keys.has(meterKey(one)));
+  if (meters.length === 0) return false;
+  if (state.kind === 'contract_terms') return terms.has(Number(state.variant.split(':')[1]));
+  if (reading.depth !== 'quantities') return state.kind === 'none';
+  const of = (evidence: MeterReading['rateEvidence']) =>
+    meters.filter((one) => one.rateEvidence === evidence);
+  const [sharp, soft] = [of('sharp'), of('soft')];
+  if (sharp.length > 0) return sharp.every(isAsExpected);
+  // Where calls tell the mix, a day of which nothing is said may still be far from what is entered.
+  return state.kind === 'none' && soft.every(isAsExpected);
+}
+
+const hasRightLine = ({ work: { reading } }: JudgedDay): boolean =>
+  reading.judged &&
+  reading.meters.some((one) => one.rateEvidence !== 'none' && isReported(one) && isAsExpected(one));
+
+const isAsExpected = (one: MeterReading): boolean =>
+  Math.abs(one.amount - Number(one.of.expectedPico ?? 0n)) <= one.rounding + 3 * one.rateSigma;
+
+/** Exact amounts show a rate from a few times their rounding on; what is compared with calls, from a cent. */
+function isReported(meter: MeterReading): boolean {
+  return meter.value > (meter.rateEvidence === 'sharp' ? 10 * meter.rounding : CENT);
+}
+
+/** Whether the agreed price of the model begins to hold on one of these days, or on the day after it. */
+export function isAtPriceChange({ days }: RunOfDays): boolean {
+  return days.every(({ judged }) => {
+    const { day, agreed, pricedAs } = judged.work.reading.day;
+    const periods = pricedAs === null ? [] : (agreed.periodsOf(pricedAs)?.periods ?? []);
+    return periods.some(({ fromDay }) => fromDay === day || fromDay === shiftDay(day, 1));
+  });
+}
+
+/**
+ * That our price is the one that is wrong: what price sources agree on can still be old, or not be what was agreed. An end
+ * of a wrong rate speaks against it, since our price was right then; without one nothing in the bill tells the two apart.
+ */
+
+/** The provider's mistake against our own price: between the odds that MEDIUM asks for and those that HIGH does. */
+const UNDECIDED = 6;
+
+/** Rates that no line of the model's own price list gives for these calls: a price list may have them as well. */
+const ANY_PRICE = /^(input_share|uplift|discount_twice|amounts_|rates_of:)/;
+
+/**
+ * At most these odds has a run of wrong rates to be the provider's mistake and not our price's; null where the history
+ * leaves no such doubt, or a contract gives the price.
+ */
+export function oddsAgainstOurPrice(run: RunOfDays, history: RunHistory): number | null {
+  if (!isAboutRates(run.state) || run.days.every(({ judged }) => isByContract(judged))) return null;
+  if (history.isWhole) return UNDECIDED;
+  const hasBothEnds = history.rightBefore && history.rightAfter;
+  return ANY_PRICE.test(run.state.variant) && !hasBothEnds ? UNDECIDED : null;
+}
+
+/** A discount on top of an entered contract's: the bill's where it comes and goes, else terms that nobody entered. */
+const isMoreDiscount = ({ kind, variant }: State): boolean =>
+  kind === 'contract_rate_not_applied' && variant === 'discount_twice';
+
+const isTerms = ({ kind }: State): boolean => kind === 'contract_terms';
+
+/**
+ * A rate that was never otherwise is ours to read first where a price list may have it as well, where no other line of the
+ * model shows that our prices are right, and wherever the bill has amounts alone, which do not even tell calls from prices:
+ * the provider's mistake is not considered. Nor is a discount taken off twice that has no right day before it and after it;
+ * and where it has both, terms are not.
+ */
+export function isRuledOutByHistory(
+  state: State,
+  run: RunOfDays,
+  history: RunHistory,
+  hasContract: boolean,
+): boolean {
+  const comesAndGoes = history.rightBefore && history.rightAfter;
+  if (isMoreDiscount(state)) return !comesAndGoes;
+  if (isTerms(state)) return hasContract && comesAndGoes;
+  if (!history.isWhole || !isAboutRates(state)) return false;
+  const isAnyPrice = ANY_PRICE.test(state.variant) || history.isNeverRight;
+  return run.days.every(
+    ({ judged }) => (isAnyPrice || judged.work.reading.depth !== 'quantities') && !isByContract(judged),
+  );
+}
+
+function isAboutRates({ hypothesis }: State): boolean {
+  return hypothesis?.nature === 'rate' && hypothesis.blame === 'provider';
+}
+
+function isByContract({ work }: JudgedDay): boolean {
+  const { day } = work.reading;
+  return day.pricedAs !== null && day.agreed.provenance(day.pricedAs).agreement === 'contract';
+}
+
+/**
+ * That calls which nobody saw were of a cheaper use: a line of the bill that does not tell batch from other calls is then
+ * rightly charged less than what was seen of it makes one expect.
+ */
+
+/** Batch and flexible service cost half of the standard one. */
+const CHEAPER = 0.5;
+const ROUNDING = 1.01;
+
+/** Whether all that a run of lower rates is short of can be so. */
+export function isCheaperUse(run: RunOfDays): boolean {
+  const { hypothesis } = run.state;
+  if (hypothesis?.nature !== 'rate' || hypothesis.blame !== 'provider') return false;
+  return run.days.every(({ judged, impactPico }) => impactPico < 0n && canBeUnseen(judged));
+}
+
+function canBeUnseen(judged: JudgedDay): boolean {
+  let [short, unseen] = [0, 0];
+  for (const { of, amount, billed, observed } of touchedOf(judged)) {
+    if (of.meter.isBatch !== null || !(billed > 0)) return false;
+    const expected = Number(of.expectedPico ?? 0n);
+    short += Math.max(0, expected - amount);
+    unseen += expected * Math.max(0, 1 - observed / billed);
+  }
+  return short > 0 && short <= unseen * CHEAPER * ROUNDING;
+}
+
+/**
+ * That a mistake of counting gives a direction and not the counts: over some days what it predicts has to be what was billed,
+ * up to a part of what it is about.
+ */
+
+/** A day or two may be off by scatter alone. */
+const DAYS_MIN = 3;
+const MISSED_MAX = 0.25;
+/** Of what is told for sure: as much as some calls' count on the day beside, or an attempt that was not seen. */
+const MISSED_SURE = 0.05;
+
+/** Whether what a run's explanation predicts is farther from the bill than a quarter of what it has too many or too few. */
+export function missesCounts(run: RunOfDays): boolean {
+  if (run.state.hypothesis?.blame !== 'provider' || run.days.length < DAYS_MIN) return false;
+  return missedShare(run) > MISSED_MAX;
+}
+
+/** Whether it gives the counts themselves, so that nothing else could have left them so. */
+export const givesCounts = (run: RunOfDays): boolean => missedShare(run) <= MISSED_SURE;
+
+/** How far its counts are from the bill's, in dollars, as a share of what it is about; 0 where it takes them from the bill. */
+function missedShare(run: RunOfDays): number {
+  if (run.state.hypothesis?.nature !== 'quantity') return 0;
+  let [missed, moved] = [0, 0];
+  for (const { judged } of run.days) {
+    const { shown } = judged;
+    if (!shown?.variant || shown.variant.provenOf) return 0;
+    for (const { of, billed, observed, value } of touchedOf(judged)) {
+      const predicted = shown.prediction.quantities[of.index] ?? Number.NaN;
+      if (Number.isNaN(predicted) || !(billed > 0)) continue;
+      const perUnit = value / Math.max(billed, predicted, observed, 1);
+      missed += perUnit * Math.abs(billed * Math.min(1, shown.fit.coverage) - predicted);
+      moved += perUnit * Math.abs(predicted - observed);
+    }
+  }
+  return missed === 0 ? 0 : missed / moved;
+}
+
+/** That an explanation is told because it is the nearest and not because it fits: such a one is a reason to look, and little more. */
+
+/** Below this share of the calls that are usually seen, an explanation asks for missing calls besides. */
+const USUAL_SHARE = 0.8;
+
+/**
+ * Whether an explanation that leaves too much over is no more than a guess: the next one is hardly further, or it needs on most of
+ * its days many more calls to be missing than usual, which is two mistakes at once. `usual` is the share of calls that is
+ * seen on days without any mistake.
+ */
+export function isGuess({ days }: RunOfDays, missing: readonly Gate[], usual: number): boolean {
+  if (!missing.includes('residual_within_tolerance')) return false;
+  const short = days.filter(({ judged: { shown } }) => (shown?.fit.coverage ?? usual) < usual * USUAL_SHARE);
+  return missing.includes('odds_against_next') || short.length * 2 > days.length;
+}
+
+/**
+ * Something can be wrong on top of a discount that nobody entered. Between days on which everything was charged exactly that
+ * much below what is entered, the discount is taken for agreed, and what else a day shows is explained against it.
+ */
+
+/** Days that have to show a discount before anything is held against it. */
+const UNTOLD_DISCOUNT_DAYS_MIN = 7;
+
+/** For the days that something else than a discount has to explain: the one that the days about them show, in percent. */
+export function untoldDiscounts(judged: readonly JudgedDay[]): ReadonlyMap<string, number> {
+  const days = judged.filter(({ work }) => work.reading.judged && work.reading.depth === 'quantities');
+  const shown = days.map(discountOf);
+  const counts = new Map<number, number>();
+  for (const one of shown) if (one) counts.set(one, (counts.get(one) ?? 0) + 1);
+  const found = new Map<string, number>();
+  days.forEach(({ work, state, parts }, at) => {
+    const isRight = state.kind === 'none' && parts.unexplained.length === 0;
+    if (shown[at] !== undefined || isRight) return;
+    const before = shown.slice(0, at).findLast((one) => one !== undefined);
+    const after = shown.slice(at + 1).find((one) => one !== undefined);
+    const discount = before ?? after;
+    if (
+      !discount ||
+      (after ?? discount) !== discount ||
+      (counts.get(discount) ?? 0) < UNTOLD_DISCOUNT_DAYS_MIN
+    )
+      return;
+    found.set(work.reading.day.day, discount);
+  });
+  return found;
+}
+
+/**
+ * Of a day on which nothing else shows: its discount, 0 for none. Undefined where something is left to explain, and where
+ * nothing is only because the bill leaves open who used what.
+ */
+function discountOf({ state, parts, work }: JudgedDay): number | undefined {
+  if (parts.unexplained.length > 0) return undefined;
+  const isReported = work.reading.meters.some((one) => one.rateEvidence === 'sharp' && one.amount > CENT);
+  if (state.kind === 'none') return isReported ? 0 : undefined;
+  return state.kind === 'contract_terms' ? Number(state.variant.split(':')[1] ?? 0) : undefined;
+}

@@ -1,0 +1,343 @@
+/**
+ * How well a prediction fits a day: natural logarithms of likelihoods, 0 for a perfect fit, cut off below so that no
+ * single meter decides alone. The share of calls that was seen is common to all meters of a day and belongs to the fit.
+ */
+import type { Variant } from '../causes/cause.js';
+import { CENT, type DayReading, type MeterReading, type Prediction } from './reading.js';
+
+/** What a series' days have in common. */
+export interface SeriesNoise {
+  /** Usual share of the billed quantities that is observed, and how far quantities scatter about it. */
+  readonly coverage: number;
+  readonly quantitySigma: number;
+  /** The same by token class, where the series has shown one of its own. */
+  readonly classSigmas: ReadonlyMap<string, number>;
+}
+
+/** The least that a meter can score. */
+export interface Floors {
+  readonly rate: number;
+  readonly quantity: number;
+}
+
+/** A named mistake has to give every amount. */
+export const SHARP_FLOORS: Floors = { rate: -25, quantity: -8 };
+/** Something unknown gives any amount, equally badly. */
+export const OPEN_FLOORS: Floors = { rate: -7, quantity: -5 };
+
+export interface Fit {
+  readonly rate: number;
+  readonly quantity: number;
+  /** The share of calls seen under which quantities fit best. */
+  readonly coverage: number;
+}
+
+/** Batches are counted up to a day apart from the calls' end. */
+const BATCH_SIGMA = 0.1;
+/** Guesses of who used what never decide. */
+const SOFT_FLOOR = -8;
+/** A quantity that the prediction leaves free. */
+export const FREE = -4.5;
+/** A class that the prediction does not speak about. */
+const SILENT = -4;
+
+export function fitDay(reading: DayReading, prediction: Prediction, noise: SeriesNoise, floors: Floors): Fit {
+  const rate = rateFit(reading, prediction, floors);
+  if (!reading.comparable) return { rate, quantity: 0, coverage: noise.coverage };
+  const deviations = deviationsOf(reading, prediction, noise);
+  let best = { quantity: Number.NEGATIVE_INFINITY, coverage: noise.coverage };
+  for (const coverage of coverageCandidates(deviations, noise)) {
+    const quantity = quantityFit(deviations, coverage, reading.calls, noise, floors);
+    if (quantity > best.quantity) best = { quantity, coverage };
+  }
+  return { rate, ...best };
+}
+
+/** Amounts against quantity × rate, where the bill has quantities. */
+function rateFit(reading: DayReading, { amounts }: Prediction, floors: Floors): number {
+  let total = 0;
+  reading.meters.forEach((meter, at) => {
+    total += rateScore(meter, amounts[at] ?? Number.NaN, floors);
+  });
+  return total;
+}
+
+export function rateScore(meter: MeterReading, predicted: number, floors: Floors): number {
+  if (meter.rateEvidence === 'none') return 0;
+  if (Number.isNaN(predicted)) return SILENT;
+  const deviation = Math.abs(meter.amount - predicted);
+  if (deviation <= meter.rounding) return 0;
+  const floor = meter.rateEvidence === 'soft' ? Math.max(SOFT_FLOOR, floors.rate) : floors.rate;
+  return Math.max(-0.5 * (deviation / meter.rateSigma) ** 2, floor);
+}
+
+/** A comparison of quantities (or of amounts that stand for them): log(billed ÷ predicted) if everything was seen. */
+export interface Deviation {
+  logRatio: number;
+  sigma: number;
+  /** No size would surprise. */
+  isFree: boolean;
+  weight: number;
+  tokenClass: string;
+  /** Tells uses apart: a service has calls of some of them. */
+  use: string;
+}
+
+export function deviationsOf(reading: DayReading, prediction: Prediction, noise: SeriesNoise): Deviation[] {
+  if (reading.depth === 'total') {
+    const predicted = prediction.amounts.reduce(
+      (total, amount) => total + (Number.isNaN(amount) ? 0 : amount),
+      0,
+    );
+    return [deviation('', reading.billedAmount, predicted, reading.billedAmount, noise.quantitySigma)];
+  }
+  return groupsOf(reading).flatMap((group) => {
+    const [first] = group;
+    const meter = first === undefined ? undefined : reading.meters[first];
+    if (!meter) return [];
+    const hasQuantity = !Number.isNaN(meter.billed);
+    const sum = (of: (at: number) => number) => group.reduce((total, at) => total + of(at), 0);
+    const seen = sum((at) => (hasQuantity ? reading.meters[at]?.billed : reading.meters[at]?.amount) ?? 0);
+    // Usage at amount zero is an allowance where only amounts are known.
+    if (!hasQuantity && seen <= 0) return [];
+    const predictions = hasQuantity ? prediction.quantities : prediction.amounts;
+    const predicted = sum((at) => predictions[at] ?? Number.NaN);
+    // What a prediction would cost beyond what is there counts as well: else it could say anything of a class of cents.
+    const there = Math.max(seen, hasQuantity ? sum((at) => reading.meters[at]?.observed ?? 0) : 0, 1);
+    const value = sum((at) => reading.meters[at]?.value ?? 0) * Math.max(1, predicted / there || 1);
+    const { serviceTier, isBatch, longContext } = meter.of.meter;
+    const use = `${serviceTier}|${isBatch}|${longContext}`;
+    return [{ ...deviation(meter.of.tokenClass, seen, predicted, value, sigmaOf(meter, noise)), use }];
+  });
+}
+
+/** Meters that differ by their place alone are compared as one: calls do not tell where they were served. */
+function groupsOf(reading: DayReading): readonly (readonly number[])[] {
+  const known = GROUPS.get(reading);
+  if (known) return known;
+  const groups = new Map<string, number[]>();
+  reading.meters.forEach(({ of: { meter }, billed }, at) => {
+    const key = `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${Number.isNaN(billed)}`;
+    const group = groups.get(key);
+    if (group) group.push(at);
+    else groups.set(key, [at]);
+  });
+  const made = [...groups.values()];
+  GROUPS.set(reading, made);
+  return made;
+}
+
+/** Worked out once for each reading, asked for with every explanation. */
+const GROUPS = new WeakMap<DayReading, readonly (readonly number[])[]>();
+
+/** How far a meter's quantity scatters: as its class does, and by what answers that were cut off may still have held. */
+export function sigmaOf(meter: MeterReading, noise: SeriesNoise): number {
+  const own = noise.classSigmas.get(meter.of.tokenClass) ?? noise.quantitySigma;
+  return Math.hypot(own, meter.isBatch ? BATCH_SIGMA : 0, meter.cutShare);
+}
+
+function deviation(
+  tokenClass: string,
+  billed: number,
+  predicted: number,
+  value: number,
+  seriesSigma: number,
+): Deviation {
+  const sigma = Math.hypot(seriesSigma, CENT / Math.max(value, 1));
+  if (Number.isNaN(predicted))
+    return { logRatio: 0, sigma, isFree: true, weight: value, tokenClass, use: '' };
+  // Half a cent stands beside both, so that nothing against almost nothing is no wonder.
+  const floor = value > 0 ? (0.5 * CENT * Math.max(billed, predicted)) / Math.max(value, CENT) : 1;
+  const logRatio = billed === predicted ? 0 : Math.log((billed + floor) / (predicted + floor));
+  return { logRatio, sigma, isFree: false, weight: value, tokenClass, use: '' };
+}
+
+function quantityFit(
+  deviations: readonly Deviation[],
+  coverage: number,
+  calls: number,
+  noise: SeriesNoise,
+  floors: Floors,
+): number {
+  const logCoverage = Math.log(coverage);
+  const mixture = mixtureOf(coverage, calls);
+  let total = coveragePrior(coverage, noise);
+  for (const one of deviations) {
+    if (one.isFree) total += FREE;
+    else {
+      const sigma = Math.hypot(one.sigma, mixture);
+      const z = (one.logRatio + logCoverage) / sigma;
+      total += Math.max(-0.5 * z * z, floors.quantity) - Math.log(sigma / one.sigma);
+    }
+  }
+  return total;
+}
+
+/**
+ * How far classes scatter because the calls that were missed are not like the others: the fewer calls, the more. Calls' own
+ * sizes scatter by about their mean.
+ */
+export function mixtureOf(coverage: number, calls: number): number {
+  return CALL_SCATTER * Math.sqrt(Math.max(0, 1 - coverage) / Math.max(1, calls));
+}
+
+const CALL_SCATTER = 1.3;
+
+/** Days scatter about the series' usual coverage; now and then a day has one of its own, below it. */
+function coveragePrior(coverage: number, noise: SeriesNoise): number {
+  const spread = Math.max(noise.quantitySigma, 0.002);
+  const z = Math.log(coverage / noise.coverage) / spread;
+  const usual = Math.exp(-0.5 * z * z);
+  const any = coverage <= 1 + 3 * spread ? OWN_COVERAGE * spread : 0;
+  const beyond = Math.max(0, Math.log(coverage)) / spread;
+  return Math.log(usual + any + 1e-12) - 0.5 * beyond * beyond;
+}
+
+const OWN_COVERAGE = 0.15;
+
+export function coverageCandidates(deviations: readonly Deviation[], noise: SeriesNoise): number[] {
+  const candidates = [noise.coverage, 1];
+  for (const one of deviations) {
+    if (one.isFree || one.weight < CENT) continue;
+    const own = Math.exp(-one.logRatio);
+    if (own > 0.01 && own < 1.05) candidates.push(own);
+  }
+  let weight = 0;
+  let sum = 0;
+  for (const one of deviations) {
+    if (one.isFree) continue;
+    weight += one.weight;
+    sum += one.weight * Math.exp(-one.logRatio);
+  }
+  const overall = weight > 0 ? sum / weight : 1;
+  if (overall > 0.01 && overall < 1.05) candidates.push(overall);
+  const own = candidates.slice(2);
+  const middle = Math.exp(own.reduce((total, one) => total + Math.log(one), 0) / Math.max(1, own.length));
+  if (own.length > 1) candidates.push(middle);
+  return candidates;
+}
+
+/** The usual coverage of a series and the scatter about it, from days that nobody has judged yet. */
+export function noiseOf(
+  readings: readonly DayReading[],
+  rights: readonly Prediction[],
+  defaultSigma: number,
+): SeriesNoise {
+  const ratios: number[] = [];
+  const scatter: number[] = [];
+  const byClass = new Map<string, number[]>();
+  const start: SeriesNoise = { coverage: 1, quantitySigma: defaultSigma, classSigmas: new Map() };
+  readings.forEach((reading, at) => {
+    const right = rights[at];
+    if (!right || !reading.judged || !reading.comparable) return;
+    const deviations = deviationsOf(reading, right, start).filter(
+      (one) => !one.isFree && one.weight >= 10 * CENT,
+    );
+    if (deviations.length === 0) return;
+    const middle = weightedMedian(deviations);
+    ratios.push(middle);
+    if (deviations.length > 1) for (const one of deviations) scatter.push(Math.abs(one.logRatio - middle));
+    if (reading.depth === 'total') return;
+    for (const one of deviations) {
+      const known = byClass.get(one.tokenClass) ?? [];
+      known.push(Math.abs(one.logRatio - middle));
+      byClass.set(one.tokenClass, known);
+    }
+  });
+  if (ratios.length === 0) return start;
+  const logMedian = median(ratios);
+  const coverage = Math.min(1, Math.max(0.02, Math.exp(-logMedian)));
+  const days = ratios.map((one) => Math.abs(one - logMedian));
+  const enough = ratios.length >= SCATTER_DAYS_MIN;
+  const sigmaFrom = (values: readonly number[]) =>
+    Math.min(SIGMA_MAX, Math.max(SIGMA_MIN, 1.3 * 1.4826 * (values.length > 0 ? median(values) : 0)));
+  const sigma = enough ? Math.max(sigmaFrom(days), sigmaFrom(scatter)) : defaultSigma;
+  const classSigmas = new Map<string, number>();
+  for (const [name, values] of byClass)
+    if (values.length >= SCATTER_DAYS_MIN) classSigmas.set(name, Math.max(sigmaFrom(values), sigma / 2));
+  return { coverage, quantitySigma: sigma, classSigmas };
+}
+
+const SCATTER_DAYS_MIN = 7;
+const SIGMA_MIN = 0.0015;
+const SIGMA_MAX = 0.03;
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? 0;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2;
+}
+
+function weightedMedian(deviations: readonly Deviation[]): number {
+  const sorted = [...deviations].sort((a, b) => a.logRatio - b.logRatio);
+  const half = sorted.reduce((total, one) => total + one.weight, 0) / 2;
+  let reached = 0;
+  for (const one of sorted) {
+    reached += one.weight;
+    if (reached >= half) return one.logRatio;
+  }
+  return 0;
+}
+
+/**
+ * An error begins and ends at any hour: on its first and last day a part of each meter's use was charged wrongly. The parts
+ * lie near each other, since the hours are the same for all meters, and differ by what was used in them.
+ */
+
+/** That a day is one on which an error begins or ends, against its being one like the others. */
+const EDGE = -3;
+/** A share is told to a few percent, an amount to a few parts in ten thousand: what the looser word is worth less. */
+const LOOSE = -4.5;
+/** A single share can be any. */
+const SINGLE = -5.5;
+const SHARE_SIGMA = 0.15;
+/** Several meters never change at the very same share, nor does one stay as it was while the others change. */
+const TOO_ALIKE = 0.002;
+
+/** Score of the amounts if a part of the day was charged by the variant; undefined where no part gives them. */
+export function partialFit(
+  reading: DayReading,
+  right: Prediction,
+  prediction: Prediction,
+  variant: Variant,
+  floors: Floors,
+): number | undefined {
+  let rest = 0;
+  const shares: number[] = [];
+  let whole = 0;
+  for (const [at, meter] of reading.meters.entries()) {
+    const predicted = prediction.amounts[at] ?? Number.NaN;
+    const usual = right.amounts[at] ?? Number.NaN;
+    if (!variant.touches(meter.of) || meter.rateEvidence !== 'sharp' || predicted === usual) {
+      rest += rateScore(meter, predicted === usual ? usual : predicted, floors);
+      continue;
+    }
+    if (Number.isNaN(predicted) || Number.isNaN(usual)) return undefined;
+    const share = (meter.amount - usual) / (predicted - usual);
+    const slack = meter.rateSigma / Math.abs(predicted - usual);
+    if (share < -slack || share > 1 + slack) return undefined;
+    if (share > 1 - slack) whole += 1;
+    else if (share > slack) shares.push(share);
+    else return undefined;
+  }
+  if (shares.length === 0) return undefined;
+  const spread = Math.max(...shares) - Math.min(...shares);
+  if (shares.length > 2 && spread < TOO_ALIKE) return undefined;
+  const all = [...shares, ...Array.from({ length: whole }, () => 1)];
+  const mean = all.reduce((sum, share) => sum + share, 0) / all.length;
+  const scatter = all.reduce((sum, share) => sum + ((share - mean) / SHARE_SIGMA) ** 2, 0);
+  const loose = all.length === 1 ? SINGLE : LOOSE * shares.length;
+  return rest + EDGE + loose - 0.5 * scatter;
+}
+
+/** The prediction with what was charged in place of what the variant says of a whole day. */
+export function asCharged(reading: DayReading, prediction: Prediction, variant: Variant): Prediction {
+  return {
+    ...prediction,
+    amounts: prediction.amounts.map((amount, at) => {
+      const meter = reading.meters[at];
+      return meter && variant.touches(meter.of) ? meter.amount : amount;
+    }),
+  };
+}

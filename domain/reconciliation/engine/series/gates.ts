@@ -1,0 +1,189 @@
+/** What must hold for HIGH beside the probability, and the grade that follows. */
+import { absPico } from '../../../money.js';
+import type { Grade } from '../../matching/cells.js';
+import { gradeAt, lowerOf, tolerancePico } from '../../matching/classLines.js';
+import type { EvidenceNeed } from '../causes/cause.js';
+import { areRefusalsTold } from '../causes/places.js';
+import { givesCounts, type RunHistory, touchedOf } from './doubts.js';
+import { GATES, type Gate } from './finding.js';
+import type { SeriesNoise } from './fit.js';
+import type { JudgedDay, RunOfDays } from './judge.js';
+import { isMixAssumed, type MeterReading } from './reading.js';
+
+/** Below this share of calls seen, nobody is told that quantities are wrong for sure. */
+const COVERAGE_MIN = 0.99;
+const ODDS_MIN = 20;
+/** Agreement of sources on a price by which a provider may be accused. */
+const AGREED: ReadonlySet<string> = new Set(['agree', 'contract']);
+
+export interface GateInput {
+  run: RunOfDays;
+  history: RunHistory;
+  noise: SeriesNoise;
+  odds: number;
+}
+
+type DayRule = (judged: JudgedDay, isRate: boolean, noise: SeriesNoise) => boolean;
+
+/** What gates ask of every day by itself. */
+const DAY_RULES = {
+  closed_period: ({ work }) => !work.reading.day.evidence.provisional,
+  quantity_present: (judged, isRate) => touchedOf(judged).every((meter) => isCertainOf(meter, isRate)),
+  price_source_dated: (judged) => hasPrice(judged),
+  price_sources_agree: (judged, isRate) => !isRate || pricesAgree(judged),
+  classes_complete: (judged, isRate) => isComplete(judged, isRate),
+  coverage_or_sealed_scope: (judged, isRate, noise) => isRate || isSealed(judged, noise),
+  residual_within_tolerance: (judged) => isWithinTolerance(judged),
+} satisfies Partial<Record<Gate, DayRule>>;
+
+const ruleOf = (gate: Gate): DayRule | undefined => (DAY_RULES as Partial<Record<Gate, DayRule>>)[gate];
+
+/** The gates that do not hold, in their fixed order. */
+export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
+  const { hypothesis } = run.state;
+  if (!hypothesis) return [];
+  // A price taken from a relative of the model is one only where the bill itself comes back to it.
+  const hasOwnPrice =
+    (history.rightBefore && history.rightAfter) || run.days.every(({ judged }) => !isBorrowed(judged));
+  const isRate = hypothesis.nature === 'rate';
+  // What is asked of the days together; each gate is here or among the rules of a day.
+  const together: Record<Exclude<Gate, keyof typeof DAY_RULES>, boolean> & Partial<Record<Gate, boolean>> = {
+    price_source_dated: hasOwnPrice,
+    price_sources_agree: !isRate || hasOwnPrice,
+    residual_within_tolerance:
+      (isRate || (isMostlyExplained(run) && givesCounts(run))) &&
+      run.days.some(({ judged }) => !judged.shown?.isPartial),
+    odds_against_next: odds >= ODDS_MIN,
+    account_known: run.days.every(({ judged }) => judged.work.reading.day.evidence.accountKnown),
+    evidence_needed: hypothesis.needs.every((need) => hasNeed(run, need, noise)),
+  };
+  const holds = (gate: Gate): boolean =>
+    together[gate] !== false && run.days.every(({ judged }) => ruleOf(gate)?.(judged, isRate, noise) ?? true);
+  return GATES.filter((gate) => !holds(gate));
+}
+
+/**
+ * Whether a day of the run, by itself, has what certainty needs: what a gate asks of every day. What days have together
+ * (odds, evidence, how much of their counts is explained) is not asked here.
+ */
+export function holdsAlone(run: RunOfDays, day: RunOfDays['days'][number], noise: SeriesNoise): boolean {
+  const { hypothesis } = run.state;
+  if (!hypothesis) return false;
+  const isRate = hypothesis.nature === 'rate';
+  return (
+    Object.values<DayRule>(DAY_RULES).every((holds) => holds(day.judged, isRate, noise)) &&
+    (isRate || isMostlyExplained({ ...run, days: [day] }))
+  );
+}
+
+const isCertainOf = (meter: MeterReading, isRate: boolean): boolean =>
+  meter.of.meter.quantity !== null && !(isRate && isMixAssumed(meter));
+
+function everyTouched(run: RunOfDays, is: (meter: MeterReading) => boolean): boolean {
+  return run.days.every(({ judged }) => touchedOf(judged).every(is));
+}
+
+function provenanceOf({ work }: JudgedDay) {
+  const { day } = work.reading;
+  return day.pricedAs === null ? null : day.agreed.provenance(day.pricedAs);
+}
+
+function isBorrowed({ work }: JudgedDay): boolean {
+  const { agreed, pricedAs } = work.reading.day;
+  return pricedAs !== null && agreed.isBorrowed(pricedAs);
+}
+
+const hasPrice = (judged: JudgedDay): boolean => (provenanceOf(judged)?.priceSource ?? '') !== '';
+
+function pricesAgree(judged: JudgedDay): boolean {
+  const provenance = provenanceOf(judged);
+  if (provenance === null || provenance.disputed || !AGREED.has(provenance.agreement)) return false;
+  const { day } = judged.work.reading;
+  const contested = new Set(day.agreed.contestedClasses(day.pricedAs ?? ''));
+  return !touchedOf(judged).some(({ of }) => contested.has(of.tokenClass));
+}
+
+/**
+ * Calls without usage, price or rate support no certain claim about quantities. A rate that bill and usage report show by
+ * themselves needs no calls; a price that had to be assumed for a class is told by the rate itself.
+ */
+function isComplete({ work }: JudgedDay, isRate: boolean): boolean {
+  const calls = work.reading.day.evidence.observed.filter((cell) => cell.status !== 'error');
+  if (isRate) return calls.every((cell) => cell.priceGaps === 0);
+  return calls.every((cell) => cell.unpriced === 0 && cell.priceGaps === 0 && cell.unmetered === 0);
+}
+
+function isSealed({ work, shown }: JudgedDay, noise: SeriesNoise): boolean {
+  if (!work.reading.comparable) return false;
+  // What is claimed stands whatever the calls were that nobody saw.
+  if (shown?.variant?.provenOf) return true;
+  return (shown?.fit.coverage ?? noise.coverage) >= COVERAGE_MIN;
+}
+
+/** What the explanation leaves of the meters that it speaks about. */
+function isWithinTolerance(judged: JudgedDay): boolean {
+  const { work, shown } = judged;
+  if (!shown?.variant) return false;
+  if (work.reading.depth !== 'quantities') return true;
+  let left = 0;
+  for (const meter of touchedOf(judged)) {
+    if (meter.rateEvidence === 'none') continue;
+    const predicted = shown.prediction.amounts[meter.of.index] ?? Number.NaN;
+    left += Math.max(0, Math.abs(meter.amount - predicted) - meter.rateSigma);
+  }
+  const rounding = work.reading.meters.reduce((total, meter) => total + meter.of.meter.roundingPico, 0n);
+  return left <= Number(tolerancePico(BigInt(Math.round(work.reading.billedAmount)), rounding));
+}
+
+/**
+ * That little of the same days' counts is without an explanation: who cannot say why many are off does not know the days'
+ * calls well enough. Too many of one do not hide too few of another.
+ */
+function isMostlyExplained({ days }: RunOfDays): boolean {
+  let [explained, rest] = [0n, 0n];
+  for (const { judged, impactPico } of days) {
+    explained += absPico(impactPico);
+    for (const { volumePico } of judged.parts.unexplained) rest += absPico(volumePico);
+  }
+  return rest * REST_DIVISOR <= explained;
+}
+
+/** What nothing explains may be a tenth of what a mistake of counting explains. */
+const REST_DIVISOR = 10n;
+
+function hasNeed(run: RunOfDays, need: EvidenceNeed, noise: SeriesNoise): boolean {
+  const days = run.days.map(({ judged }) => judged);
+  switch (need) {
+    case 'quantity':
+      return everyTouched(run, (meter) => meter.of.meter.quantity !== null);
+    case 'second_price_source':
+      return days.every(pricesAgree);
+    case 'contract':
+      return days.every((one) => provenanceOf(one)?.agreement === 'contract');
+    case 'complete_classes':
+      return days.every((one) => isComplete(one, false));
+    case 'full_coverage':
+      return days.every((one) => isSealed(one, noise));
+    case 'failed_attempts':
+      return everyDay(days, (one) => one.work.reading.meters.some(({ of }) => of.failed > 0n));
+    case 'refusals_told':
+      return days.every(({ work }) => areRefusalsTold(work.reading.day.evidence));
+    case 'usage_report':
+      return everyDay(days, (one) => one.work.reading.day.evidence.usage.length > 0);
+    case 'request_counts':
+      return everyDay(days, (one) =>
+        [...one.work.reading.day.evidence.usage, ...one.work.reading.day.evidence.billed].some(
+          (cell) => cell.tokenClass === 'requests',
+        ),
+      );
+  }
+}
+
+const everyDay = (days: readonly JudgedDay[], is: (day: JudgedDay) => boolean): boolean => days.every(is);
+
+/** Band of the probability, lowered by missing gates and by what the bill shows. */
+export function gradeOfRun(run: RunOfDays, probability: number, missing: readonly Gate[]): Grade {
+  return run.days
+    .map(({ judged }) => gradeAt(probability, missing.length, judged.work.reading.day.evidence.visibility))
+    .reduce(lowerOf, run.state.hypothesis?.highest ?? 'HIGH');
+}

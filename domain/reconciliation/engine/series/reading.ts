@@ -1,0 +1,189 @@
+/**
+ * A series-day in the numbers that explanations are weighed by. Floats serve scores alone: no amount that anybody sees is
+ * made of them.
+ */
+import { PICO_PER_USD, type Pico } from '../../../money.js';
+import { isTokenClass } from '../../audit/dayRates.js';
+import { judgeMeter, type Verdict } from '../../audit/judgeMeter.js';
+import type { WeightSet } from '../../weights/weightSet.js';
+import type { MeterDay, SeriesDay, Variant } from '../causes/cause.js';
+import { amountAs } from '../causes/predict.js';
+
+/** How far the bill lets one look: quantities, amounts by class, or one amount for all. */
+export type Depth = 'quantities' | 'classes' | 'total';
+
+/** What a meter's amount says about its rate: everything, little (who used what is a guess), or nothing. */
+type RateEvidence = 'sharp' | 'soft' | 'none';
+
+export interface MeterReading {
+  readonly of: MeterDay;
+  readonly amount: number;
+  /** Billed quantity; NaN where the bill gives none. */
+  readonly billed: number;
+  readonly observed: number;
+  /** Standard deviation of the amount about quantity × rate, pico-dollars. */
+  readonly rateSigma: number;
+  readonly rounding: number;
+  readonly rateEvidence: RateEvidence;
+  /** Dollars that hang on the meter: below some cents it decides nothing. */
+  readonly value: number;
+  /** What quantities of batch calls may deviate by: a batch may end a day after it was counted. */
+  readonly isBatch: boolean;
+  /** Share of the quantity that answers which were cut off may have held unseen. */
+  readonly cutShare: number;
+  readonly verdict: Verdict;
+}
+
+export interface DayReading {
+  readonly day: SeriesDay;
+  readonly depth: Depth;
+  readonly meters: readonly MeterReading[];
+  /** Calls that a provider charges for. */
+  readonly calls: number;
+  /** Of all meters, those without a token class included; pico-dollars. */
+  readonly billedAmount: number;
+  /** False where nothing may be concluded: provisional days, labels that no grammar knows, days without a bill. */
+  readonly judged: boolean;
+  /** False where nothing was observed that could be compared. */
+  readonly comparable: boolean;
+}
+
+/** Tells the lines of a series' bills apart, the same on all days. */
+export function meterKey({ of: { meter } }: MeterReading): string {
+  return `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${meter.region}`;
+}
+
+/** What a bill would show, meter by meter; NaN: cannot say. */
+export interface Prediction {
+  readonly amounts: readonly number[];
+  readonly quantities: readonly number[];
+}
+
+/** Amounts of bills without quantities of their own are joined with a usage report: two reports, two roundings. */
+const SHARP_SHARE = 0.0005;
+const SOFT_SHARE = 0.03;
+
+/** All that was billed, lines without a token class included. */
+export const billedPicoOf = ({ evidence }: SeriesDay): Pico =>
+  evidence.billed.reduce((total, cell) => total + cell.amountPico, 0n);
+
+export function readDay(day: SeriesDay, weights: WeightSet): DayReading {
+  const { evidence } = day;
+  const meters = day.meters.map((meter) => readMeter(day, meter, weights));
+  return {
+    day,
+    depth: depthOf(day),
+    meters,
+    calls: evidence.observed.reduce((sum, one) => (one.status === 'error' ? sum : sum + one.calls), 0),
+    billedAmount: Number(billedPicoOf(day)),
+    judged:
+      evidence.fixedReason === null &&
+      !evidence.provisional &&
+      day.pricedAs !== null &&
+      evidence.billed.length > 0,
+    comparable: !evidence.notYetObserved && meters.some((meter) => meter.observed > 0),
+  };
+}
+
+function depthOf({ evidence, meters }: SeriesDay): Depth {
+  if (evidence.visibility === 'V2' || evidence.visibility === 'V3') return 'quantities';
+  const hasClasses = evidence.billed.every((cell) => isTokenClass(cell.tokenClass) || cell.amountPico === 0n);
+  return hasClasses && meters.some((one) => one.meter.amountPico !== 0n) ? 'classes' : 'total';
+}
+
+function readMeter(day: SeriesDay, of: MeterDay, weights: WeightSet): MeterReading {
+  const { meter } = of;
+  const amount = Number(meter.amountPico);
+  const { verdict } = judgeMeter(meter, day.pricedAs, day.agreed);
+  const share =
+    meter.split === 'observed_mix' || verdict === 'batch_unknown' || verdict === 'length_unknown'
+      ? softShareOf(of)
+      : meter.quantitySource === 'usage'
+        ? weights.rateSigma
+        : SHARP_SHARE;
+  const charged = amountAs(day, of, of.observed);
+  return {
+    of,
+    amount,
+    billed: meter.quantity === null ? Number.NaN : Number(meter.quantity),
+    observed: Number(of.observed),
+    rateSigma: Number(meter.roundingPico) + 1 + share * Math.abs(Number(of.expectedPico ?? 0n)),
+    rounding: Number(meter.roundingPico) + 1,
+    rateEvidence: rateEvidenceOf(of, verdict),
+    value: Math.max(amount, Number(of.expectedPico ?? 0n), Number(charged ?? 0n)),
+    isBatch: of.mix.some((part) => part.circumstances.isBatch),
+    cutShare: cutShareOf(day, of),
+    verdict,
+  };
+}
+
+/** Who used what is as sure as the calls seen are all that there were. */
+function softShareOf({ meter, observed }: MeterDay): number {
+  const billed = Number(meter.quantity ?? 0n);
+  const missing = billed > 0 ? Math.abs(billed - Number(observed)) / billed : 1;
+  return Math.min(SOFT_SHARE, SHARP_SHARE + 2 * missing);
+}
+
+/**
+ * What cut answers may have held beyond what was seen: as much again as is seen of them, and an ordinary answer's length
+ * for each.
+ */
+function cutShareOf(day: SeriesDay, { tokenClass, interrupted, observed }: MeterDay): number {
+  if (tokenClass !== 'output' && tokenClass !== 'output_audio') return 0;
+  let [cut, all] = [0, 0];
+  for (const cell of day.evidence.observed) {
+    if (cell.status === 'error') continue;
+    all += cell.calls;
+    if (cell.status === 'cancelled') cut += cell.calls;
+  }
+  if (cut === 0 || observed === 0n) return 0;
+  return Math.min(0.5, CUT_SHARE * Math.max(Number(interrupted) / Number(observed), cut / Math.max(all, 1)));
+}
+
+const CUT_SHARE = 0.7;
+
+function rateEvidenceOf({ meter, expectedPico }: MeterDay, verdict: Verdict): RateEvidence {
+  if (meter.quantity === null || meter.quantity === 0n || expectedPico === null) return 'none';
+  if (verdict === 'batch_unknown' || verdict === 'length_unknown' || meter.split === 'observed_mix')
+    return 'soft';
+  return verdict === 'as_agreed' || verdict === 'differs' ? 'sharp' : 'none';
+}
+
+/** Share of the billed quantity by which the calls seen may differ and still tell of its mix. */
+const MIX_MISSED_MAX = 0.1;
+
+/**
+ * Who used what under which tier and length is taken from the calls seen, and these are not the billed ones: so many are
+ * missing, or too many, that their mix tells little of the bill's.
+ */
+export function isMixAssumed({ rateEvidence, billed, observed }: MeterReading): boolean {
+  return rateEvidence === 'soft' && Math.abs(billed - observed) > MIX_MISSED_MAX * billed;
+}
+
+/** What the bill shows if nothing is wrong. */
+export function rightPrediction(reading: DayReading): Prediction {
+  return {
+    amounts: reading.meters.map(({ of, billed }) =>
+      numberOf(Number.isNaN(billed) ? amountAs(reading.day, of, of.observed) : of.expectedPico),
+    ),
+    quantities: reading.meters.map(({ observed }) => observed),
+  };
+}
+
+/** What the bill shows if the variant holds; `right` stands for meters that it does not touch. */
+export function predict(reading: DayReading, variant: Variant, right: Prediction): Prediction {
+  const amounts = [...right.amounts];
+  const quantities = [...right.quantities];
+  reading.meters.forEach(({ of, billed }, at) => {
+    if (!variant.touches(of)) return;
+    const quantity = variant.quantityOf(of);
+    quantities[at] = numberOf(quantity);
+    if (!Number.isNaN(billed)) amounts[at] = numberOf(variant.amountOf(of, of.meter.quantity ?? 0n));
+    else amounts[at] = quantity === null ? Number.NaN : numberOf(variant.amountOf(of, quantity));
+  });
+  return { amounts, quantities };
+}
+
+const numberOf = (value: bigint | null): number => (value === null ? Number.NaN : Number(value));
+
+export const CENT = Number(PICO_PER_USD / 100n);

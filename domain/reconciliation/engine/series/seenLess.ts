@@ -1,0 +1,56 @@
+/**
+ * Days of which clearly fewer calls were seen than of others. Nothing is wrong with their bill, and every explanation is
+ * judged with a share of its own; but whoever reads the gap wants to know that these calls are what it is.
+ */
+import type { Variant } from '../causes/cause.js';
+import { amountAs } from '../causes/predict.js';
+import { unobservedUsage } from '../causes/repeats.js';
+import type { SeriesNoise } from './fit.js';
+import type { DayReading } from './reading.js';
+import { type DayState, type DayWork, NULL_STATE, type State } from './states.js';
+
+/** Stands for the null where it rests on a share of its own: no state that competes. */
+export const FEWER_SEEN: State = {
+  kind: 'unobserved_usage',
+  variant: 'fewer_seen',
+  hypothesis: unobservedUsage,
+  logPrior: Math.log(0.01),
+};
+
+/** Less than this share below the usual is told nobody. */
+const LESS = 0.05;
+/** Nor what days scatter by. */
+const SIGMAS = 6;
+const SIGMA_MIN = 0.002;
+
+/** The day as one of which fewer calls were seen; undefined where it is as usual, or its bill has no quantities. */
+export function fewerSeen({ reading, right, states }: DayWork, noise: SeriesNoise): DayState | undefined {
+  const none = states.get(NULL_STATE);
+  if (!none || !reading.judged || !reading.comparable || reading.depth !== 'quantities') return undefined;
+  const usual = Math.min(1, noise.coverage);
+  const share = seenShare(reading);
+  const lack = Math.log(usual / share);
+  if (lack < LESS || lack < SIGMAS * Math.max(noise.quantitySigma, SIGMA_MIN)) return undefined;
+  const variant: Variant = {
+    name: FEWER_SEEN.variant,
+    amountOf: (meter, quantity) => amountAs(reading.day, meter, quantity),
+    // Whatever the bill has beyond what was seen.
+    quantityOf: () => null,
+    touches: (meter) => (meter.meter.quantity ?? 0n) > meter.observed,
+  };
+  return {
+    fit: { ...none.fit, coverage: share },
+    prediction: right,
+    variant,
+  };
+}
+
+/** The share of the billed quantities that was seen, by what they cost; 1 where the day has none. */
+function seenShare({ day, meters }: DayReading): number {
+  let [billed, seen] = [0, 0];
+  for (const { of } of meters) {
+    billed += Number(of.expectedPico ?? 0n);
+    seen += Number(amountAs(day, of, of.observed) ?? 0n);
+  }
+  return billed > 0 && seen > 0 ? seen / billed : 1;
+}

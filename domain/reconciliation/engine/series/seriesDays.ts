@@ -1,0 +1,204 @@
+/** A series' days as hypotheses see them: meters of the bill, each with what was observed of it. */
+import { QUANTITY_ONE } from '../../../billing/billedRow.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
+import { microsOfDay, shiftDay } from '../../../period.js';
+import type { Provider } from '../../../providers.js';
+import { type Circumstances, DayRates, DiscountedRates, isTokenClass } from '../../audit/dayRates.js';
+import { byText, type ObservedVector, type SeriesDayEvidence } from '../../evidence/evidenceText.js';
+import type { ChargePrices } from '../../matching/charges.js';
+import { apportion, expectedOfMeter } from '../../matching/classLines.js';
+import { buildMeters, type Meter, type MeterPart, takesCalls } from '../../matching/meters.js';
+import type { MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
+
+/** A day of the series that can still be filled in with its neighbours. */
+type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };
+
+/**
+ * The days in their order, each knowing the calendar days beside it. `discounts`: percent off everything by day, for days on
+ * which terms hold that nobody entered.
+ */
+export function seriesDaysOf(
+  provider: Provider,
+  evidence: readonly SeriesDayEvidence[],
+  prices: ChargePrices,
+  context: SeriesContext,
+  discounts: ReadonlyMap<string, number> = new Map(),
+): SeriesDay[] {
+  const days = [...evidence]
+    .sort((a, b) => byText(a.day, b.day))
+    .map((one) => dayOf(provider, one, prices, context, discounts.get(one.day) ?? 0));
+  const byDay = new Map(days.map((one) => [one.day, one]));
+  for (const one of days) {
+    one.before = byDay.get(shiftDay(one.day, -1)) ?? null;
+    one.after = byDay.get(shiftDay(one.day, 1)) ?? null;
+  }
+  return days;
+}
+
+function dayOf(
+  provider: Provider,
+  evidence: SeriesDayEvidence,
+  prices: ChargePrices,
+  context: SeriesContext,
+  discount: number,
+): OpenDay {
+  const dayMicros = microsOfDay(evidence.day);
+  const agreed =
+    discount > 0
+      ? new DiscountedRates(prices.agreed, provider, dayMicros, discount)
+      : new DayRates(prices.agreed, provider, dayMicros);
+  const isListed = prices.agreed === prices.list && discount === 0;
+  const list = isListed ? agreed : new DayRates(prices.list, provider, dayMicros);
+  return {
+    day: evidence.day,
+    evidence,
+    pricedAs: evidence.pricedAs,
+    meters: metersOf(evidence, agreed, context),
+    agreed,
+    list,
+    ...(discount > 0 ? { untoldDiscount: discount } : {}),
+  };
+}
+
+interface OpenMeter {
+  meter: Meter;
+  tokenClass: TokenClass;
+  observedMix: MeterPart[];
+  observed: bigint;
+  failed: bigint;
+  interrupted: bigint;
+}
+
+function metersOf(evidence: SeriesDayEvidence, rates: DayRates, context: SeriesContext): MeterDay[] {
+  const billable = evidence.observed.filter((cell) => cell.status !== 'error');
+  // Only the cells' order by hour differs from the day's own match, and no hour is asked for here.
+  const asCells = billable.map((cell) => ({ ...cell, accountId: evidence.accountId, hourMicros: 0n }));
+  const billed = buildMeters(evidence.billed, evidence.usage, asCells, rates);
+  const open = billed.flatMap((meter): OpenMeter[] =>
+    isTokenClass(meter.tokenClass)
+      ? [{ meter, tokenClass: meter.tokenClass, observedMix: [], observed: 0n, failed: 0n, interrupted: 0n }]
+      : [],
+  );
+  const hasQuantities = evidence.visibility === 'V2' || evidence.visibility === 'V3';
+  for (const vector of evidence.observed) {
+    for (const tokenClass of TOKEN_CLASSES) {
+      if (vector.tokens[tokenClass] > 0n)
+        place(open, tokenClass, vector, rates, context.tells.serviceTier, hasQuantities);
+    }
+  }
+  return open.map((one, index) => closed(one, index, evidence.pricedAs, rates));
+}
+
+/** Books a vector's tokens of a class on the meters that take it, or on one of its own where the bill has none. */
+function place(
+  open: OpenMeter[],
+  tokenClass: TokenClass,
+  vector: ObservedVector,
+  rates: DayRates,
+  tierTold: boolean,
+  hasQuantities: boolean,
+): void {
+  const circumstances = circumstancesOf(vector, rates);
+  const same = open.filter((one) => one.tokenClass === tokenClass);
+  let takers = same.filter(({ meter }) =>
+    takesCalls(
+      meter,
+      same.flatMap((other) => (other.meter === meter ? [] : [other.meter])),
+      circumstances,
+    ),
+  );
+  // Clients that never tell a tier may have used any: the bill's own tiers are no disagreement.
+  if (!tierTold && vector.serviceTier === '')
+    takers = same.filter(({ meter }) =>
+      takesCalls({ ...meter, serviceTier: '' }, [], { ...circumstances, serviceTier: '' }),
+    );
+  if (takers.length === 0) {
+    const own = unbilledMeter(tokenClass, circumstances, hasQuantities);
+    open.push(own);
+    takers = [own];
+  }
+  const quantity = vector.tokens[tokenClass] * QUANTITY_ONE;
+  const weights = takers.map(
+    ({ meter }) => meter.quantity ?? (meter.amountPico > 0n ? meter.amountPico : 0n),
+  );
+  const shares = takers.length === 1 ? [quantity] : apportion(quantity, weights);
+  takers.forEach((taker, at) => {
+    book(taker, shares[at] ?? 0n, vector, circumstances);
+  });
+}
+
+function circumstancesOf(vector: ObservedVector, rates: DayRates): Circumstances {
+  return {
+    serviceTier: rates.tier(vector.serviceTier),
+    isBatch: vector.isBatch,
+    longContext: vector.contextBand > 0,
+    contextBand: vector.contextBand,
+    region: null,
+  };
+}
+
+function book(
+  taker: OpenMeter,
+  quantity: bigint,
+  vector: ObservedVector,
+  circumstances: Circumstances,
+): void {
+  if (vector.status === 'error') {
+    taker.failed += quantity;
+    return;
+  }
+  taker.observed += quantity;
+  if (vector.status === 'cancelled') taker.interrupted += quantity;
+  taker.observedMix.push({ circumstances: { ...circumstances, region: taker.meter.region }, quantity });
+}
+
+/** A class that was used and is on no line of the bill: nothing was charged for it. */
+function unbilledMeter(
+  tokenClass: TokenClass,
+  circumstances: Circumstances,
+  hasQuantities: boolean,
+): OpenMeter {
+  const meter: Meter = {
+    tokenClass,
+    serviceTier: circumstances.serviceTier,
+    isBatch: circumstances.isBatch,
+    longContext: circumstances.longContext,
+    region: null,
+    amountPico: 0n,
+    listAmountPico: null,
+    rows: 0,
+    roundingPico: 0n,
+    quantity: hasQuantities ? 0n : null,
+    quantitySource: 'none',
+    parts: hasQuantities ? [{ circumstances, quantity: 0n }] : [],
+    split: hasQuantities ? 'bill' : 'none',
+    lengthTold: true,
+  };
+  return { meter, tokenClass, observedMix: [], observed: 0n, failed: 0n, interrupted: 0n };
+}
+
+function closed(one: OpenMeter, index: number, pricedAs: string | null, rates: DayRates): MeterDay {
+  const { meter, tokenClass, observed, failed, interrupted } = one;
+  const own = meter.parts.filter((part) => part.quantity > 0n);
+  const plain: MeterPart = {
+    circumstances: {
+      serviceTier: meter.serviceTier,
+      isBatch: meter.isBatch ?? false,
+      longContext: meter.longContext ?? false,
+      contextBand: 0,
+      region: meter.region,
+    },
+    quantity: meter.quantity ?? 0n,
+  };
+  const mix = own.length > 0 ? own : one.observedMix.length > 0 ? one.observedMix : [plain];
+  return {
+    index,
+    meter,
+    tokenClass,
+    mix,
+    expectedPico: expectedOfMeter(meter, pricedAs, rates),
+    observed,
+    failed,
+    interrupted,
+  };
+}

@@ -1,0 +1,305 @@
+/**
+ * The explanations of a series and how well each fits each day: the null (nothing is wrong), something unknown, and every
+ * variant of every hypothesis that any day makes worth considering.
+ */
+import type { FindingKind } from '../../taxonomy.js';
+import type { WeightSet } from '../../weights/weightSet.js';
+import type { Hypothesis, SeriesContext, Variant } from '../causes/cause.js';
+import {
+  asCharged,
+  type Fit,
+  fitDay,
+  median,
+  OPEN_FLOORS,
+  partialFit,
+  type SeriesNoise,
+  SHARP_FLOORS,
+} from './fit.js';
+import { CENT, type DayReading, meterKey, type Prediction, predict, rightPrediction } from './reading.js';
+import { fitUnseen } from './unseen.js';
+
+export interface State {
+  readonly kind: FindingKind | 'none';
+  readonly variant: string;
+  /** Null for the null and for something unknown. */
+  readonly hypothesis: Hypothesis | null;
+  /** Log prior of a day, the kind's shared by its variants. */
+  readonly logPrior: number;
+}
+
+/** A state on a day. */
+export interface DayState {
+  readonly fit: Fit;
+  readonly prediction: Prediction;
+  /** Null where the state says nothing else than the null. */
+  readonly variant: Variant | null;
+  /** Only a part of the day was charged by it. */
+  readonly isPartial?: true;
+}
+
+export interface DayWork {
+  readonly reading: DayReading;
+  readonly right: Prediction;
+  readonly states: ReadonlyMap<State, DayState>;
+}
+
+export interface SeriesStates {
+  readonly noise: SeriesNoise;
+  readonly states: readonly State[];
+  readonly days: readonly DayWork[];
+}
+
+export const NULL_STATE: State = { kind: 'none', variant: '', hypothesis: null, logPrior: 0 };
+
+/** Calls go unseen for days, with or without anybody's noticing: far more often than any mistake is made. */
+const UNSEEN_PRIOR = 0.01;
+
+/**
+ * Nothing is wrong, and for some days another share of the calls was seen than usual. It stands beside the null where the
+ * bill has amounts alone: one ratio common to all of them is what missing calls leave, whatever mistake gives it too. How
+ * far each class strays from it goes by the number of calls, every day anew; but for calls that repeat those that were seen,
+ * whose ratio is a whole number and whose mixture is theirs (docs/decisions/0016).
+ */
+function addUnseen(drafts: readonly Draft[], noise: SeriesNoise): State[] {
+  if (drafts.every(({ reading }) => reading.depth === 'quantities')) return [];
+  const fits = drafts.map(({ reading, right }) => fitUnseen(reading, right, noise));
+  const wonders = fits.flatMap(({ wonder }, at) => (drafts[at]?.isOdd ? [wonder] : []));
+  const unseen = { kind: 'none', hypothesis: null } as const;
+  const prior = Math.log(UNSEEN_PRIOR);
+  const any: State = { ...unseen, variant: 'not_seen', logPrior: prior };
+  const wonder = wonders.length > 0 ? median(wonders) : 0;
+  const alike: State = { ...unseen, variant: 'not_seen_alike', logPrior: prior - wonder };
+  drafts.forEach(({ reading, right, states, isOdd }, at) => {
+    const fit = fits[at];
+    if (!fit || reading.depth === 'quantities') return;
+    // Days of the usual share are the null's: what goes on over them would be no matter of some days.
+    const shows = (one: Fit): Fit => (isOdd ? one : { ...one, rate: one.rate + NOTHING_SHOWS });
+    states.set(any, { fit: shows(fit.any), prediction: right, variant: null });
+    states.set(alike, { fit: shows(fit.alike), prediction: right, variant: null });
+  });
+  return [any, alike];
+}
+
+/** A state is kept when some day gives it this much of the day's probability, in logarithms below the best. */
+const KEPT_LOG = -9;
+/** Below this the null leaves nothing to explain. */
+const NULL_IS_FINE = -2.5;
+const NOTHING_SHOWS = -6;
+
+export function statesOf(
+  readings: readonly DayReading[],
+  hypotheses: readonly Hypothesis[],
+  context: SeriesContext,
+  noise: SeriesNoise,
+  weights: WeightSet,
+): SeriesStates {
+  const unknown: State = {
+    kind: 'unexplained',
+    variant: '',
+    hypothesis: null,
+    logPrior: Math.log(weights.unexplainedPrior),
+  };
+  const drafts = readings.map((reading) => draftOf(reading, noise, unknown));
+  markEdges(drafts);
+  const byKey = new Map<string, State>();
+  const used = usedTiers(readings);
+  for (const draft of drafts) {
+    if (!draft.isOdd) continue;
+    const tried = allVariants(draft.reading, hypotheses, context).map(([key, hypothesis, variant]) => {
+      const state = byKey.get(key) ?? stateOf(hypothesis, variant, weights, used);
+      return { key, state, score: scoreOf(tryVariant(draft, hypothesis, variant, noise)) + state.logPrior };
+    });
+    const best = Math.max(draft.bestScore, ...tried.map(({ score }) => score));
+    for (const { key, state, score } of tried) if (score >= best + KEPT_LOG) byKey.set(key, state);
+  }
+  if (byKey.size > 0) {
+    const kept = new Set([...byKey.values()].map((state) => state.hypothesis));
+    const asked = hypotheses.filter((one) => kept.has(one));
+    for (const draft of drafts)
+      for (const [key, hypothesis, variant] of draft.reading.judged
+        ? allVariants(draft.reading, asked, context)
+        : []) {
+        const state = byKey.get(key);
+        if (state) draft.states.set(state, tryVariant(draft, hypothesis, variant, noise));
+      }
+    refuteUnsaid(drafts, [...byKey.values()]);
+    for (const draft of drafts) contradict(draft, asked, context);
+  }
+  const states = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, state]) => state);
+  return { noise, states: [NULL_STATE, unknown, ...addUnseen(drafts, noise), ...states], days: drafts };
+}
+
+const scoreOf = (state: DayState): number => state.fit.rate + state.fit.quantity;
+
+/**
+ * A hypothesis that has nothing to say on a day whose bill has the very meters that it spoke about on other days is
+ * refuted there; without them it is out of sight.
+ */
+function refuteUnsaid(drafts: readonly Draft[], states: readonly State[]): void {
+  for (const state of states) {
+    const spokenOf = new Set<string>();
+    for (const { reading, states: known } of drafts) {
+      const variant = known.get(state)?.variant;
+      if (variant) for (const one of reading.meters) if (variant.touches(one.of)) spokenOf.add(meterKey(one));
+    }
+    for (const draft of drafts) {
+      if (!draft.reading.judged || draft.states.has(state)) continue;
+      if (!draft.reading.meters.some((one) => one.value > CENT && spokenOf.has(meterKey(one)))) continue;
+      const none = draft.states.get(NULL_STATE);
+      if (none) draft.states.set(state, { ...none, fit: { ...none.fit, rate: none.fit.rate + REFUTED } });
+    }
+  }
+}
+
+/** Counts that differ by more are no matter of how two reports round. */
+const SAME_REPORTS = 0.05;
+/** What speaks against everything that leaves two reports of the provider's apart. */
+const CONTRADICTED = -10;
+
+/**
+ * Where the provider's own usage report counts otherwise than its bill does, calls that nobody saw are no answer: they would
+ * stand in both. Only explanations that rest on that report account for it; something unknown might.
+ */
+function contradict(draft: Draft, hypotheses: readonly Hypothesis[], context: SeriesContext): void {
+  const { reading } = draft;
+  const isApart = hypotheses
+    .filter((one) => one.needs.includes('usage_report') && one.nature === 'quantity')
+    .flatMap((one) => one.variants(reading.day, context))
+    .some((variant) =>
+      reading.meters.some(({ of, observed, value }) => {
+        const counted = Number(variant.quantityOf(of) ?? of.observed);
+        return value > CENT && Math.abs(counted - observed) > SAME_REPORTS * Math.max(counted, observed);
+      }),
+    );
+  if (!isApart || !reading.judged) return;
+  for (const [state, { fit, ...rest }] of draft.states) {
+    if (state.hypothesis?.needs.includes('usage_report')) continue;
+    const by = state.kind === 'unexplained' ? CONTRADICTED / 2 : CONTRADICTED;
+    draft.states.set(state, { ...rest, fit: { ...fit, quantity: fit.quantity + by } });
+  }
+}
+
+/** As little as one wrong amount leaves. */
+const REFUTED = SHARP_FLOORS.rate;
+
+interface Draft extends DayWork {
+  readonly states: Map<State, DayState>;
+  readonly bestScore: number;
+  readonly isOdd: boolean;
+  isEdge: boolean;
+}
+
+function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft {
+  const right = rightPrediction(reading);
+  const none: DayState = {
+    fit: fitDay(reading, right, noise, SHARP_FLOORS),
+    prediction: right,
+    variant: null,
+  };
+  const isFine = scoreOf(none) >= NULL_IS_FINE;
+  const openFit = fitDay(reading, right, noise, OPEN_FLOORS);
+  // Something unknown would show itself: a day without a deviation speaks against it.
+  const open: DayState = {
+    fit: isFine ? { ...openFit, rate: openFit.rate + NOTHING_SHOWS } : openFit,
+    prediction: right,
+    variant: null,
+  };
+  const states = new Map<State, DayState>([
+    [NULL_STATE, none],
+    [unknown, open],
+  ]);
+  const bestScore = Math.max(scoreOf(none), scoreOf(open) + unknown.logPrior);
+  return { reading, right, states, bestScore, isOdd: reading.judged && !isFine, isEdge: false };
+}
+
+/** Days beside one without a deviation: an error may begin or end there. */
+function markEdges(drafts: readonly Draft[]): void {
+  drafts.forEach((draft, at) => {
+    const beside = [drafts[at - 1], drafts[at + 1]];
+    // Only days that something else has to explain are held against a discount that nobody entered (untoldDiscount.ts).
+    const isOther = (one?: Draft) => one?.reading.day.untoldDiscount !== draft.reading.day.untoldDiscount;
+    draft.isEdge = draft.isOdd && beside.some((one) => !one?.isOdd || isOther(one));
+  });
+}
+
+/** Least that amounts lose when a variant does not give one of them. */
+const DOES_NOT_GIVE = -10;
+
+function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, noise: SeriesNoise): DayState {
+  const { reading, right } = draft;
+  const prediction = predict(reading, variant, right);
+  const whole: DayState = { fit: fitDay(reading, prediction, noise, SHARP_FLOORS), prediction, variant };
+  if (hypothesis.nature !== 'rate' || hypothesis.blame !== 'provider') return whole;
+  if (!draft.isEdge || reading.depth !== 'quantities' || whole.fit.rate > DOES_NOT_GIVE) return whole;
+  const rate = partialFit(reading, right, prediction, variant, SHARP_FLOORS);
+  if (rate === undefined || rate <= whole.fit.rate) return whole;
+  return {
+    fit: { ...whole.fit, rate },
+    prediction: asCharged(reading, prediction, variant),
+    variant,
+    isPartial: true,
+  };
+}
+
+/** Every variant of the day that says something else than the null, under a key that tells them apart. */
+function allVariants(
+  reading: DayReading,
+  hypotheses: readonly Hypothesis[],
+  context: SeriesContext,
+): [string, Hypothesis, Variant][] {
+  const taken = new Set<string>();
+  const found: [string, Hypothesis, Variant][] = [];
+  for (const hypothesis of hypotheses) {
+    for (const variant of hypothesis.variants(reading.day, context)) {
+      const key = `${hypothesis.kind}|${variant.name}`;
+      if (taken.has(key) || !reading.meters.some(({ of }) => variant.touches(of))) continue;
+      taken.add(key);
+      found.push([key, hypothesis, variant]);
+    }
+  }
+  return found;
+}
+
+/** Tiers, and `batch`, that bills or calls of the series know. */
+function usedTiers(readings: readonly DayReading[]): ReadonlySet<string> {
+  const used = new Set<string>();
+  for (const { meters } of readings)
+    for (const { of } of meters)
+      for (const { circumstances } of of.mix)
+        used.add(circumstances.isBatch ? 'batch' : circumstances.serviceTier);
+  return used;
+}
+
+/** How much less likely it is that something was charged as a tier which nobody ever used. */
+const UNUSED_TIER = 0.04;
+/** Of the labels of a dearer tier that are known, each names it: how often one might not. */
+const UNNAMED = 'tier_not_named:';
+const NOT_NAMED = 0.02;
+/** A provider's other models are many, and some rate of one of them fits by chance. */
+const ANY_MODEL = 'rates_of:';
+const ONE_OF_MANY = 0.002;
+/** A part that is whatever the bill makes it gives all that the whole gives. */
+const ANY_PART = 'part_';
+const SOME_PART = 0.3;
+
+function stateOf(
+  hypothesis: Hypothesis,
+  variant: Variant,
+  weights: WeightSet,
+  used: ReadonlySet<string>,
+): State {
+  const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
+  const charged = /^(?:tier:.* as |unnamed(?:_at_list)?:)(\S+)/.exec(variant.name)?.[1];
+  const tier = charged ?? (variant.name === 'batch_rate' ? 'batch' : undefined);
+  const isPart = variant.name.startsWith(ANY_PART);
+  const usual = tier === undefined || used.has(tier) ? 1 : UNUSED_TIER;
+  const isUnnamed = variant.name.startsWith(UNNAMED);
+  const some = isPart ? SOME_PART : isUnnamed ? NOT_NAMED : usual;
+  const factor = variant.name.startsWith(ANY_MODEL) ? ONE_OF_MANY : some;
+  return {
+    kind: hypothesis.kind,
+    variant: variant.name,
+    hypothesis,
+    logPrior: Math.log(prior * factor),
+  };
+}
