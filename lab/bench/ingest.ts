@@ -10,11 +10,12 @@ import { checkTotals, countEvents } from './support/checkTotals.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
 import { foldEverything } from './support/fold.js';
+import { INGEST_LOADS, type IngestLoad, P99_MS_MAX, RSS_BYTES_MAX, wordsOf } from './support/ingestLoads.js';
 import {
+  eventsOfCpuSecond,
   type IngestBench,
   type Measured,
   measureProduct,
-  REPEAT_PERCENT,
   USERS,
   whereTheTimeWent,
 } from './support/ingestRuns.js';
@@ -24,23 +25,31 @@ import { LoadProcess, startProgram } from './support/programs.js';
 import { formatCount, formatMebibytes, median } from './support/statistics.js';
 
 const ORGANIZATIONS = 20;
-/** Spans per request → minimum share of the ceiling. */
-const TARGETS = new Map([
-  [1, 0.15],
-  [20, 0.4],
-]);
+/** Spans per request with `--policies`. */
+const POLICY_SIZES = [1, 20];
 const PATTERN_ROWS = 5_000;
 const WARM_UP_SECONDS = 3;
 const FOLD_CONNECTIONS = 2;
 
 const flags = readFlags(
-  { rounds: 4, seconds: 8, 'ceiling-seconds': 5, connections: 200, spans: 0, seed: Date.now() % 1_000_000 },
+  {
+    rounds: 3,
+    seconds: 5,
+    'ceiling-seconds': 3,
+    connections: 200,
+    spans: 0,
+    load: 0,
+    seed: Date.now() % 1_000_000,
+  },
   { 'no-gate': false, profile: false, policies: false },
 );
 
-/** The request sizes of this run: both, or that of `--spans`. */
-function spansPerRequest(): number[] {
-  return flags.spans === 0 ? [...TARGETS.keys()] : [flags.spans];
+/** The loads of this run: all, that of `--load` (its place in the list), or those of `--spans`. */
+function chosenLoads(): IngestLoad[] {
+  return INGEST_LOADS.filter(
+    ({ spansPerRequest }, at) =>
+      (flags.load === 0 || flags.load === at + 1) && (flags.spans === 0 || flags.spans === spansPerRequest),
+  );
 }
 
 interface Bench extends IngestBench {
@@ -48,66 +57,82 @@ interface Bench extends IngestBench {
   pattern: RowPattern;
 }
 
-/** Alternates ceiling and product, so that other load on the machine affects both. */
-async function runRounds(bench: Bench): Promise<{ ceilings: Ceiling[]; measured: Map<number, Measured[]> }> {
-  const ceilings: Ceiling[] = [];
-  const measured = new Map<number, Measured[]>(spansPerRequest().map((spans) => [spans, []]));
-  for (let round = 0; round < flags.rounds; round += 1) {
-    const seed = flags.seed + round * 10;
-    const orgIds = bench.organizations.map(({ orgId }) => orgId);
-    const ceiling = await measureCeiling(
-      bench.ceilingUrl,
-      bench.pattern,
-      orgIds,
-      flags['ceiling-seconds'],
-      seed,
-    );
-    ceilings.push(ceiling);
-    process.stdout.write(`round ${round + 1}: ceiling ${formatCount(ceiling.rowsPerSecond)}/s`);
-    for (const [spans, runs] of measured) {
-      const run = await measureProduct(bench, {
-        spansPerRequest: spans,
-        seconds: flags.seconds,
-        seed: seed + spans,
-      });
-      runs.push(run);
-      process.stdout.write(
-        `, ${spans} spans ${formatCount(run.rate)}/s (${(run.rate / ceiling.rowsPerSecond).toFixed(2)})`,
-      );
-    }
-    process.stdout.write('\n');
-  }
-  return { ceilings, measured };
+/** A run of one load beside the ceiling of its round. */
+interface Round {
+  ceiling: Ceiling;
+  run: Measured;
 }
 
-function report(ceilings: readonly Ceiling[], measured: ReadonlyMap<number, Measured[]>): boolean {
-  let isGood = true;
-  process.stdout.write(
-    `ceiling: ${formatCount(median(ceilings.map((ceiling) => ceiling.rowsPerSecond)))} rows/s (INSERT … unnest … ON CONFLICT, ` +
-      `1,000 rows a batch, 4 connections), CPU µs/row ${Math.round(median(ceilings.map((ceiling) => ceiling.cpuMicros)))}\n`,
-  );
-  for (const [spans, runs] of measured) {
-    const target = TARGETS.get(spans) ?? 0;
-    const ratio = median(runs.map((run, round) => run.rate / (ceilings[round] as Ceiling).rowsPerSecond));
-    const refused = runs.reduce((sum, run) => sum + run.refused, 0);
-    if (ratio < target || refused > 0) isGood = false;
-    process.stdout.write(
-      `ingest ${spans} span${spans > 1 ? 's' : ''} a request: ${formatCount(median(runs.map((run) => run.rate)))} committed events/s, ` +
-        `p50 ${median(runs.map((run) => run.p50Ms)).toFixed(1)} ms, p99 ${median(runs.map((run) => run.p99Ms)).toFixed(1)} ms, ` +
-        `refused ${refused}, CPU µs/event: ${whereTheTimeWent(runs)}, ` +
-        `target ${target.toFixed(2)}, ratio=${ratio.toFixed(2)}\n`,
-    );
+/** Alternates ceiling and product, so that other load on the machine affects both. */
+async function runRounds(bench: Bench): Promise<Map<IngestLoad, Round[]>> {
+  const rounds = new Map<IngestLoad, Round[]>(chosenLoads().map((load) => [load, []]));
+  let seed = flags.seed + 100;
+  for (let round = 0; round < flags.rounds; round += 1) {
+    for (const [load, taken] of rounds) {
+      const orgIds = bench.organizations.slice(0, load.organizations).map(({ orgId }) => orgId);
+      seed += 1;
+      const ceiling = await measureCeiling(
+        bench.ceilingUrl,
+        bench.pattern,
+        orgIds,
+        flags['ceiling-seconds'],
+        seed,
+      );
+      // Each run has another seed, since ids of an earlier run would be repeated calls.
+      const run = await measureProduct(bench, { ...load, seconds: flags.seconds, seed });
+      taken.push({ ceiling, run });
+      process.stdout.write(
+        `round ${round + 1}, ${wordsOf(load)}: ${formatCount(run.rate)}/s, ceiling ${formatCount(ceiling.rowsPerSecond)}/s ` +
+          `(${(run.rate / ceiling.rowsPerSecond).toFixed(2)})\n`,
+      );
+    }
   }
+  return rounds;
+}
+
+/** Prints a load's medians and returns whether its targets are met. */
+function reportLoad(load: IngestLoad, rounds: readonly Round[]): boolean {
+  const runs = rounds.map(({ run }) => run);
+  const ceiling = median(rounds.map((round) => round.ceiling.rowsPerSecond));
+  const rate = median(runs.map((run) => run.rate));
+  const ratio = median(rounds.map((round) => round.run.rate / round.ceiling.rowsPerSecond));
+  const perCpuSecond = median(runs.map(eventsOfCpuSecond));
+  const p99Ms = median(runs.map((run) => run.p99Ms));
+  const refused = runs.reduce((sum, run) => sum + run.refused, 0);
+  const targets = [
+    [load.ratioMin, ratio, 'of the ceiling'],
+    [load.rateMin, rate, 'events/s'],
+    [load.eventsOfCpuSecondMin, perCpuSecond, 'events a CPU second'],
+  ] as const;
+  const asked = targets.flatMap(([least, reached, unit]) =>
+    least === undefined ? [] : [{ least, reached, unit }],
+  );
+  const isGood =
+    refused === 0 &&
+    asked.every(({ least, reached }) => reached >= least) &&
+    (load.connections < flags.connections || p99Ms <= P99_MS_MAX);
+  process.stdout.write(
+    `${wordsOf(load)}: ${formatCount(rate)} committed events/s, ${formatCount(perCpuSecond)} a CPU second of all servers, ` +
+      `p50 ${median(runs.map((run) => run.p50Ms)).toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, refused ${refused}, ` +
+      `ceiling ${formatCount(ceiling)}/s at ${Math.round(median(rounds.map((round) => round.ceiling.cpuMicros)))} µs a row, ` +
+      `CPU µs/event: ${whereTheTimeWent(runs)}, ` +
+      `target ${asked.map(({ least, unit }) => `${formatTarget(least)} ${unit}`).join(' and ')}, ratio=${ratio.toFixed(2)}\n`,
+  );
   return isGood;
 }
 
-function reportMemory(rssBytes: readonly number[]): void {
+function formatTarget(least: number): string {
+  return least < 1 ? least.toFixed(2) : formatCount(least);
+}
+
+function reportMemory(rssBytes: readonly number[]): boolean {
   const [start = 0, ...rest] = rssBytes;
   const middle = rest[Math.floor((rest.length - 1) / 2)] ?? start;
   const end = rest.at(-1) ?? start;
   process.stdout.write(
-    `memory of the API: start ${formatMebibytes(start)}, middle ${formatMebibytes(middle)}, end ${formatMebibytes(end)}, ratio=${(end / middle).toFixed(2)}\n`,
+    `memory of the API: start ${formatMebibytes(start)}, middle ${formatMebibytes(middle)}, end ${formatMebibytes(end)}, most ${formatMebibytes(Math.max(...rssBytes))}, target ${formatMebibytes(RSS_BYTES_MAX)}, ratio=${(end / middle).toFixed(2)}\n`,
   );
+  return Math.max(...rssBytes) <= RSS_BYTES_MAX;
 }
 
 /** Checks that every acknowledged event is stored once, and that folded totals equal those of the events. */
@@ -134,13 +159,13 @@ async function compareWithCeiling(
   ceilingUrl: string,
 ): Promise<{ isGood: boolean; runs: Measured[] }> {
   const warmUps: Measured[] = [];
-  for (const spans of spansPerRequest()) {
-    const run = { spansPerRequest: spans, seconds: WARM_UP_SECONDS, seed: flags.seed + 5 };
-    warmUps.push(await measureProduct(ingest, run));
-  }
+  for (const [at, load] of chosenLoads().entries())
+    warmUps.push(await measureProduct(ingest, { ...load, seconds: WARM_UP_SECONDS, seed: flags.seed + at }));
   const pattern = await readRowPattern(ingest.url, PATTERN_ROWS);
-  const { ceilings, measured } = await runRounds({ ...ingest, ceilingUrl, pattern });
-  return { isGood: report(ceilings, measured), runs: [...warmUps, ...[...measured.values()].flat()] };
+  const rounds = await runRounds({ ...ingest, ceilingUrl, pattern });
+  let isGood = true;
+  for (const [load, taken] of rounds) if (!reportLoad(load, taken)) isGood = false;
+  return { isGood, runs: [...warmUps, ...[...rounds.values()].flat().map(({ run }) => run)] };
 }
 
 async function main(): Promise<boolean> {
@@ -161,20 +186,20 @@ async function main(): Promise<boolean> {
     const load = new LoadProcess();
     stops.push(() => load.stop());
     process.stdout.write(
-      `bench:ingest, Postgres ${cluster.version} with its own settings, ${ORGANIZATIONS} organizations, ${formatCount(USERS)} users, ${flags.connections} connections, ` +
-        `${REPEAT_PERCENT} % of requests sent twice, seed ${flags.seed}\n`,
+      `bench:ingest, Postgres ${cluster.version} with its own settings, ${formatCount(USERS)} users, seed ${flags.seed}\n`,
     );
-    const bench = { api, load, organizations, url, connections: flags.connections, rssBytes: [] };
+    const { connections } = flags;
+    const bench = { api, worker, load, organizations, url, connections, rssBytes: [] };
     const { isGood: isFast, runs } = await (flags.policies
-      ? comparePolicies(bench, { ...flags, sizes: spansPerRequest() })
+      ? comparePolicies(bench, { ...flags, sizes: flags.spans === 0 ? POLICY_SIZES : [flags.spans] })
       : compareWithCeiling(bench, ceilingUrl));
-    reportMemory(bench.rssBytes);
+    const isSmall = reportMemory(bench.rssBytes);
     await worker.stop();
     const isExact = await reportTotals(
       url,
       runs.reduce((sum, run) => sum + run.accepted - run.duplicates, 0),
     );
-    return isFast && isExact;
+    return isFast && isSmall && isExact;
   } finally {
     for (const stop of stops.toReversed()) await stop();
   }

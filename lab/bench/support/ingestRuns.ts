@@ -1,6 +1,7 @@
 import { readBackendCpu } from './backendCpu.js';
 import type { LoadResult } from './loadClient.js';
 import type { BenchOrganization } from './organizations.js';
+import { readCpuSeconds } from './processCpu.js';
 import { type BenchProgram, type LoadProcess, readProcessMetrics } from './programs.js';
 import type { PromptPlan } from './promptTexts.js';
 
@@ -22,6 +23,8 @@ export interface IngestBench {
   url: string;
   connections: number;
   rssBytes: number[];
+  /** The worker, where its CPU time counts. */
+  worker?: BenchProgram;
 }
 
 export interface IngestRun {
@@ -29,24 +32,32 @@ export interface IngestRun {
   seconds: number;
   seed: number;
   prompts?: PromptPlan | undefined;
+  /** Organizations that send, from the first one on; absent: all. */
+  organizations?: number;
+  /** Absent: those of the bench. */
+  connections?: number;
+  /** Absent: REPEAT_PERCENT. */
+  repeatPercent?: number;
 }
 
 /** Sends traces to the product for some time; counts committed events and CPU time. */
 export async function measureProduct(
   bench: IngestBench,
-  { spansPerRequest, seconds, seed, prompts }: IngestRun,
+  { spansPerRequest, seconds, seed, prompts, organizations, connections, repeatPercent }: IngestRun,
 ): Promise<Measured> {
   const { port } = bench.api;
+  const senders = bench.organizations.slice(0, organizations);
   const before = await readProcessMetrics(port);
+  const workerBefore = readCpuSeconds(bench.worker?.pid);
   const backendsBefore = await readBackendCpu(bench.url);
   const result = await bench.load.run({
     port,
-    keys: bench.organizations.map(({ key }) => key),
-    connections: bench.connections,
+    keys: senders.map(({ key }) => key),
+    connections: connections ?? bench.connections,
     users: USERS,
     spansPerRequest,
     seconds,
-    repeatPercent: REPEAT_PERCENT,
+    repeatPercent: repeatPercent ?? REPEAT_PERCENT,
     seed,
     prompts,
   });
@@ -58,6 +69,7 @@ export async function measureProduct(
     rate: (result.accepted - result.duplicates) / result.seconds,
     cpuSecondsOf: new Map([
       ['api', after.cpuSeconds - before.cpuSeconds],
+      ['worker', readCpuSeconds(bench.worker?.pid) - workerBefore],
       ['client', result.cpuSeconds],
       ...[...backends].map(([name, seconds]): [string, number] => [
         `Postgres ${name}`,
@@ -65,6 +77,12 @@ export async function measureProduct(
       ]),
     ]),
   };
+}
+
+/** Committed events for one CPU second of all servers. */
+export function eventsOfCpuSecond({ rate, seconds, cpuSecondsOf }: Measured): number {
+  const servers = [...cpuSecondsOf].filter(([name]) => name !== 'client');
+  return (rate * seconds) / servers.reduce((sum, [, spent]) => sum + spent, 0);
 }
 
 /** CPU time of each program per event, including repeated ones; programs below a microsecond are left out. */

@@ -4,8 +4,9 @@ import { readBackendCpu } from './backendCpu.js';
 /** The unit of CPU times in /proc on all Linux builds. */
 const TICKS_A_SECOND = 100;
 
-/** CPU seconds of all threads of a process; 0: they cannot be read. */
-function readCpuSeconds(pid: number): number {
+/** CPU seconds of all threads of a process; 0: there is none, or they cannot be read. */
+export function readCpuSeconds(pid: number | undefined): number {
+  if (pid === undefined) return 0;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name in parentheses may contain any character.

@@ -14,6 +14,8 @@ const PLACE = 320;
 /** Prompts of one length, of which a share contains a match. */
 export interface PromptPlan {
   chars: number;
+  /** Characters of the answer that is sent with the prompt; absent: none is. */
+  answerChars?: number;
   /** Percentage of calls. */
   matchPercent: number;
 }

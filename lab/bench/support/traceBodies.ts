@@ -39,6 +39,7 @@ export class TraceBody {
       spanId: random.hex(16),
       responseId: random.hex(24),
       prompt: prompts ? drawPrompt(random, prompts.chars) : undefined,
+      answer: prompts?.answerChars ? drawPrompt(random, prompts.answerChars) : undefined,
     }));
     this.bytes = Buffer.from(JSON.stringify(requestOf(marks)));
     let from = 0;
@@ -92,6 +93,7 @@ interface SpanMark {
   spanId: string;
   responseId: string;
   prompt: string | undefined;
+  answer: string | undefined;
 }
 
 /** A batch as an exporter sends it: one service, one scope, its spans. */
@@ -116,7 +118,7 @@ function requestOf(marks: readonly SpanMark[]) {
 }
 
 /** The attributes of a chat call in the GenAI conventions, and an application's labels. */
-function spanOf({ call, traceId, spanId, responseId, prompt }: SpanMark) {
+function spanOf({ call, traceId, spanId, responseId, prompt, answer }: SpanMark) {
   const prefix = call.provider === 'openai' ? 'chatcmpl-' : 'msg_';
   return {
     traceId,
@@ -147,13 +149,18 @@ function spanOf({ call, traceId, spanId, responseId, prompt }: SpanMark) {
       text('user.id', call.userId),
       text('team_id', call.team),
       text('feature', call.feature),
-      ...(prompt === undefined ? [] : [text('gen_ai.input.messages', JSON.stringify([messageOf(prompt)]))]),
+      ...(prompt === undefined
+        ? []
+        : [text('gen_ai.input.messages', JSON.stringify([messageOf('user', prompt)]))]),
+      ...(answer === undefined
+        ? []
+        : [text('gen_ai.output.messages', JSON.stringify([messageOf('assistant', answer)]))]),
     ],
     status: { code: 0 },
   };
 }
 
 /** A message in the format of the GenAI conventions. */
-const messageOf = (content: string) => ({ role: 'user', parts: [{ type: 'text', content }] });
+const messageOf = (role: string, content: string) => ({ role, parts: [{ type: 'text', content }] });
 const text = (key: string, value: string) => ({ key, value: { stringValue: value } });
 const integer = (key: string, value: number) => ({ key, value: { intValue: value } });
