@@ -23,7 +23,7 @@ import { parseConfig } from '../../platform/config.js';
 import { LIMIT_SETTINGS } from '../../platform/limitSettings.js';
 import { CONNECTIONS_MAX, HTTP_LIMITS } from '../../platform/serverLimits.js';
 import { WORKSPACES_MAX } from '../../usecases/access/workspaceChanges.js';
-import { QUEUE_ROWS_MAX } from '../../usecases/events/ingestWriter.js';
+import { QUEUE_ROWS_MAX } from '../../usecases/events/waitingRequests.js';
 import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/retention.js';
 import { INVOICE_BYTES_MAX } from '../../usecases/invoices/invoiceDeps.js';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../usecases/webhooks/endpoints.js';

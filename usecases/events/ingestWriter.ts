@@ -19,18 +19,12 @@ import type { Prices } from '../pricing/priceBookHolder.js';
 import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js';
 import { type Judgement, judgeBatch, judgeCostBy } from './judgeBatch.js';
 import { resolveDuplicateReports } from './resolveDuplicateReports.js';
+import { BATCH_ROWS_MAX, WaitingRequests } from './waitingRequests.js';
 
-/** Most calls of one transaction; a request is never split over two. */
-const BATCH_ROWS_MAX = 2_000;
 /**
  * Characters of call JSON in one statement, because serializing it blocks other requests. A single call may exceed it.
  */
 const PART_CHARS_MAX = 4_194_304;
-/**
- * Calls that may wait before new ones are refused with 503; it bounds memory and waiting time. One organization may
- * take half of the free room, so that it cannot shut out the others.
- */
-export const QUEUE_ROWS_MAX = 40_000;
 /** Attempts at one batch while settings or policies change each time. */
 const RULES_CHANGES_MAX = 8;
 const RETRY_AFTER_SECONDS = 1;
@@ -50,6 +44,8 @@ export interface IngestOutcome {
 }
 
 interface Pending {
+  orgId: string;
+  rows: number;
   request: IngestRequest;
   resolve(outcome: IngestOutcome): void;
   reject(error: unknown): void;
@@ -66,8 +62,8 @@ interface Observer {
 }
 
 /**
- * The only write path of ingest. Requests of an organization that arrive while all connections are busy join the next
- * transaction; each is answered after its commit with its counts. There is no timer: an idle writer stores immediately.
+ * The only write path of ingest. Requests of an organization that arrive while a transaction of it is under way join
+ * the next one; each is answered after its commit with its counts. There is no timer: an idle writer stores immediately.
  */
 export class IngestWriter {
   readonly #database: Database;
@@ -75,10 +71,8 @@ export class IngestWriter {
   readonly #observer: Observer;
   readonly #connectionsMax: number;
   readonly #rules: AssumedRules;
-  readonly #queues = new Map<string, Pending[]>();
+  readonly #waiting = new WaitingRequests<Pending>();
   #connections = 0;
-  readonly #queuedRowsOf = new Map<string, number>();
-  #queuedRows = 0;
   #storageFull: { error: DomainError; untilMs: number } | undefined;
 
   constructor(database: Database, prices: Pick<Prices, 'of'>, connectionsMax: number, observer: Observer) {
@@ -99,7 +93,7 @@ export class IngestWriter {
       return Promise.resolve({ accepted: 0, duplicates: 0, leftOut: 0 });
     if (this.#storageFull && performance.now() < this.#storageFull.untilMs)
       return Promise.reject(this.#storageFull.error);
-    if (!this.#hasRoomFor(request.orgId, rows)) {
+    if (!this.#waiting.hasRoomFor(request.orgId, rows)) {
       return Promise.reject(
         new DomainError(
           'service_unavailable',
@@ -111,52 +105,30 @@ export class IngestWriter {
       );
     }
     return new Promise((resolve, reject) => {
-      const queue = this.#queues.get(request.orgId);
-      const pending = { request, resolve, reject };
-      if (queue) queue.push(pending);
-      else this.#queues.set(request.orgId, [pending]);
-      this.#countQueued(request.orgId, rows);
+      this.#waiting.add({ orgId: request.orgId, rows, request, resolve, reject });
+      this.#observer.queueRows(this.#waiting.rows);
       this.#next();
     });
   }
 
-  #hasRoomFor(orgId: string, rows: number): boolean {
-    if (this.#queuedRows === 0) return true;
-    const free = QUEUE_ROWS_MAX - this.#queuedRows;
-    const own = this.#queuedRowsOf.get(orgId) ?? 0;
-    return own === 0 ? rows <= free : own + rows <= free;
-  }
-
-  #countQueued(orgId: string, rows: number): void {
-    const own = (this.#queuedRowsOf.get(orgId) ?? 0) + rows;
-    if (own === 0) this.#queuedRowsOf.delete(orgId);
-    else this.#queuedRowsOf.set(orgId, own);
-    this.#queuedRows += rows;
-    this.#observer.queueRows(this.#queuedRows);
-  }
-
-  /** Starts transactions while connections are free; organizations take turns. */
+  /** Starts transactions while connections are free. */
   #next(): void {
     while (this.#connections < this.#connectionsMax) {
-      const first = this.#queues.entries().next();
-      if (first.done) return;
-      const [orgId, queue] = first.value;
-      this.#queues.delete(orgId);
-      const taken = takeBatch(queue);
-      // The organization's remaining requests go to the end of the line.
-      if (queue.length > 0) this.#queues.set(orgId, queue);
+      const taken = this.#waiting.start();
+      const orgId = taken?.[0]?.orgId;
+      if (taken === undefined || orgId === undefined) return;
+      this.#observer.queueRows(this.#waiting.rows);
       this.#connections += 1;
       void this.#flush(orgId, taken).finally(() => {
         this.#connections -= 1;
+        this.#waiting.end(orgId);
         this.#next();
       });
     }
   }
 
   async #flush(orgId: string, taken: Pending[]): Promise<void> {
-    const rows = taken.reduce((sum, { request }) => sum + rowsOf(request), 0);
-    this.#countQueued(orgId, -rows);
-    this.#observer.batchRows(rows);
+    this.#observer.batchRows(taken.reduce((sum, { rows }) => sum + rows, 0));
     try {
       const outcomes = await this.#store(orgId, taken);
       for (const [index, pending] of taken.entries()) pending.resolve(outcomes[index] as IngestOutcome);
@@ -218,17 +190,6 @@ function rulesChangedTooOften(): DomainError {
 
 function rowsOf(request: IngestRequest): number {
   return request.batch.calls.length + request.batch.links.length;
-}
-
-function takeBatch(queue: Pending[]): Pending[] {
-  let rows = 0;
-  let count = 0;
-  for (const pending of queue) {
-    rows += rowsOf(pending.request);
-    if (count > 0 && rows > BATCH_ROWS_MAX) break;
-    count += 1;
-  }
-  return queue.splice(0, count);
 }
 
 /** A batch with everything that storing it needs. */

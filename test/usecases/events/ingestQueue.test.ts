@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../db/client.js';
-import { type IngestRequest, IngestWriter, QUEUE_ROWS_MAX } from '../../../usecases/events/ingestWriter.js';
+import { type IngestRequest, IngestWriter } from '../../../usecases/events/ingestWriter.js';
+import {
+  BATCH_ROWS_MAX,
+  GATHERED_ROWS_MIN,
+  QUEUE_ROWS_MAX,
+  WaitingRequests,
+} from '../../../usecases/events/waitingRequests.js';
 import type { Prices } from '../../../usecases/pricing/priceBookHolder.js';
 import { aCall } from '../../support/aCall.js';
 
@@ -43,5 +49,53 @@ describe('F-21: the queue of calls to be stored', () => {
     let taken = 0;
     for (let index = 0; index < 10; index += 1) if (await isTaken(writer, `org-${index}`)) taken += BATCH;
     expect(taken).toBe(QUEUE_ROWS_MAX);
+  });
+});
+
+describe('the gathering of requests into transactions', () => {
+  const aRequest = (orgId: string, rows = 1) => ({ orgId, rows });
+
+  it('starts the first request of an idle organization at once', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aRequest('a'));
+    expect(waiting.start()).toEqual([aRequest('a')]);
+  });
+
+  it('gathers the requests of an organization while a transaction of it is under way', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aRequest('a'));
+    waiting.start();
+    for (let index = 0; index < 30; index += 1) waiting.add(aRequest('a'));
+    expect(waiting.start()).toBeUndefined();
+    waiting.end('a');
+    expect(waiting.start()).toHaveLength(30);
+    expect(waiting.rows).toBe(0);
+  });
+
+  it('starts another transaction of a busy organization when enough calls have gathered', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aRequest('a'));
+    waiting.start();
+    waiting.add(aRequest('a', GATHERED_ROWS_MIN - 1));
+    expect(waiting.start()).toBeUndefined();
+    waiting.add(aRequest('a'));
+    expect(waiting.start()).toHaveLength(2);
+  });
+
+  it('starts another organization while one is busy, and lets organizations take turns', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aRequest('a'));
+    waiting.start();
+    waiting.add(aRequest('a'));
+    waiting.add(aRequest('b', BATCH_ROWS_MAX));
+    waiting.add(aRequest('b'));
+    waiting.add(aRequest('c'));
+    expect(waiting.start()).toEqual([aRequest('b', BATCH_ROWS_MAX)]);
+    expect(waiting.start()).toEqual([aRequest('c')]);
+    waiting.end('a');
+    waiting.end('b');
+    expect(waiting.start()).toEqual([aRequest('a')]);
+    expect(waiting.start()).toEqual([aRequest('b')]);
+    expect(waiting.start()).toBeUndefined();
   });
 });
