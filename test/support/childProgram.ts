@@ -16,13 +16,17 @@ export interface ChildProgram {
   ended(): Promise<number | string>;
 }
 
-/** Starts `node <args>` in a separate process group, with exactly this environment over PATH and HOME. */
+/**
+ * Starts `node <args>`, or another interpreter, in a separate process group, with exactly this environment over PATH
+ * and HOME.
+ */
 export function startProgram(
   args: readonly string[],
   environment: Record<string, string> = {},
+  interpreter = process.execPath,
 ): ChildProgram {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, args, {
+  const child = spawn(interpreter, args, {
     cwd: PROJECT_ROOT,
     env: { PATH, HOME, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+import { type ChildProgram, startProgram } from './childProgram.js';
 import { runProgram } from './pythonVenv.js';
 
 /** Interpreters for the tests of the Python package, which needs 3.9 or newer and nothing else. */
@@ -72,6 +73,15 @@ function listed(folder: string): string[] {
 export function pythonEnvironment(more: Record<string, string> = {}): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
   return { PATH, HOME, PYTHONPATH: PYTHON_SOURCES, PYTHONDONTWRITEBYTECODE: '1', ...more };
+}
+
+/** Starts a Python program with exactly this environment over PATH and HOME. */
+export function startPython(
+  python: string,
+  program: string,
+  environment: Record<string, string> = {},
+): ChildProgram {
+  return startProgram([join(PROJECT_ROOT, program)], pythonEnvironment(environment), python);
 }
 
 /** A Python program that answers each line with a line; both are JSON. */

@@ -54,8 +54,9 @@ class Configuration:
     def _start_afresh(self) -> None:
         self._changed = threading.Condition(threading.RLock())
         self._thread: Optional[threading.Thread] = None
-        # Refreshes are numbered: the thread notes the last one that it has made, and its outcome.
-        self._asked = self._answered = 0
+        # Loads are numbered; one is under way where more have begun than ended.
+        self._begun = self._ended = 0
+        self._is_wanted = False
         self._outcome = False
 
     def after_fork(self) -> None:
@@ -86,17 +87,19 @@ class Configuration:
     def _run(self, changed: threading.Condition) -> None:
         while True:
             with changed:
-                while self._asked == self._answered and self._is_enabled and changed is self._changed:
+                while self._is_enabled and changed is self._changed and not self._is_wanted:
                     left = self._due - time.monotonic()
                     if left <= 0:
                         break
                     changed.wait(left)
                 if not self._is_enabled or changed is not self._changed:
                     return
-                asked = self._asked
+                self._is_wanted = False
+                self._begun += 1
             outcome = self._load()
             with changed:
-                self._answered, self._outcome = asked, outcome
+                self._ended, self._outcome = self._begun, outcome
+                self._is_loaded = self._is_loaded or outcome
                 changed.notify_all()
 
     def refresh(self, timeout_seconds: Optional[float] = None) -> bool:
@@ -106,22 +109,22 @@ class Configuration:
         with self._changed:
             if not self._has_thread():
                 return False
-            self._asked += 1
-            mine = self._asked
-            self._changed.notify_all()
-            return self._wait_for(mine, deadline) and self._outcome
+            awaited = self._begun
+            if self._begun == self._ended:
+                self._is_wanted = True
+                awaited += 1
+                self._changed.notify_all()
+            while self._ended < awaited:
+                left = deadline - time.monotonic()
+                if left <= 0 or not self._is_enabled:
+                    return False
+                self._changed.wait(left)
+            return self._outcome
 
     def ready(self, timeout_seconds: float) -> bool:
         """True: the first rules are there, within the time."""
-        return self._is_loaded or self.refresh(timeout_seconds)
-
-    def _wait_for(self, asked: int, deadline: float) -> bool:
-        while self._answered < asked:
-            left = deadline - time.monotonic()
-            if left <= 0 or not self._is_enabled:
-                return False
-            self._changed.wait(left)
-        return True
+        with self._changed:
+            return self._is_loaded or self.refresh(timeout_seconds)
 
     def close(self) -> None:
         """Ends the thread; the rules stay as they are."""
@@ -146,7 +149,7 @@ class Configuration:
             is_loaded = config.status in (200, 304)
             if is_loaded:
                 self._load_prices_if_due()
-                self._is_loaded = self._was_reached = True
+                self._was_reached = True
             else:
                 self._tell(f"rules are not refreshed: the service answers {config.status}")
         except Exception as error:

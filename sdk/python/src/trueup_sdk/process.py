@@ -11,9 +11,10 @@ import threading
 import time
 import weakref
 from types import FrameType
-from typing import Any, List, Optional, Protocol, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Protocol, Tuple
 
-from .reporter import Reporter
+if TYPE_CHECKING:
+    from .reporter import Reporter
 
 
 class Forked(Protocol):
@@ -25,9 +26,9 @@ class Forked(Protocol):
 _forked: "weakref.WeakSet[Any]" = weakref.WeakSet()
 # Connections whose events the end of the process sends, each with the seconds that it waits.
 _flushed: List[Tuple[Reporter, float]] = []
-_watched_pid: Optional[int] = None
+_is_watching = False
+_worker_pid: Optional[int] = None
 _earlier_handler: Any = None
-_is_handling = False
 
 
 def renew_after_fork(part: Forked) -> None:
@@ -51,7 +52,7 @@ if hasattr(os, "register_at_fork"):
 def flush_at_end(reporter: Reporter, timeout_seconds: float) -> None:
     """Sends what waits when the interpreter ends, and on SIGTERM where Python has set no other handler since."""
     _flushed.append((reporter, timeout_seconds))
-    watch_end()
+    _watch_end()
 
 
 def forget(reporter: Reporter) -> None:
@@ -59,26 +60,28 @@ def forget(reporter: Reporter) -> None:
     _flushed[:] = [entry for entry in _flushed if entry[0] is not reporter]
 
 
-def watch_end() -> None:
-    """Called in each process that records; the second time it does nothing."""
-    global _watched_pid
-    if _watched_pid == os.getpid() or not _flushed:
+def _watch_end() -> None:
+    global _is_watching
+    if _is_watching:
         return
-    is_first = _watched_pid is None
-    _watched_pid = os.getpid()
-    if is_first:
-        atexit.register(_flush_all)
-        _watch_signal()
-    _watch_worker()
+    _is_watching = True
+    atexit.register(_flush_all)
+    _watch_signal()
 
 
-def _watch_worker() -> None:
-    """Workers that multiprocessing has forked end without the functions of atexit."""
+def watch_worker() -> None:
+    """
+    Called with each event: workers that multiprocessing has forked end without the functions of atexit, and forget at
+    their start what was registered for their end before.
+    """
+    global _worker_pid
+    if _worker_pid == os.getpid() or not _flushed:
+        return
+    _worker_pid = os.getpid()
     multiprocessing = sys.modules.get("multiprocessing")
     util = sys.modules.get("multiprocessing.util")
-    if multiprocessing is None or util is None or multiprocessing.parent_process() is None:
-        return
-    util.Finalize(None, _flush_all, exitpriority=-100)
+    if multiprocessing is not None and util is not None and multiprocessing.parent_process() is not None:
+        util.Finalize(None, _flush_all, exitpriority=-100)
 
 
 def _flush_all() -> None:
@@ -96,7 +99,7 @@ def _flush_all() -> None:
 
 
 def _watch_signal() -> None:
-    global _earlier_handler, _is_handling
+    global _earlier_handler
     if threading.current_thread() is not threading.main_thread():
         return
     try:
@@ -106,7 +109,6 @@ def _watch_signal() -> None:
             return
         _earlier_handler = earlier
         signal.signal(signal.SIGTERM, _on_signal)
-        _is_handling = True
     except ValueError:
         # Not the main interpreter.
         pass

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, Callable, Deque, List, NamedTuple, Optional, Union
 
 from .encoding import encode
+from .process import watch_worker
 from .spool import Spool
 from .transport import Request, Response, Transport, message_of, retry_after_of
 from .version import SDK_NAME
@@ -131,6 +132,7 @@ class Reporter:
                     self._enqueue(text)
                 is_burst = len(self._queue) >= _EVENTS_OF_A_BURST
                 self._schedule(0 if is_burst else self._options.flush_interval_seconds)
+            watch_worker()
         except Exception as error:
             self._tell(error)
 

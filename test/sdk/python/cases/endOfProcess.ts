@@ -1,0 +1,183 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ChildProgram } from '../../../support/childProgram.js';
+import { startPython } from '../../../support/python.js';
+
+const PROGRAM = 'test/sdk/python/programs/some_calls.py';
+const CALLS = 25;
+
+/** The service: counts the events that it takes by their id; answers first with the given statuses, or not at all. */
+let server: Server;
+let serviceUrl: string;
+let arrived: Map<string, number>;
+let refusals: { status: number; headers?: Record<string, string> }[];
+/** Requests that get no answer before the test ends. */
+let held: number;
+let onHeld: () => void;
+let spool: string;
+
+beforeEach(async () => {
+  arrived = new Map();
+  refusals = [];
+  held = 0;
+  spool = mkdtempSync(join(tmpdir(), 'trueup-spool-'));
+  server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (held > 0) {
+      held -= 1;
+      onHeld();
+      return;
+    }
+    const refusal = refusals.shift();
+    if (refusal) {
+      response.writeHead(refusal.status, refusal.headers).end();
+      return;
+    }
+    const bytes = Buffer.concat(chunks);
+    const text = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
+    for (const { request_id: id } of JSON.parse(text.toString('utf8')).events as { request_id: string }[])
+      arrived.set(id, (arrived.get(id) ?? 0) + 1);
+    response.writeHead(202, { 'content-type': 'application/json' }).end('{"accepted":1}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  serviceUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(spool, { recursive: true, force: true });
+});
+
+/** The README's promises on the end of a process, by this interpreter. */
+export function describeEndOfProcess(name: string, python: () => string): void {
+  const start = (environment: Record<string, string>): ChildProgram =>
+    startPython(python(), PROGRAM, { SERVICE_URL: serviceUrl, CALLS: String(CALLS), ...environment });
+
+  /** Starts a program that ends by a signal while the service holds its first batch. */
+  async function startInABatch(environment: Record<string, string>): Promise<ChildProgram> {
+    held = 1;
+    const isHeld = new Promise<void>((resolve) => {
+      onHeld = resolve;
+    });
+    const program = start({ END: 'stay', INTERVAL: '0.05', ...environment });
+    await isHeld;
+    await program.sees(/made/);
+    return program;
+  }
+
+  describe(`the end of a process with the Python package, ${name}`, () => {
+    it.each([
+      ['return', 0],
+      ['exit', 3],
+      ['raise', 1],
+    ])('sends what waits when the interpreter ends (%s)', async (end, code) => {
+      expect(await start({ END: end }).ended()).toBe(code);
+      expect(arrived.size).toBe(CALLS);
+    });
+
+    it.each(['SIGTERM', 'SIGINT'] as const)(
+      'sends what waits on %s, and ends by the signal',
+      async (signal) => {
+        const program = start({ END: 'stay' });
+        await program.sees(/made/);
+        program.child.kill(signal);
+        expect(await program.ended()).toBe(signal);
+        expect(arrived.size).toBe(CALLS);
+      },
+    );
+
+    it.each(['before', 'after'])(
+      "leaves SIGTERM to the application's handler, set %s the package, and sends what waits",
+      async (handler) => {
+        const program = start({ END: 'stay', HANDLER: handler });
+        await program.sees(/made/);
+        program.child.kill('SIGTERM');
+        expect(await program.ended()).toBe(7);
+        expect(program.output()).toContain('handled');
+        expect(arrived.size).toBe(CALLS);
+      },
+    );
+
+    it('ends on SIGTERM while threads record, whichever lock they hold', async () => {
+      const program = start({ END: 'stay', BUSY_THREADS: '2', CALLS: '1' });
+      await program.sees(/made/);
+      const began = performance.now();
+      program.child.kill('SIGTERM');
+      expect(await program.ended()).toBe('SIGTERM');
+      expect(performance.now() - began).toBeLessThan(30_000);
+    });
+
+    it('sends what waits before os._exit() where the application flushes', async () => {
+      const program = start({ END: 'flush' });
+      expect(await program.ended()).toBe(0);
+      expect(program.output()).toContain('flushed True');
+      expect(arrived.size).toBe(CALLS);
+    });
+
+    it('ends in time when the service is away or never answers', async () => {
+      const began = performance.now();
+      expect(await start({ END: 'return', SERVICE_URL: 'http://127.0.0.1:9' }).ended()).toBe(0);
+      held = 1;
+      onHeld = () => undefined;
+      expect(await start({ END: 'return' }).ended()).toBe(0);
+      expect(performance.now() - began).toBeLessThan(30_000);
+    });
+
+    it.each(['os_exit', 'stay'])(
+      'loses no event with a spool, by os._exit() or kill -9 (%s)',
+      async (end) => {
+        const first = start({ END: end, SPOOL: spool });
+        await first.sees(/made/);
+        if (end === 'stay') first.child.kill('SIGKILL');
+        expect(await first.ended()).toBe(end === 'stay' ? 'SIGKILL' : 0);
+        expect(arrived.size).toBe(0);
+        expect(await start({ END: 'return', SPOOL: spool, CALLS: '1' }).ended()).toBe(0);
+        expect(arrived.size).toBe(CALLS + 1);
+        expect(readdirSync(spool)).toEqual([]);
+      },
+    );
+
+    it.each(['SIGKILL', 'SIGTERM'] as const)(
+      'loses no event with a spool by %s within a batch, and a batch that had no answer is sent again',
+      async (signal) => {
+        const first = await startInABatch({ SPOOL: spool });
+        first.child.kill(signal);
+        expect(await first.ended()).toBe(signal);
+        const before = arrived.size;
+        expect(before).toBe(0);
+        expect(await start({ END: 'return', SPOOL: spool, CALLS: '0' }).ended()).toBe(0);
+        expect([...arrived.values()]).toEqual(Array.from({ length: CALLS }, () => 1));
+      },
+    );
+
+    it('waits as long as the service asks for, and sends each event once', async () => {
+      refusals = [{ status: 429, headers: { 'retry-after': '1' } }];
+      const program = start({ END: 'stay', SPOOL: spool });
+      await program.sees(/made/);
+      program.child.kill('SIGTERM');
+      await program.ended();
+      expect(arrived.size).toBe(0);
+      expect(await start({ END: 'return', SPOOL: spool, CALLS: '0' }).ended()).toBe(0);
+      expect([...arrived.values()]).toEqual(Array.from({ length: CALLS }, () => 1));
+    });
+
+    it.each(['os', 'fork', 'spawn', 'forkserver', 'pool', 'executor'])(
+      'sends the events of a parent and of its child once each, without and with a spool (%s)',
+      async (fork) => {
+        for (const environment of [{}, { SPOOL: spool }]) {
+          arrived.clear();
+          const program = start({ END: 'return', FORK: fork, ...environment });
+          expect(await program.ended(), program.output()).toBe(0);
+          expect([...arrived.values()]).toEqual(Array.from({ length: 2 * CALLS }, () => 1));
+          expect(readdirSync(spool)).toEqual([]);
+        }
+      },
+    );
+  });
+}
