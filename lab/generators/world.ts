@@ -48,7 +48,14 @@ export interface BillDocument {
   provider: string;
   accountId: string;
   /** The feed of the text. */
-  feed: 'openai_costs' | 'openai_usage' | 'anthropic_costs' | 'anthropic_usage' | 'plain_csv';
+  feed:
+    | 'openai_costs'
+    | 'openai_usage'
+    | 'anthropic_costs'
+    | 'anthropic_usage'
+    | 'aws_costs'
+    | 'azure_costs'
+    | 'plain_csv';
   text: string;
 }
 
@@ -73,6 +80,11 @@ export interface Truth {
   impactByDay: ReadonlyMap<string, bigint>;
   /** The visibilities whose documents suffice to identify it, with the generator's reason for the missing ones. */
   identifiableAt: ReadonlySet<GeneratedVisibility>;
+  /**
+   * The gate of the grade HIGH (docs/engine.md, "Gates") that the evidence cannot pass, as `coverage_or_sealed_scope`;
+   * absent: its identifiable dollars can reach HIGH.
+   */
+  missingGate?: string;
   note: string;
 }
 
@@ -89,6 +101,8 @@ export interface GeneratedWorld {
   bills: Record<GeneratedVisibility, BillDocument[]>;
   /** Contracts with providers, as bodies of POST /api/v1/pricing/contract-rates. */
   contracts: object[];
+  /** The company's own prices, as bodies of POST /api/v1/pricing/overrides; absent: none. */
+  overrides?: object[];
   /** Changes to the price list of the product, as entries of its file (data/README.md), for sets with wrong prices. */
   priceListChanges: object[];
   /** The registered keys, as entries of PUT /api/v1/provider-keys. */

@@ -31,11 +31,11 @@ const FEEDS: readonly [RegExp, BillDocument['feed'] | ''][] = [
   [/^\/v1\/organizations\/usage_report\/messages$/, 'anthropic_usage'],
 ];
 
-/** Starts the server; it ignores the documents' CSV files. */
+/** Starts the server; it ignores documents that are files. */
 export async function startBillServer(documents: readonly BillDocument[]): Promise<BillServer> {
   const buckets = new Map<string, BucketText[]>();
   for (const document of documents) {
-    if (document.feed === 'plain_csv') continue;
+    if (!FEEDS.some(([, feed]) => feed === document.feed)) continue;
     const key = feedKey(adminKey(document.provider, document.accountId), document.feed);
     const known = buckets.get(key) ?? [];
     known.push(...readBucketTexts(document.text));

@@ -2,8 +2,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createContractRateBody, entryOfBody } from '../../../api/pricing/ownPrices/wire.js';
-import { bookWithOwnPrices, type OwnPrice } from '../../../domain/pricing/ownPrices.js';
+import {
+  createContractRateBody,
+  createOverrideBody,
+  entryOfBody,
+} from '../../../api/pricing/ownPrices/wire.js';
+import { bookWithOwnPrices, type OwnPrice, type OwnPriceKind } from '../../../domain/pricing/ownPrices.js';
 import { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
 import type { ChargePrices } from '../../../domain/reconciliation/matching/charges.js';
@@ -37,7 +41,9 @@ export function priceListOf(world: Pick<GeneratedWorld, 'priceListChanges'>): Pr
 }
 
 /** The book of agreed prices and the list without contracts, as a gap run receives them. */
-export function pricesOf(world: Pick<GeneratedWorld, 'priceListChanges' | 'contracts'>): ChargePrices {
+export function pricesOf(
+  world: Pick<GeneratedWorld, 'priceListChanges' | 'contracts' | 'overrides'>,
+): ChargePrices {
   const { entries } = readPriceFile(priceListOf(world));
   const listed = PriceBook.from(
     entries.map(({ model }) => ({ ...model, updatedAtMicros: 0n })),
@@ -46,15 +52,21 @@ export function pricesOf(world: Pick<GeneratedWorld, 'priceListChanges' | 'contr
     ),
     STATE,
   );
-  const agreed = bookWithOwnPrices(listed, world.contracts.map(contractOf), STATE);
+  const own = [
+    ...(world.overrides ?? []).map((body, at) => ownPrice('override', createOverrideBody.parse(body), at)),
+    ...world.contracts.map((body, at) => ownPrice('contract', createContractRateBody.parse(body), at)),
+  ];
+  const agreed = bookWithOwnPrices(listed, own, STATE);
   return { agreed, list: agreed.list };
 }
 
-function contractOf(body: object, index: number): OwnPrice {
+const ID_FACTORS: Record<OwnPriceKind, number> = { contract: 1, override: 1_000_000 };
+
+function ownPrice(kind: OwnPriceKind, body: Parameters<typeof entryOfBody>[0], index: number): OwnPrice {
   return {
-    ...entryOfBody(createContractRateBody.parse(body)),
-    id: `00000000-0000-4000-8000-${String(index + 1).padStart(12, '0')}`,
-    kind: 'contract',
+    ...entryOfBody(body),
+    id: `00000000-0000-4000-8000-${String((index + 1) * ID_FACTORS[kind]).padStart(12, '0')}`,
+    kind,
     revision: index + 1,
     createdAtMicros: 0n,
     createdBy: 'bench',

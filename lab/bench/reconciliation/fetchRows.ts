@@ -4,7 +4,7 @@ import { createBillingConnectors } from '../../../adapters/billing/connectors.js
 import { type BillingFileOptions, readBillingFile } from '../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
 import { pageKindOf } from '../../../domain/billing/pageRow.js';
-import { type BillingFormat, factsOfFormat } from '../../../domain/billing/sources.js';
+import { type BillingFormat, factsOfFormat, provisionalDaysOf } from '../../../domain/billing/sources.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { isProvider, type Provider } from '../../../domain/providers.js';
 import type { BillDocument, GeneratedWorld } from '../../generators/world.js';
@@ -46,15 +46,22 @@ export async function fetchBills(
   try {
     const bills: FetchedBills = { rows: [], covered: [] };
     for (const account of accountsOf(documents)) {
-      const isApi = account.documents.some(({ feed }) => feed !== 'plain_csv');
-      if (isApi) await fetchAccount(world, account, server, bills);
-      else for (const document of account.documents) await readCsv(account, document, bills);
+      const isServed = account.documents.some(({ feed }) => FILE_FORMATS[feed] === undefined);
+      if (isServed) await fetchAccount(world, account, server, bills);
+      else for (const document of account.documents) await readFile(account, document, bills);
     }
     return bills;
   } finally {
     await server.close();
   }
 }
+
+/** Documents that are read as files, like saved answers; the server answers with the others. */
+const FILE_FORMATS: Partial<Record<BillDocument['feed'], BillingFormat>> = {
+  plain_csv: 'plain_csv',
+  aws_costs: 'aws_ce_pages',
+  azure_costs: 'azure_query_pages',
+};
 
 function accountsOf(documents: readonly BillDocument[]): Account[] {
   const accounts = new Map<string, Account>();
@@ -115,13 +122,16 @@ function coveredDay(provider: Provider, accountId: string, day: string, format: 
   return { provider, accountId, day, provisionalDays: factsOfFormat(format).provisionalDays };
 }
 
-async function readCsv(account: Account, document: BillDocument, bills: FetchedBills): Promise<void> {
+async function readFile(account: Account, document: BillDocument, bills: FetchedBills): Promise<void> {
   const { provider, accountId } = account;
-  const source = { provider, accountId, format: 'plain_csv' as const };
+  const format = FILE_FORMATS[document.feed] ?? 'plain_csv';
   const first = bills.rows.length;
-  await readInto(bills, source, [Buffer.from(document.text)], {});
-  const days = new Set(bills.rows.slice(first).map(({ row }) => row.day));
-  for (const day of days) bills.covered.push(coveredDay(provider, accountId, day, 'plain_csv'));
+  await readInto(bills, { provider, accountId, format }, [Buffer.from(document.text)], { asked: 'usage' });
+  const finality = new Map<string, boolean | null>();
+  for (const { row } of bills.rows.slice(first))
+    finality.set(row.day, finality.get(row.day) === false ? false : row.isFinal);
+  for (const [day, isFinal] of finality)
+    bills.covered.push({ provider, accountId, day, provisionalDays: provisionalDaysOf([format], isFinal) });
 }
 
 async function readInto(

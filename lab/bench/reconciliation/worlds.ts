@@ -2,6 +2,7 @@
 import { FIRST_SIZE, generateFirst } from '../../generators/first/generateFirst.js';
 import { type FirstSet, SETS } from '../../generators/first/sets.js';
 import { makeSecondWorld } from '../../generators/second/company.js';
+import { makeThirdWorld } from '../../generators/third/makeThird.js';
 import type { GeneratedWorld } from '../../generators/world.js';
 
 export interface WorldOptions {
@@ -27,6 +28,7 @@ function makeFirstWorld({ seed, set, size }: WorldOptions): GeneratedWorld {
 export const GENERATORS = {
   first: makeFirstWorld,
   second: makeSecondWorld,
+  third: makeThirdWorld,
 } as const satisfies Record<string, (options: WorldOptions) => GeneratedWorld>;
 
 export type GeneratorName = keyof typeof GENERATORS;
