@@ -36,6 +36,8 @@ export interface TrueDay {
   day: string;
   direction: 'over' | 'under';
   identifiable: boolean;
+  /** Identifiable, and no gate of HIGH is missing. */
+  eligible: boolean;
   impact: bigint;
   /** By the grade of the finding. */
   found: Record<Grade, bigint>;
@@ -48,7 +50,13 @@ export interface Matched {
   truths: TrueDay[];
 }
 
-/** Names places `provider model` by the model's name in the price book, so that aliases agree. */
+/** Inference profiles of Bedrock, which bill one model under several ids. */
+const PROFILE = /^(?:global|us|eu|apac|jp|au|in)\./;
+
+/**
+ * Names places `provider model` by the model's name in the price book, so that aliases agree. Bedrock's profiles are
+ * one model.
+ */
 export function placeNamer(
   prices: ChargePrices,
   atMicros: bigint,
@@ -58,7 +66,8 @@ export function placeNamer(
     const key = `${provider}\n${model}`;
     let name = names.get(key);
     if (name === undefined) {
-      name = `${provider} ${prices.list.find(provider as Provider, model, atMicros)?.entry.model ?? model}`;
+      const known = prices.list.find(provider as Provider, model, atMicros)?.entry.model ?? model;
+      name = `${provider} ${provider === 'aws_bedrock' ? known.replace(PROFILE, '') : known}`;
       names.set(key, name);
     }
     return name;
@@ -127,6 +136,7 @@ function trueDays(truth: Truth, nameOf: Namer, visibility: GeneratedVisibility):
       day,
       direction: impact > 0n ? 'over' : 'under',
       identifiable: truth.identifiableAt.has(visibility),
+      eligible: truth.identifiableAt.has(visibility) && truth.missingGate === undefined,
       impact: impact > 0n ? impact : -impact,
       found: { HIGH: 0n, MEDIUM: 0n, LOW: 0n, UNVERIFIED: 0n },
       named: 0n,

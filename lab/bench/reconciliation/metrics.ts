@@ -8,7 +8,9 @@ export interface Metrics {
   precisionHigh: number;
   /** Of findings from HIGH to LOW. */
   precision: number;
+  /** Of the dollars that can pass the gates of HIGH. */
   recallHigh: number;
+  /** Of all identifiable dollars, from HIGH to LOW. */
   recall: number;
   typeByDollars: number;
   typeByCount: number;
@@ -33,7 +35,7 @@ export function metricsOf(tally: Tally): Metrics {
   return {
     precisionHigh: right.HIGH / claimed.HIGH,
     precision: graded(right) / graded(claimed),
-    recallHigh: tally.foundHigh / tally.identifiable,
+    recallHigh: tally.foundHigh / tally.eligible,
     recall: tally.found / tally.identifiable,
     typeByDollars: tally.typed / tally.typedOf,
     typeByCount: tally.namedFindings / tally.trueFindings,

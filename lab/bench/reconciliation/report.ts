@@ -101,11 +101,15 @@ export function causeTable(tally: Tally): string {
       name,
       dollars(cause.planted),
       dollars(cause.identifiable),
+      dollars(cause.eligible),
       dollars(cause.foundHigh),
       dollars(cause.found),
       share(cause.named / cause.found),
     ]);
-  return table(['mistake', 'planted $', 'identifiable $', 'found HIGH $', 'found $', 'rightly named'], rows);
+  return table(
+    ['mistake', 'planted $', 'identifiable $', 'may be HIGH $', 'found HIGH $', 'found $', 'rightly named'],
+    rows,
+  );
 }
 
 /** Predicted and true shares of each kind's findings. */
@@ -172,5 +176,5 @@ export function targetLines(tallies: Tallies, isSecond: boolean): { text: string
 
 /** The size of a set, for orientation. */
 export function sizeLine(tally: Tally): string {
-  return `${tally.worlds} worlds, ${tally.seriesDays} series-days, $${dollars(tally.spend)} billed, $${dollars(tally.identifiable)} of overcharges and $${dollars(tally.under.identifiable)} of undercharges identifiable at this visibility, $${dollars(tally.unknown)} of mistakes that no library knows (${percent(metricsOf(tally).unknownClaimed)} of it claimed)`;
+  return `${tally.worlds} worlds, ${tally.seriesDays} series-days, $${dollars(tally.spend)} billed, $${dollars(tally.identifiable)} of overcharges ($${dollars(tally.eligible)} may reach HIGH) and $${dollars(tally.under.identifiable)} of undercharges identifiable at this visibility, $${dollars(tally.unknown)} of mistakes that no library knows (${percent(metricsOf(tally).unknownClaimed)} of it claimed)`;
 }

@@ -10,6 +10,7 @@ import { foundOf, type Matched, matchTruth, NOT_IN_LIBRARY, placeNamer } from '.
 export interface CauseTally {
   planted: number;
   identifiable: number;
+  eligible: number;
   foundHigh: number;
   found: number;
   named: number;
@@ -34,8 +35,10 @@ export interface Tally {
   trueFindings: number;
   namedFindings: number;
   identifiable: number;
-  foundHigh: number;
   found: number;
+  /** The identifiable dollars that can pass the gates of HIGH, and below the part found at HIGH. */
+  eligible: number;
+  foundHigh: number;
   under: { claimed: number; right: number; identifiable: number; found: number };
   /** Claimed from HIGH to LOW on series-days without a mistake of the provider in that direction. */
   onClean: number;
@@ -68,8 +71,9 @@ export function emptyTally(): Tally {
     trueFindings: 0,
     namedFindings: 0,
     identifiable: 0,
-    foundHigh: 0,
     found: 0,
+    eligible: 0,
+    foundHigh: 0,
     under: { claimed: 0, right: 0, identifiable: 0, found: 0 },
     onClean: 0,
     onCleanByCause: new Map(),
@@ -172,10 +176,19 @@ function addFindings(tally: Tally, judged: Judged, matched: Matched): void {
   }
 }
 
+const emptyCause = (): CauseTally => ({
+  planted: 0,
+  identifiable: 0,
+  eligible: 0,
+  foundHigh: 0,
+  found: 0,
+  named: 0,
+});
+
 function addTruths(tally: Tally, matched: Matched): void {
   for (const one of matched.truths) {
     const name = one.direction === 'over' ? one.truth.cause : `${one.truth.cause} (under)`;
-    const cause = tally.causes.get(name) ?? { planted: 0, identifiable: 0, foundHigh: 0, found: 0, named: 0 };
+    const cause = tally.causes.get(name) ?? emptyCause();
     tally.causes.set(name, cause);
     const impact = usd(one.impact);
     const high = usd(foundOf(one, 'HIGH'));
@@ -190,13 +203,16 @@ function addTruths(tally: Tally, matched: Matched): void {
     }
     if (!one.identifiable) continue;
     cause.identifiable += impact;
+    if (one.eligible) cause.eligible += impact;
     if (one.direction === 'under') {
       tally.under.identifiable += impact;
       tally.under.found += found;
       continue;
     }
     tally.identifiable += impact;
-    tally.foundHigh += high;
     tally.found += found;
+    if (!one.eligible) continue;
+    tally.eligible += impact;
+    tally.foundHigh += high;
   }
 }

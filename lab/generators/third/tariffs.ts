@@ -1,7 +1,7 @@
 /**
  * List prices in US dollars per million tokens, typed from the providers' pricing pages (November 2026) and, where a
  * cloud dates its prices, from its announcements: fresh input, cached read, write for five minutes, write for an
- * hour, output. test/lab/thirdGenerator.test.ts compares them with data/prices.json.
+ * hour, output. test/lab/thirdGenerator.slow.test.ts compares them with data/prices.json.
  */
 import { numberOfDay } from './calendar.js';
 

@@ -2,7 +2,7 @@
 import type { GeneratedVisibility, Truth } from '../world.js';
 import { closesAt, DAY, HOUR, textOfDay } from './calendar.js';
 import type { Period, Series } from './company.js';
-import type { Mistake } from './errors.js';
+import type { Mistake } from './errors/kind.js';
 import { CAUSES } from './telling.js';
 
 /** Sums of a series on one day of the bill. */
