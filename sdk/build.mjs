@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeWheel } from './wheel.mjs';
 
 const SDK = dirname(fileURLToPath(import.meta.url));
 const ROOT = dirname(SDK);
@@ -37,3 +38,4 @@ try {
 } finally {
   rmSync(folder, { recursive: true });
 }
+writeWheel(join(SDK, 'python'), join(ROOT, 'LICENSE'), target);

@@ -1,14 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,6 +8,7 @@ import { PROJECT_ROOT } from '../../../platform/projectRoot.js';
 import { readEvents } from '../../clients/support/observedEvents.js';
 import { type ScriptedApi, startScriptedApi } from '../../fakes/scriptedApi.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
+import { ensureSdkBuilt } from '../../support/builtSdk.js';
 import { startProgram } from '../../support/childProgram.js';
 
 const README = readFileSync(join(PROJECT_ROOT, 'sdk/js/README.md'), 'utf8');
@@ -27,8 +20,7 @@ let project: string;
 let environment: Record<string, string>;
 
 beforeAll(async () => {
-  if (!existsSync(join(PROJECT_ROOT, 'dist-sdk')))
-    run(process.execPath, [join(PROJECT_ROOT, 'sdk/build.mjs')], PROJECT_ROOT);
+  ensureSdkBuilt();
   api = await startTestApi();
   provider = await startScriptedApi([
     {

@@ -24,7 +24,7 @@ const text = fc.oneof(
 );
 const leaf = fc.oneof(
   { weight: 4, arbitrary: text },
-  { weight: 1, arbitrary: oneOf(null, true, false, 0, 7, -1, 128_000, 1.5) },
+  { weight: 1, arbitrary: oneOf<unknown>(null, true, false, 0, 7, -1, 128_000, 1.5) },
 );
 const FIELDS = [
   ...['messages', 'input', 'prompt', 'contents', 'content', 'system', 'instructions', 'tools', 'texts'],
