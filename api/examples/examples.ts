@@ -399,6 +399,7 @@ const ORGANIZATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   updateEnforcementRule: { params: { id: RULE_ID }, body: { config: { max_tokens: 150_000 } } },
   removeEnforcementRule: { params: { id: RULE_ID } },
   getEnforcementConfig: {},
+  getEnforcementPatterns: {},
   getEnforcementSavings: {},
   listSavingsCalls: { query: { limit: '1' } },
   startSavingsRun: { body: { from: '2026-01-01', to: '2026-01-31' } },

@@ -108,12 +108,19 @@ function isMap(value: Json): value is JsonMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Prompts of a payload in the form of wrappers and webhooks: `prompt`, `input` and `messages[].content`. */
+/** Further fields of requests with prompts: of Google, of Cohere, and of models of Bedrock. */
+const CONTENT_FIELDS = new Set(['contents', 'texts', 'inputs', 'message', 'inputText']);
+
+/**
+ * Prompts of a payload in the form of wrappers and webhooks: `prompt`, `input`, `messages[].content` and the like. The
+ * wrappers read a request in the same way for their verdicts (sdk/README.md).
+ */
 export function promptsOfPayload(payload: Json): string[] {
   const found = new Collected();
   if (typeof payload === 'object' && payload !== null && !Array.isArray(payload)) {
     for (const name of Object.keys(payload)) {
-      if (CONTENT_ATTRIBUTES.has(name)) collectContent(payload[name] as Json, found, 0);
+      if (CONTENT_ATTRIBUTES.has(name) || CONTENT_FIELDS.has(name))
+        collectContent(payload[name] as Json, found, 0);
     }
   }
   return [...found.texts];

@@ -2,6 +2,7 @@ import { stripText } from '../events/jsonValues.js';
 import type { Pico } from '../money.js';
 import type { Violation } from './alert.js';
 import { type PatternMatch, PatternSet } from './patternSet.js';
+import { type PatternVerdict, VerdictReader } from './patternVerdict.js';
 import { type CostRule, costViolation, type Policy, type PolicyConfigs, type PolicyType } from './policy.js';
 
 /** Judges calls when they are stored, without a clock or randomness, so that every instance judges alike. */
@@ -11,6 +12,10 @@ export interface JudgedCall {
   model: string;
   /** Every text part by itself; called only by policies with patterns. */
   prompts(): readonly string[];
+  /** Whether a report of the call has a prompt; absent: `prompts` shows it. */
+  hasPrompts?: boolean;
+  /** The wrapper's result for a call whose prompts stay in the application. */
+  patternVerdict?: PatternVerdict | undefined;
   /** The `_service.environment` tag; null: the environment is unknown. */
   environment: string | null;
   /** `_service.api_key_prefix`, else the public prefix of the key that sent the call. */
@@ -20,7 +25,17 @@ export interface JudgedCall {
 }
 
 /** Reasons why a policy cannot judge a call: the fact that it needs is unknown. */
-export const UNJUDGED_REASONS = ['environment_unknown', 'key_unknown', 'cost_unknown'] as const;
+export const UNJUDGED_REASONS = [
+  'environment_unknown',
+  'key_unknown',
+  'cost_unknown',
+  // The call came without prompts and without a wrapper's verdict.
+  'prompts_unknown',
+  // The wrapper's verdict is of another list of patterns.
+  'verdict_outdated',
+  // The wrapper could not evaluate every pattern and every prompt.
+  'verdict_incomplete',
+] as const;
 export type UnjudgedReason = (typeof UNJUDGED_REASONS)[number];
 
 export interface Unjudged {
@@ -132,6 +147,7 @@ function patternRule(
 ): Rule | undefined {
   const patterns = PatternSet.of(config.regexes, skipped);
   if (!patterns) return undefined;
+  const verdicts = new VerdictReader(config.regexes, skipped);
   const violationOf = (match: PatternMatch | undefined): Violation | undefined =>
     match && {
       ...named,
@@ -142,8 +158,14 @@ function patternRule(
   return {
     policyType: named.policyType,
     bytesMax: patterns.bytesMax,
-    violation: (call) => violationOf(patterns.find(call.prompts())),
-    unjudged: () => undefined,
+    violation: (call) => {
+      const prompts = call.prompts();
+      // A prompt that is here is searched; the verdict is for those that are not.
+      if (prompts.length > 0) return violationOf(patterns.find(prompts));
+      return violationOf(call.patternVerdict && verdicts.matchIn(call.patternVerdict));
+    },
+    unjudged: ({ hasPrompts, patternVerdict }) =>
+      hasPrompts === true ? undefined : verdicts.unjudged(patternVerdict),
   };
 }
 
@@ -199,18 +221,21 @@ const SHOWN_MAX = 100;
 const PROMPTS_A_TURN = 8;
 
 /** A stored event as policies see it; prompts are undefined if none are stored. */
-export interface PreviewedEvent extends Omit<JudgedCall, 'prompts'> {
+export interface PreviewedEvent extends Omit<JudgedCall, 'prompts' | 'hasPrompts' | 'patternVerdict'> {
   id: string;
   timestampMicros: bigint;
   prompts: readonly string[] | undefined;
 }
+
+/** Reasons why a preview cannot judge an event. */
+export type PreviewedReason = 'environment_unknown' | 'key_unknown' | 'cost_unknown' | 'prompts_not_stored';
 
 export interface PreviewResult {
   events: number;
   oldestMicros: bigint | null;
   flagged: number;
   /** Number of events by the missing fact. */
-  unjudged: Record<UnjudgedReason | 'prompts_not_stored', number>;
+  unjudged: Record<PreviewedReason, number>;
   /** The first flagged events. */
   shown: { id: string; timestampMicros: bigint; violation: Violation }[];
 }
@@ -244,8 +269,8 @@ export class Preview {
       result.unjudged.prompts_not_stored += 1;
       return;
     }
-    for (const { reason } of unjudgedOf(this.#policies, { ...event, prompts: () => [] }))
-      result.unjudged[reason] += 1;
+    for (const { reason } of unjudgedOf(this.#policies, { ...event, prompts: () => [], hasPrompts: true }))
+      if (reason in result.unjudged) result.unjudged[reason as PreviewedReason] += 1;
     const violation = await this.#judge(event, pause);
     if (!violation) return;
     result.flagged += 1;

@@ -40,10 +40,11 @@ it('previews a policy by keyboard and saves it', async () => {
   await close();
 });
 
-it('states at banned patterns that prompts which are not sent cannot be searched', async () => {
+it('states at banned patterns who searches the prompts that are not sent', async () => {
   const { page, close } = await openTab(browser, demo.api.baseUrl, demo.organization.adminKey);
   await visit(page, '/policies');
   await page.getByText('The wrappers send none unless').waitFor();
+  await page.getByText('they search the prompts where they are').waitFor();
   await page.getByRole('button', { name: /^(Edit|Set) Banned patterns$/ }).press('Enter');
   await page.getByLabel('Patterns, one a line').fill('(?=a)\nsecret');
   await page.getByRole('button', { name: 'Preview on the newest calls' }).press('Enter');

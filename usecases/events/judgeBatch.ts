@@ -13,6 +13,7 @@ import {
   type Unjudged,
   unjudgedOf,
 } from '../../domain/policies/judge.js';
+import { readPatternVerdict } from '../../domain/policies/patternVerdict.js';
 import { type Policy, type PolicyType, PROMPTS_SCANNED_MAX } from '../../domain/policies/policy.js';
 
 /** Prompts that are searched between two checks of the clock. */
@@ -54,7 +55,7 @@ export async function judgeBatch(events: readonly StorableEvent[], judges: Judge
     const said = await searchPrompts(judged, judges, turns);
     const all = [...broken, ...said, ...others.flatMap(({ id }) => violationsOf.get(id) ?? NOTHING)];
     if (all.length > 0) alerts.set(event.id, alertsOf(event, all));
-    const open = unjudgedOf(judges.ofCall, judged);
+    const open = [...unjudgedOf(judges.ofCall, judged), ...unjudgedPrompts(judged, judges)];
     if (open.length > 0) unjudged.set(event.id, open);
     if (turns.isOver()) await turns.next();
   }
@@ -84,6 +85,10 @@ function alertsOf(event: StorableEvent, violations: readonly Violation[]): NewAl
   for (const violation of violations)
     if (!first.has(violation.policyType)) first.set(violation.policyType, violation);
   return [...first.values()].map((violation) => newAlert(event, violation));
+}
+
+function unjudgedPrompts(judged: JudgedCall, { ofPrompts }: Judges): readonly Unjudged[] {
+  return ofPrompts === undefined ? [] : unjudgedOf(ofPrompts, judged);
 }
 
 /** The patterns that match the prompts, a few prompts at a time, because a call may have any number of prompts. */
@@ -119,11 +124,18 @@ function judgedCallOf(event: StorableEvent, others: readonly StorableEvent[]): J
   return {
     model: call.model,
     prompts: call.prompts,
+    hasPrompts: hasPrompts(event) || others.some(hasPrompts),
+    patternVerdict: readPatternVerdict(call.service),
     // The `_service.environment` tag; ingest filled it in where the client names the environment elsewhere.
     environment: call.environment,
     keyPrefix: keyPrefixOf(call) ?? leastPrefix(others) ?? publicPrefix(apiKeyId),
     costPico: knownCost(event),
   };
+}
+
+/** Every call with a prompt has the hash of its prompts until it is stored. */
+function hasPrompts({ call }: StorableEvent): boolean {
+  return call.promptHash !== null;
 }
 
 /** The smallest key prefix, so that the result does not depend on the order of reports. */

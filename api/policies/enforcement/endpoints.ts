@@ -7,6 +7,7 @@ import {
   uuidOfRule,
   withdrawRule,
 } from '../../../usecases/policies/enforcementRules.js';
+import { getWrapperPatterns } from '../../../usecases/policies/patternTables.js';
 import { endpointGroup } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { matchesEntityTag } from '../../pipeline/answer.js';
@@ -14,10 +15,13 @@ import {
   configOfType,
   createRuleBody,
   ENFORCEMENT_CONFIG_PATH,
+  ENFORCEMENT_PATTERNS_PATH,
   enforcementConfigResponse,
+  enforcementPatternsResponse,
   listRulesQuery,
   listRulesResponse,
   presentEnforcementConfig,
+  presentEnforcementPatterns,
   presentRule,
   RULES_PATH,
   ruleParams,
@@ -143,6 +147,29 @@ routes.get(ENFORCEMENT_CONFIG_PATH, {
     const headers = { ETag: etag, 'Cache-Control': CONFIG_CACHE_CONTROL };
     if (matchesEntityTag(header('if-none-match'), etag)) return { status: 304, headers };
     return { status: 200, headers, body: config };
+  },
+});
+
+routes.get(ENFORCEMENT_PATTERNS_PATH, {
+  operationId: 'getEnforcementPatterns',
+  summary: 'The banned patterns as tables for wrappers',
+  description:
+    'For wrappers whose prompts stay in the application: they search them and send the verdict alone (docs/policies.md). The text of the patterns is not included. Send the ETag back as If-None-Match.',
+  access: { scope: 'ingest', workspace: 'shared' },
+  responses: {
+    200: {
+      description: 'The patterns of the enabled policy',
+      schema: enforcementPatternsResponse,
+      headers: { ETag: 'The version, quoted', 'Cache-Control': 'The copy must be revalidated' },
+    },
+    304: { description: 'The copy named by If-None-Match is the current one' },
+  },
+  async handle({ header, orgDb }) {
+    const body = presentEnforcementPatterns(await getWrapperPatterns(orgDb));
+    const etag = `"${body.version}"`;
+    const headers = { ETag: etag, 'Cache-Control': CONFIG_CACHE_CONTROL };
+    if (matchesEntityTag(header('if-none-match'), etag)) return { status: 304, headers };
+    return { status: 200, headers, body };
   },
 });
 

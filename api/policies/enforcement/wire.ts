@@ -20,11 +20,13 @@ import {
   TOOL_CALLS_MAX,
   WINDOW_SECONDS_MAX,
 } from '../../../domain/policies/enforcement/rule.js';
+import type { WrapperPatterns } from '../../../usecases/policies/patternTables.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { booleanParameter, nameField } from '../../query.js';
 
 export const RULES_PATH = '/api/v1/enforcement-rules';
 export const ENFORCEMENT_CONFIG_PATH = '/api/v1/enforcement/config';
+export const ENFORCEMENT_PATTERNS_PATH = '/api/v1/enforcement/patterns';
 
 /** Seconds between two requests of a wrapper for the rules. */
 const POLL_SECONDS = 60;
@@ -281,6 +283,57 @@ export const enforcementConfigResponse = z
     rules: z.array(z.strictObject(ruleFields)).meta({ description: 'In the order in which they are asked' }),
   })
   .meta({ id: 'EnforcementConfig' });
+
+const whole = z.int();
+
+export const enforcementPatternsResponse = z
+  .strictObject({
+    version: z.string().meta({ description: 'Of the list of patterns; verdicts name it' }),
+    poll_seconds: whole.meta({ description: 'How long to wait before asking again' }),
+    patterns: z
+      .array(z.strictObject({ index: whole, id: z.string() }))
+      .meta({ description: 'The patterns that the automata find, by their place in `regexes`' }),
+    not_evaluated: z.array(whole).meta({
+      description: 'Patterns that need larger tables than wrappers get; only the API searches for them',
+    }),
+    automata: z
+      .array(
+        z.strictObject({
+          classes: z.array(whole).meta({
+            description: 'The column of tab, line feed, carriage return and the 95 printable characters',
+          }),
+          next: z.array(whole).meta({ description: 'The next state, by state and column, row after row' }),
+          begins: z.array(whole).meta({
+            description: 'By state: the pattern that begins after the character just read; -1: none',
+          }),
+          begins_first: z.array(whole).meta({
+            description: 'By state: the pattern that begins the prompt, once all is read; -1: none',
+          }),
+        }),
+      )
+      .meta({ description: 'Each reads a prompt from its end to its beginning, from state 0' }),
+  })
+  .meta({ id: 'EnforcementPatterns' });
+
+export function presentEnforcementPatterns({
+  version,
+  patterns,
+  notEvaluated,
+  automata,
+}: WrapperPatterns): z.output<typeof enforcementPatternsResponse> {
+  return {
+    version,
+    poll_seconds: POLL_SECONDS,
+    patterns: patterns.map(({ index, id }) => ({ index, id })),
+    not_evaluated: [...notEvaluated],
+    automata: automata.map(({ classes, next, begins, beginsFirst }) => ({
+      classes,
+      next,
+      begins,
+      begins_first: beginsFirst,
+    })),
+  };
+}
 
 function presentConfig(rule: Rule): z.output<typeof configSchema> {
   switch (rule.type) {

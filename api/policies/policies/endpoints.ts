@@ -1,5 +1,6 @@
 import { listPolicies } from '../../../db/policies/policies.js';
 import { PREVIEW_EVENTS_MAX } from '../../../domain/policies/judge.js';
+import { listNotEvaluated } from '../../../usecases/policies/patternTables.js';
 import { previewPolicy, recordPreview, savePolicy } from '../../../usecases/policies/policies.js';
 import { endpointGroup } from '../../endpoint.js';
 import { assertPayloads } from '../../pipeline/auth.js';
@@ -34,7 +35,9 @@ routes.get(POLICIES_PATH, {
     },
   },
   async handle({ orgDb }) {
-    return { status: 200, body: { policies: (await listPolicies(orgDb)).map(presentPolicy) } };
+    const policies = await listPolicies(orgDb);
+    const presented = policies.map(async (policy) => presentPolicy(policy, await listNotEvaluated(policy)));
+    return { status: 200, body: { policies: await Promise.all(presented) } };
   },
 });
 

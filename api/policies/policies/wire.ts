@@ -126,7 +126,14 @@ export const putPolicyResponse = z
   .meta({ id: 'PutPolicy' });
 
 const policySchema = z
-  .strictObject({ ...policyFields, updated_at: z.string(), warnings: warningsField })
+  .strictObject({
+    ...policyFields,
+    updated_at: z.string(),
+    warnings: warningsField,
+    wrapper_warnings: z.array(warningSchema).optional().meta({
+      description: 'Patterns that wrappers with policyVerdicts cannot evaluate; absent where there are none',
+    }),
+  })
   .meta({ id: 'Policy' });
 
 export const listPoliciesResponse = z.strictObject({ policies: z.array(policySchema) });
@@ -159,12 +166,25 @@ export function presentPutPolicy(policy: StoredPolicy): z.output<typeof putPolic
   };
 }
 
-export function presentPolicy(policy: StoredPolicy): z.output<typeof policySchema> {
+/** @param notEvaluated indexes of patterns that wrappers cannot evaluate */
+export function presentPolicy(
+  policy: StoredPolicy,
+  notEvaluated: readonly number[],
+): z.output<typeof policySchema> {
   const { warnings, ...fields } = presentPutPolicy(policy);
   return {
     ...fields,
     updated_at: isoFromMicros(policy.updatedAtMicros),
     ...(warnings ? { warnings } : {}),
+    ...(notEvaluated.length > 0 ? { wrapper_warnings: notEvaluated.map(presentNotEvaluated) } : {}),
+  };
+}
+
+function presentNotEvaluated(index: number): z.output<typeof warningSchema> {
+  return {
+    path: `config.regexes[${index}]`,
+    reason:
+      'wrappers do not evaluate it, because its table is too large: bound its repetitions more tightly, or set capturePayloads',
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Configuration } from './configuration.js';
 import { contextLabels, type Labels, mergeLabels } from './labels.js';
+import { OpenVerdict, type PatternVerdict } from './patterns.js';
 import { platform } from './platform.js';
 import { messageOf, type Reporter, VERSION } from './reporter.js';
 import { type CallBefore, type Enforcer, preventedUsd, type Rule, type Verdict } from './rules.js';
@@ -134,14 +135,22 @@ export class Recorder {
           observed: verdict.observed,
         });
     } catch (error) {
-      this.tell(error);
+      this.reportError(error);
     }
     if (verdict.verdict === 'blocked' && verdict.rule) {
       const prevented = preventedUsd(before, this.#configuration.prices);
       this.#reporter.add(this.#blockedEvent(request, before, labels, verdict.rule, prevented));
       throw new TrueupBlockedError(verdict.rule, request.model, prevented);
     }
-    return new OpenCall(this, request, before, labels, verdict);
+    return new OpenCall(this, request, before, labels, verdict, this.#openVerdict(request.body));
+  }
+
+  /** Undefined: the service sees the prompts, or there is no pattern to search for. */
+  #openVerdict(body: unknown): OpenVerdict | undefined {
+    const { patterns } = this.#configuration;
+    return patterns === undefined || this.#options.capturePayloads
+      ? undefined
+      : new OpenVerdict(patterns, body);
   }
 
   /** Records the end of a call that was made. */
@@ -158,7 +167,7 @@ export class Recorder {
       duration_ms: Math.max(0, Math.round(Date.now() - before.at)),
       status,
       http_status: httpStatus,
-      _service: this.#serviceOf(request, labels, verdict),
+      _service: this.#serviceOf(request, labels, verdict, this.#patternVerdictOf(call.patternVerdict)),
       payload: this.#payloadOf(request.body, reading.answer),
     });
   }
@@ -177,11 +186,11 @@ export class Recorder {
         _service: this.#serviceOf(undefined, labels, undefined),
       });
     } catch (error) {
-      this.tell(error);
+      this.reportError(error);
     }
   }
 
-  tell(error: unknown): void {
+  reportError(error: unknown): void {
     try {
       this.#options.onError(error instanceof Error ? error : new Error(messageOf(error)));
     } catch {
@@ -213,7 +222,12 @@ export class Recorder {
       prevented_usd: prevented ?? undefined,
       input_tokens: before.inputTokens() ?? undefined,
       output_tokens: before.maxOutputTokens ?? undefined,
-      _service: this.#serviceOf(request, labels, undefined),
+      _service: this.#serviceOf(
+        request,
+        labels,
+        undefined,
+        this.#patternVerdictOf(this.#openVerdict(request.body)),
+      ),
       payload: this.#payloadOf(request.body, undefined),
     };
   }
@@ -236,7 +250,22 @@ export class Recorder {
     };
   }
 
-  #serviceOf(request: CallRequest | undefined, labels: Labels, verdict: Verdict | undefined) {
+  /** Undefined: no verdict, also where a prompt cannot be read. */
+  #patternVerdictOf(open: OpenVerdict | undefined): PatternVerdict | undefined {
+    try {
+      return open?.get();
+    } catch (error) {
+      this.reportError(error);
+      return undefined;
+    }
+  }
+
+  #serviceOf(
+    request: CallRequest | undefined,
+    labels: Labels,
+    verdict: Verdict | undefined,
+    patternVerdict?: PatternVerdict,
+  ) {
     const isDowngraded = verdict?.verdict === 'downgraded';
     return {
       sdk: `trueup-sdk-js/${VERSION}`,
@@ -246,6 +275,7 @@ export class Recorder {
       observed_rules: verdict && verdict.observed.length > 0 ? verdict.observed : undefined,
       downgraded_from: isDowngraded ? request?.model : undefined,
       downgraded_by: isDowngraded ? verdict.rule?.id : undefined,
+      policy_verdict: patternVerdict,
     };
   }
 
@@ -279,6 +309,8 @@ export class OpenCall {
   readonly before: CallBefore;
   readonly labels: Labels;
   readonly verdict: Verdict;
+  /** On the banned patterns; undefined: none is made. */
+  readonly patternVerdict: OpenVerdict | undefined;
   readonly #recorder: Recorder;
   #isEnded = false;
 
@@ -288,7 +320,9 @@ export class OpenCall {
     before: CallBefore,
     labels: Labels,
     verdict: Verdict,
+    patternVerdict: OpenVerdict | undefined,
   ) {
+    this.patternVerdict = patternVerdict;
     this.#recorder = recorder;
     this.request = request;
     this.before = before;
@@ -311,7 +345,7 @@ export class OpenCall {
     try {
       this.#recorder.end(this, status, reading, httpStatus);
     } catch (error) {
-      this.#recorder.tell(error);
+      this.#recorder.reportError(error);
     }
   }
 

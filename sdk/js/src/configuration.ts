@@ -1,12 +1,14 @@
+import { PatternTables } from './patterns.js';
 import { platform } from './platform.js';
 import { PriceTable } from './prices.js';
 import { messageOf, unref, VERSION } from './reporter.js';
 import type { Enforcer } from './rules.js';
 
-/** Keeps the rules and the prices fresh. Without an answer the last known ones hold. */
+/** Keeps the rules, the prices and the banned patterns fresh. Without an answer the last known ones hold. */
 
 const CONFIG_PATH = '/api/v1/enforcement/config';
 const PRICES_PATH = '/api/v1/pricing/table';
+const PATTERNS_PATH = '/api/v1/enforcement/patterns';
 const POLL_SECONDS = 60;
 const POLL_SECONDS_MIN = 5;
 /** Processes must not poll at once: up to this share of the interval is added. */
@@ -20,8 +22,23 @@ interface Answer {
   retryAfterSeconds: number;
 }
 
+export interface ConfigurationOptions {
+  url: string;
+  apiKey: string;
+  requestTimeoutMs: number;
+  onError: (error: Error) => void;
+  /** Whether rules and prices are fetched. */
+  hasRules: boolean;
+  /** Whether banned patterns are fetched. */
+  hasPatterns: boolean;
+}
+
 export class Configuration {
   prices = new PriceTable();
+  /** Undefined: not wanted, not fetched yet, or the organization has none. */
+  patterns: PatternTables | undefined;
+  readonly #hasRules: boolean;
+  readonly #hasPatterns: boolean;
   readonly #url: string;
   readonly #apiKey: string;
   readonly #fetch: typeof fetch;
@@ -36,11 +53,9 @@ export class Configuration {
   #isClosed = false;
   #wasReached = true;
 
-  constructor(
-    options: { url: string; apiKey: string; requestTimeoutMs: number; onError: (error: Error) => void },
-    enforcer: Enforcer,
-    fetchWith: typeof fetch,
-  ) {
+  constructor(options: ConfigurationOptions, enforcer: Enforcer, fetchWith: typeof fetch) {
+    this.#hasRules = options.hasRules;
+    this.#hasPatterns = options.hasPatterns;
     this.#url = options.url;
     this.#apiKey = options.apiKey;
     this.#timeoutMs = options.requestTimeoutMs;
@@ -73,20 +88,22 @@ export class Configuration {
     this.#dueAt = Date.now() + pollSeconds * 1_000;
     let isLoaded = false;
     try {
-      const config = await this.#get(CONFIG_PATH, true);
-      if (config.status === 200 && Array.isArray(config.body.rules)) {
-        this.#enforcer.setRules(config.body.rules);
-        this.#noteEtag(CONFIG_PATH, config);
+      const answers = [
+        ...(this.#hasRules ? [await this.#loadRules()] : []),
+        ...(this.#hasPatterns ? [await this.#loadPatterns()] : []),
+      ];
+      for (const { body, retryAfterSeconds } of answers) {
+        const asked = Number(body.poll_seconds ?? 0);
+        if (asked > 0) pollSeconds = Math.max(asked, POLL_SECONDS_MIN);
+        pollSeconds = Math.max(pollSeconds, retryAfterSeconds);
       }
-      const asked = Number(config.body.poll_seconds ?? 0);
-      if (asked > 0) pollSeconds = Math.max(asked, POLL_SECONDS_MIN);
-      pollSeconds = Math.max(pollSeconds, config.retryAfterSeconds);
-      isLoaded = config.status === 200 || config.status === 304;
-      if (isLoaded && Date.now() - this.#pricesAt >= PRICES_MS) await this.#loadPrices();
-      if (!isLoaded) this.#tell(`rules are not refreshed: the service answers ${config.status}`);
+      const refused = answers.find(({ status }) => status !== 200 && status !== 304);
+      isLoaded = refused === undefined;
+      if (isLoaded && this.#hasRules && Date.now() - this.#pricesAt >= PRICES_MS) await this.#loadPrices();
+      if (refused) this.#reportLoss(`rules are not refreshed: the service answers ${refused.status}`);
       else this.#wasReached = true;
     } catch (error) {
-      this.#tell(`rules are not refreshed: ${messageOf(error)}`);
+      this.#reportLoss(`rules are not refreshed: ${messageOf(error)}`);
     }
     const waitMs = pollSeconds * 1_000 * (1 + Math.random() * POLL_JITTER);
     this.#dueAt = Date.now() + waitMs;
@@ -95,6 +112,25 @@ export class Configuration {
       this.#timer = unref(setTimeout(() => void this.refresh(), waitMs));
     }
     return isLoaded;
+  }
+
+  async #loadRules(): Promise<Answer> {
+    const answer = await this.#get(CONFIG_PATH, true);
+    if (answer.status === 200 && Array.isArray(answer.body.rules)) {
+      this.#enforcer.setRules(answer.body.rules);
+      this.#noteEtag(CONFIG_PATH, answer);
+    }
+    return answer;
+  }
+
+  async #loadPatterns(): Promise<Answer> {
+    const answer = await this.#get(PATTERNS_PATH, true);
+    if (answer.status === 200) {
+      const tables = new PatternTables(answer.body);
+      this.patterns = tables.isEmpty ? undefined : tables;
+      this.#noteEtag(PATTERNS_PATH, answer);
+    }
+    return answer;
   }
 
   async #loadPrices(): Promise<void> {
@@ -131,7 +167,7 @@ export class Configuration {
   }
 
   /** Once for each time that the service is lost. */
-  #tell(message: string): void {
+  #reportLoss(message: string): void {
     if (!this.#wasReached) return;
     this.#wasReached = false;
     try {

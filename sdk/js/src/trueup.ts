@@ -17,6 +17,11 @@ export interface TrueupOptions extends Labels {
   enforcement?: boolean;
   /** Whether requests and answers are sent to the service; by default no prompt leaves the process. */
   capturePayloads?: boolean;
+  /**
+   * Whether prompts are searched for the organization's banned patterns in this process, so that the service gets the
+   * verdicts without the prompts. Not needed with `capturePayloads`.
+   */
+  policyVerdicts?: boolean;
   /** A folder in which events wait until the service has them; by default they wait in memory. */
   spool?: string | { folder: string; bytesMax?: number };
   /** Bytes of events that wait in memory; more are dropped. By default 12 MB. */
@@ -59,7 +64,8 @@ export class Trueup {
   readonly #reporter: Reporter | undefined;
   readonly #configuration: Configuration | undefined;
   readonly #recorder: Recorder | undefined;
-  readonly #isEnforcing: boolean;
+  /** Whether rules or patterns are fetched. */
+  readonly #isConfigured: boolean;
   #isReady: Promise<boolean> | undefined;
 
   /** Without an address or a key it observes nothing, and says so to `onError`. */
@@ -68,7 +74,9 @@ export class Trueup {
     const url = (options.url ?? env('TRUEUP_URL') ?? '').replace(/\/+$/, '');
     const apiKey = options.apiKey ?? env('TRUEUP_KEY') ?? '';
     const onError = options.onError ?? (() => undefined);
-    this.#isEnforcing = options.enforcement !== false;
+    const hasRules = options.enforcement !== false;
+    const hasPatterns = options.policyVerdicts === true;
+    this.#isConfigured = hasRules || hasPatterns;
     if (url === '' || apiKey === '') {
       onError(new Error('trueup-sdk observes nothing: set url and apiKey, or TRUEUP_URL and TRUEUP_KEY'));
       return;
@@ -89,7 +97,11 @@ export class Trueup {
       fetchWith,
     );
     const enforcer = new Enforcer();
-    const configuration = new Configuration({ url, apiKey, requestTimeoutMs, onError }, enforcer, fetchWith);
+    const configuration = new Configuration(
+      { url, apiKey, requestTimeoutMs, onError, hasRules, hasPatterns },
+      enforcer,
+      fetchWith,
+    );
     const { team, feature, session, user, project, environment = env('TRUEUP_ENVIRONMENT') } = options;
     this.#recorder = new Recorder(
       {
@@ -103,7 +115,7 @@ export class Trueup {
     );
     this.#reporter = reporter;
     this.#configuration = configuration;
-    if (this.#isEnforcing && platform().hasTimers) void this.#load();
+    if (this.#isConfigured && platform().hasTimers) void this.#load();
     if (options.flushAtExit !== false) {
       const exitTimeoutMs = options.exitTimeoutMs ?? EXIT_TIMEOUT_MS;
       platform().onEnd(async () => {
@@ -118,14 +130,14 @@ export class Trueup {
     try {
       return attach(client, this.#recorder, labels);
     } catch (error) {
-      this.#recorder.tell(new Error(`the client is not observed: ${messageOf(error)}`));
+      this.#recorder.reportError(new Error(`the client is not observed: ${messageOf(error)}`));
       return client;
     }
   }
 
-  /** True: the first rules are there. Calls before them are not judged. */
+  /** True: the first rules and patterns are there. Calls before them are not judged. */
   async ready(timeoutMs = READY_MS): Promise<boolean> {
-    if (this.#configuration === undefined || !this.#isEnforcing) return false;
+    if (this.#configuration === undefined || !this.#isConfigured) return false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<boolean>((resolve) => {
       timer = setTimeout(() => resolve(false), timeoutMs);
@@ -135,9 +147,9 @@ export class Trueup {
     return isReady;
   }
 
-  /** Asks for the rules now. True: the service has answered. */
+  /** Asks for the rules and patterns now. True: the service has answered. */
   async refresh(): Promise<boolean> {
-    return this.#isEnforcing ? ((await this.#configuration?.refresh()) ?? false) : false;
+    return this.#isConfigured ? ((await this.#configuration?.refresh()) ?? false) : false;
   }
 
   /** Sends what waits. True: nothing waits any more. */

@@ -1,4 +1,5 @@
 import type { TestOrganization } from '../../../support/api.js';
+import { sendJson } from '../requests.js';
 import { make, markerOf, type Operation, type OperationsPlace, unknownId } from './operation.js';
 
 const RULES = '/api/v1/enforcement-rules';
@@ -52,4 +53,20 @@ export const ENFORCEMENT_OPERATIONS: Record<string, Operation> = {
   }),
   removeEnforcementRule: ofRule({ method: 'DELETE', access: WRITE }),
   getEnforcementConfig: listing('/api/v1/enforcement/config', { scope: 'ingest', workspace: 'shared' }),
+  getEnforcementPatterns: {
+    method: 'GET',
+    path: '/api/v1/enforcement/patterns',
+    access: { scope: 'ingest', workspace: 'shared' },
+    status: 200,
+    request: async ({ api }, owner) => {
+      const answer = await sendJson(api, {
+        method: 'PUT',
+        path: '/api/v1/policies/banned_patterns',
+        key: owner.adminKey,
+        json: { config: { regexes: [markerOf(owner)] } },
+      });
+      if (answer.status !== 200) throw new Error(`the policy was not put: ${JSON.stringify(answer.body)}`);
+      return {};
+    },
+  },
 };

@@ -11,7 +11,7 @@ import { Card, Chip, Grid, Page } from '../../parts/Page';
 import { ErrorState, Loading, Notice } from '../../parts/States';
 import { PolicyEditor } from './PolicyEditor';
 import { PromptNote } from './PromptNote';
-import { POLICIES, type Policy, type PolicyType, policyName } from './policyWords';
+import { POLICIES, type Policy, type PolicyType, patternNumber, policyName } from './policyWords';
 
 const PATH = '/api/v1/policies';
 
@@ -56,6 +56,11 @@ export default function Policies() {
                     see why.
                   </Notice>
                 )}
+                {policy?.wrapper_warnings?.map(({ path, reason }) => (
+                  <Notice key={path} kind="warn">
+                    Pattern {patternNumber(path)} is searched for in prompts that arrive here only: {reason}.
+                  </Notice>
+                ))}
                 <div style={{ display: 'flex', flexWrap: 'wrap', gap: 10, alignItems: 'center' }}>
                   {mayWrite && (
                     <Button aria-label={`${policy ? 'Edit' : 'Set'} ${name}`} onPress={() => setOpen(type)}>

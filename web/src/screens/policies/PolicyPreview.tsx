@@ -8,6 +8,7 @@ import { FormError } from '../../parts/forms/FormError';
 import { Chip } from '../../parts/Page';
 import { Notice } from '../../parts/States';
 import type { PolicyBody, PolicyType } from './policyWords';
+import { patternNumber } from './policyWords';
 
 const ROWS_SHOWN = 20;
 
@@ -54,10 +55,10 @@ function Result({ preview, patterns }: { preview: Preview; patterns: readonly st
   return (
     <>
       {preview.warnings?.map(({ path, reason }) => {
-        const at = Number(/\[(\d+)\]/.exec(path)?.[1] ?? 0);
+        const number = patternNumber(path);
         return (
           <Notice key={path} kind="warn">
-            Pattern {at + 1} <code>{patterns[at]}</code> is skipped: {reason}.
+            Pattern {number} <code>{patterns[number - 1]}</code> is skipped: {reason}.
           </Notice>
         );
       })}

@@ -85,3 +85,6 @@ export function configOf(type: PolicyType, draft: Draft): PolicyBody['config'] |
   const cents = centsOf(draft.dollars);
   return cents === undefined ? undefined : { threshold_cents: cents };
 }
+
+/** The number of the pattern at a path such as `config.regexes[3]`, from 1. */
+export const patternNumber = (path: string): number => Number(/\[(\d+)\]/.exec(path)?.[1] ?? 0) + 1;

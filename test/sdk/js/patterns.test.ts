@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Json } from '../../../domain/events/event.js';
+import { promptsOfPayload } from '../../../domain/events/prompts.js';
+import { compilePolicies, judgeCall } from '../../../domain/policies/judge.js';
+import { buildTables, patternId, patternsVersion } from '../../../domain/policies/patternAutomata.js';
+import { scannedPart } from '../../../domain/policies/patternSet.js';
+import { PatternTables } from '../../../sdk/js/src/patterns.js';
+import { promptsOf } from '../../../sdk/js/src/prompts.js';
+import { anyPattern, anyText, writePattern } from '../../domain/policies/support/plainPattern.js';
+
+interface PatternCases {
+  requests: { name: string; body: Json; prompts: string[] }[];
+  lists: {
+    name: string;
+    regexes: string[];
+    served: Record<string, unknown>;
+    searches: { text: string; pattern_index: number | null; match_offset: number | null }[];
+  }[];
+}
+
+const CASES: PatternCases = JSON.parse(
+  readFileSync(new URL('../../../sdk/patternCases.json', import.meta.url), 'utf8'),
+);
+
+/** The tables as the service serves them. */
+function servedOf(regexes: readonly string[]): Record<string, unknown> {
+  const work = buildTables(regexes, []);
+  for (;;) {
+    const turn = work.next();
+    if (!turn.done) continue;
+    const { automata, notEvaluated } = turn.value;
+    return {
+      version: patternsVersion(regexes, []),
+      poll_seconds: 60,
+      patterns: regexes.flatMap((regex, index) =>
+        notEvaluated.includes(index) ? [] : [{ index, id: patternId(regex) }],
+      ),
+      not_evaluated: notEvaluated,
+      automata: automata.map(({ beginsFirst, ...rest }) => ({ ...rest, begins_first: beginsFirst })),
+    };
+  }
+}
+
+/** The details of the API's alert for a call whose prompts it sees. */
+function judgeByApi(regexes: readonly string[], prompts: readonly string[]): object | undefined {
+  const policies = compilePolicies([
+    { id: 1, type: 'banned_patterns', config: { regexes }, enabled: true, skipped: [] },
+  ]);
+  const call = { model: 'm', environment: null, keyPrefix: null, costPico: null, prompts: () => prompts };
+  return judgeCall(policies, call)[0]?.details;
+}
+
+const FIELDS = 'messages input prompt contents parts content text message texts inputs inputText'.split(' ');
+
+/** Requests of many forms, known and unknown. */
+const { map: anyBody } = fc.letrec<{ value: Json; map: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 5 },
+    anyText(8),
+    fc.constantFrom('{"role":"user","content":"ab"}', '["a","b"]', '{"x":1}', '[', ' {"text":"a b"}'),
+    fc.constantFrom(null, 7, true),
+    fc.array(tie('value'), { maxLength: 3 }),
+    tie('map'),
+  ),
+  map: fc.dictionary(
+    fc.constantFrom(...FIELDS, 'role', 'type', 'other'),
+    fc.oneof(tie('value'), fc.constantFrom('system', 'user', 'Developer', 'text', 'image', 'message')),
+    { maxKeys: 4 },
+  ) as fc.Arbitrary<Json>,
+}));
+
+describe('the shared cases of patterns', () => {
+  it.each(CASES.requests)('read the same prompts in both: $name', ({ body, prompts }) => {
+    expect(promptsOf(body)).toEqual(prompts);
+    expect(promptsOfPayload(body).map(scannedPart)).toEqual(prompts);
+  });
+
+  it.each(CASES.lists)('find the same in both: $name', ({ regexes, served, searches }) => {
+    expect(servedOf(regexes)).toEqual(served);
+    for (const { text, pattern_index, match_offset } of searches) {
+      const found =
+        pattern_index === null ? undefined : { patternIndex: pattern_index, offset: match_offset };
+      expect(new PatternTables(served).search(text), text).toEqual(found);
+      const details = found && { pattern_index, match_offset };
+      // The API drops blank prompts before it searches.
+      if (text.trim() !== '') expect(judgeByApi(regexes, [text]), text).toEqual(details);
+    }
+  });
+});
+
+describe("the wrapper's verdict", () => {
+  it('is that of the API for any patterns and any request', () => {
+    fc.assert(
+      fc.property(fc.array(anyPattern, { minLength: 1, maxLength: 3 }), anyBody, (patterns, body) => {
+        const regexes = patterns.map(writePattern);
+        const verdict = new PatternTables(servedOf(regexes)).judge(body);
+        const expected = judgeByApi(regexes, promptsOfPayload(body));
+        const { pattern_index, match_offset } = verdict;
+        expect(pattern_index === null ? undefined : { pattern_index, match_offset }).toEqual(expected);
+        expect(verdict.complete).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('shows that not every pattern, or not every prompt, was evaluated', () => {
+    const partly = new PatternTables({ ...servedOf(['a', 'b']), not_evaluated: [1] });
+    expect(partly.judge({ prompt: 'b?' })).toMatchObject({ pattern_index: 1 });
+    expect(partly.judge({ prompt: 'c' })).toMatchObject({ pattern_index: null, complete: false });
+    const many = Array.from({ length: 1_001 }, (_, at) => `${at}`);
+    const tables = new PatternTables(servedOf(['1000']));
+    expect(tables.judge({ input: many })).toMatchObject({ pattern_index: null, complete: false });
+    expect(tables.judge({ input: many.slice(1) })).toMatchObject({ pattern_index: 0, complete: true });
+  });
+
+  it('is not made by tables that a search could leave', () => {
+    const served = servedOf(['ab']) as { automata: Record<string, number[]>[] };
+    const [automaton] = served.automata as [Record<string, number[]>];
+    const broken = [
+      { next: [...(automaton.next as number[]).slice(0, -1), 99] },
+      { next: (automaton.next as number[]).slice(1) },
+      { classes: [99, ...(automaton.classes as number[]).slice(1)] },
+      { begins_first: [] },
+    ];
+    for (const fault of broken)
+      expect(() => new PatternTables({ ...served, automata: [{ ...automaton, ...fault }] })).toThrow('table');
+    expect(() => new PatternTables({ rules: [] })).toThrow('form');
+  });
+});
