@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { writeWheel } from './wheel.mjs';
+import { writeWheel } from './wheel/writeWheel.mjs';
 
 const SDK = dirname(fileURLToPath(import.meta.url));
 const ROOT = dirname(SDK);

@@ -70,7 +70,7 @@ const ALLOWED: Partial<Record<Room, { values: string[]; types: string[] }>> = {
   api: { values: ['api', 'usecases', 'domain', 'platform'], types: ['adapters', 'workflows/contract', 'db'] },
   platform: { values: ['platform'], types: [] },
   web: { values: ['web'], types: [] },
-  sdk: { values: ['sdk/js'], types: [] },
+  sdk: { values: ['sdk/js', 'sdk/wheel'], types: [] },
 };
 /** Functions of db that the API may call itself: they read. */
 const READS = /^(find|get|list|stream|count)[A-Z]/;
@@ -88,7 +88,7 @@ const PACKAGES: Partial<Record<Room, (file: string, specifier: string) => boolea
     file === 'web/vite.config.ts' || WEB_PACKAGES.test(specifier) || specifier.endsWith('.css'),
   // The published packages depend on nothing; Node's modules are used where the runtime has them.
   sdk: (file, specifier) =>
-    specifier.startsWith('node:') && /\/(?:platformNode|spool)\.ts$|\/build\.mjs$/.test(file),
+    specifier.startsWith('node:') && /\/(?:platformNode|spool)\.ts$|\/build\.mjs$|^sdk\/wheel\//.test(file),
   workflows: (_file, specifier) => specifier === '@temporalio/workflow' || specifier === '@temporalio/common',
 };
 
