@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, List, Mapping, NamedTuple
 
 from ..calls import Recorder
+from . import stainless
 
 # Set on an observed client, so that it is observed once.
 _OBSERVED = "_trueup_observed"
@@ -21,7 +22,9 @@ class Adapter(NamedTuple):
     """Gets the client, the recorder and the labels of this client."""
 
 
-ADAPTERS: List[Adapter] = []
+ADAPTERS: List[Adapter] = [
+    Adapter(stainless.is_stainless, stainless.attach_stainless),
+]
 
 
 def attach(client: Any, recorder: Recorder, labels: Mapping[str, Any]) -> None:

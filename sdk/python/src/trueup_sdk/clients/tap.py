@@ -1,0 +1,285 @@
+"""
+Reads along with the reader of an HTTP response: same chunks, same order, nothing held back and nothing read ahead.
+
+The response is one of httpx, or of a library with the same interface. Every way to read its body ends in `iter_bytes`
+or `aiter_bytes`. Until its end the response belongs to a subclass of its class, which reads along in these methods: so
+nothing refers to it, and a stream that the application drops is freed as without this package.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+from .frames import FrameReader
+from .readings import parse
+
+# A longer answer is not read along, bytes.
+BODY_BYTES_MAX = 33_554_432
+
+JSON = "json"
+EVENTS = "events"
+LINES = "lines"
+FRAMES = "frames"
+
+DONE = "done"
+LEFT = "left"
+FAILED = "failed"
+
+
+class Sink:
+    """Takes what a reader sees. Each method may be missing what the body does not have."""
+
+    def json(self, value: Any) -> None:
+        """A whole JSON answer."""
+
+    def line(self, data: bytes) -> None:
+        """One event of a stream, or one line of a list: its data."""
+
+    def end(self, how: str, error: Optional[BaseException] = None) -> None:
+        """The body has ended: `done` by itself, `left` by its reader, or `failed` by an error."""
+
+
+def quietly(work: Callable[[], Any]) -> None:
+    """Runs work that reads along: whatever it meets, the application's call goes on."""
+    try:
+        work()
+    except Exception:  # noqa: BLE001 - an answer of an unknown form is reported without its content
+        pass
+
+
+class Tap:
+    """The state of one body that is read along."""
+
+    def __init__(self, kind: str, sink: Sink) -> None:
+        self._kind = kind
+        self._sink = sink
+        self._parts: List[bytes] = []
+        self._size = 0
+        self._frames = FrameReader() if kind == FRAMES else None
+        # Reads of the body that run now: a response closes itself inside of its last one.
+        self.depth = 0
+        self.is_ended = False
+        # A forked process ends its copies of the parent's streams, which the parent records.
+        self._process = os.getpid()
+        _note_open(self)
+
+    def feed(self, chunk: bytes) -> None:
+        try:
+            if self._frames is not None:
+                for event in self._frames.feed(chunk):
+                    self._sink.line(event)
+            elif self._kind == JSON:
+                self._keep(chunk)
+            elif b"\n" not in chunk:
+                self._keep(chunk)
+            else:
+                *lines, rest = (b"".join(self._parts) + chunk).split(b"\n")
+                self._parts = [rest] if rest else []
+                self._size = len(rest)
+                for line in lines:
+                    self._feed_line(line)
+        except Exception:  # noqa: BLE001 - an answer of an unknown form is reported without its content
+            pass
+
+    def _keep(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        if self._size <= BODY_BYTES_MAX:
+            self._parts.append(chunk)
+        else:
+            self._parts.clear()
+
+    def _feed_line(self, line: bytes) -> None:
+        if self._kind == EVENTS:
+            if line.startswith(b"data:"):
+                self._sink.line(line[5:].strip())
+        elif line.strip():
+            self._sink.line(line)
+
+    def done(self) -> None:
+        if self.is_ended:
+            return
+        quietly(self._finish)
+        self._end(DONE)
+
+    def _finish(self) -> None:
+        rest = b"".join(self._parts)
+        self._parts.clear()
+        if not rest:
+            return
+        if self._kind != JSON:
+            self._feed_line(rest)
+            return
+        value = parse(rest)
+        if value is not None:
+            self._sink.json(value)
+
+    def left(self) -> None:
+        self._end(LEFT)
+
+    def failed(self, error: BaseException) -> None:
+        self._end(FAILED, error)
+
+    def _end(self, how: str, error: Optional[BaseException] = None) -> None:
+        if self.is_ended:
+            return
+        self.is_ended = True
+        _open.discard(self)
+        if self._process == os.getpid():
+            quietly(lambda: self._sink.end(how, error))
+
+
+_open: Set[Tap] = set()
+_is_watched = False
+
+
+def _note_open(tap: Tap) -> None:
+    global _is_watched
+    _open.add(tap)
+    if not _is_watched:
+        _is_watched = True
+        # Later than the sending of what waits was registered, hence before it.
+        atexit.register(_leave_all)
+
+
+def _leave_all() -> None:
+    """The process ends, and with it the streams that it has not read to their end."""
+    for tap in list(_open):
+        tap.left()
+
+
+def read_whole(body: bytes, kind: str, sink: Sink) -> None:
+    """Reads a body that has arrived already."""
+    tap = Tap(kind, sink)
+    tap.feed(body)
+    tap.done()
+
+
+def tap_response(response: Any, kind: str, sink: Sink, is_async: bool) -> None:
+    """Reads along with this response, whoever reads it. Raises TypeError where its class cannot be changed."""
+    tap = Tap(kind, sink)
+    response.__class__ = _tapped_class(type(response), is_async)
+    response.__dict__[_TAP] = tap
+    # A stream that is dropped unread, or whose reader never comes back.
+    finalizer = weakref.finalize(response, tap.left)
+    finalizer.atexit = False
+
+
+_TAP = "_trueup_tap"
+_classes: Dict[Tuple[type, bool], type] = {}
+
+
+def _tapped_class(base: Any, is_async: bool) -> type:
+    found = _classes.get((base, is_async))
+    if found is None:
+        body = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__}
+        made = type(base.__name__, (base,), {**body, **(_async_methods(base) if is_async else _methods(base))})
+        found = _classes.setdefault((base, is_async), made)
+    return found
+
+
+def _release(response: Any, base: type) -> None:
+    """After its end a response is as it was. Until then a method of this module may still run on it."""
+    tap = response.__dict__.get(_TAP)
+    if tap is not None and tap.is_ended:
+        del response.__dict__[_TAP]
+        response.__class__ = base
+
+
+def _methods(base: Any) -> Dict[str, Any]:
+    def iter_bytes(self: Any, *args: Any, **kwargs: Any) -> Iterator[bytes]:
+        return _read(self, base, base.iter_bytes(self, *args, **kwargs), is_seen=True)
+
+    def iter_raw(self: Any, *args: Any, **kwargs: Any) -> Iterator[bytes]:
+        chunks: Iterator[bytes] = base.iter_raw(self, *args, **kwargs)
+        # Called by the method above, which sees the same bytes decoded.
+        return chunks if self.__dict__[_TAP].depth > 0 else _read(self, base, chunks, is_seen=False)
+
+    def close(self: Any) -> None:
+        tap = self.__dict__[_TAP]
+        base.close(self)
+        if tap.depth == 0:
+            tap.left()
+            _release(self, base)
+
+    return {"iter_bytes": iter_bytes, "iter_raw": iter_raw, "close": close}
+
+
+def _async_methods(base: Any) -> Dict[str, Any]:
+    def aiter_bytes(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[bytes]:
+        return _aread(self, base, base.aiter_bytes(self, *args, **kwargs), is_seen=True)
+
+    def aiter_raw(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[bytes]:
+        chunks: AsyncIterator[bytes] = base.aiter_raw(self, *args, **kwargs)
+        return chunks if self.__dict__[_TAP].depth > 0 else _aread(self, base, chunks, is_seen=False)
+
+    async def aclose(self: Any) -> None:
+        tap = self.__dict__[_TAP]
+        await base.aclose(self)
+        if tap.depth == 0:
+            tap.left()
+            _release(self, base)
+
+    return {"aiter_bytes": aiter_bytes, "aiter_raw": aiter_raw, "aclose": aclose}
+
+
+def _read(response: Any, base: type, chunks: Iterator[bytes], is_seen: bool) -> Iterator[bytes]:
+    tap: Tap = response.__dict__[_TAP]
+    try:
+        while True:
+            tap.depth += 1
+            try:
+                chunk = next(chunks)
+            except StopIteration:
+                break
+            finally:
+                tap.depth -= 1
+            if is_seen:
+                tap.feed(chunk)
+            yield chunk
+        tap.done()
+    except GeneratorExit:
+        _close(chunks)
+        tap.left()
+        raise
+    except BaseException as error:
+        _close(chunks)
+        tap.failed(error)
+        raise
+    finally:
+        _release(response, base)
+
+
+def _close(chunks: Any) -> None:
+    close = getattr(chunks, "close", None)
+    if close is not None:
+        close()
+
+
+async def _aread(response: Any, base: type, chunks: AsyncIterator[bytes], is_seen: bool) -> AsyncIterator[bytes]:
+    tap: Tap = response.__dict__[_TAP]
+    iterator = chunks.__aiter__()
+    try:
+        while True:
+            tap.depth += 1
+            try:
+                chunk = await iterator.__anext__()
+            except StopAsyncIteration:
+                break
+            finally:
+                tap.depth -= 1
+            if is_seen:
+                tap.feed(chunk)
+            yield chunk
+        tap.done()
+    except GeneratorExit:
+        # The event loop closes the inner one itself, as it does without this package.
+        tap.left()
+        raise
+    except BaseException as error:
+        tap.failed(error)
+        raise
+    finally:
+        _release(response, base)
