@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, List, Mapping, NamedTuple
 
 from ..calls import Recorder
-from . import stainless
+from . import bedrock, cohere, google, mistral, stainless
 
 # Set on an observed client, so that it is observed once.
 _OBSERVED = "_trueup_observed"
@@ -24,6 +24,10 @@ class Adapter(NamedTuple):
 
 ADAPTERS: List[Adapter] = [
     Adapter(stainless.is_stainless, stainless.attach_stainless),
+    Adapter(google.is_google, google.attach_google),
+    Adapter(mistral.is_mistral, mistral.attach_mistral),
+    Adapter(cohere.is_cohere, cohere.attach_cohere),
+    Adapter(bedrock.is_bedrock, bedrock.attach_bedrock),
 ]
 
 

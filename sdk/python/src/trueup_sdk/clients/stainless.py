@@ -8,18 +8,18 @@ Every method of theirs makes its request through `request` of the client, which 
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 from contextvars import ContextVar, Token
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 from urllib.parse import urlsplit
 
 from ..calls import CallRequest, LaterCall, OpenCall, Reading, Recorder
-from ..labels import OPTION, context_labels, merge_labels, own_labels, without_option
+from ..labels import OPTION, merge_labels, own_labels, without_option
 from .batches import BatchPlace, note_batch, record_anthropic_result, record_openai_result
-from .iterate import left_as
-from .readings import fields, first_number, number, parse, read_anthropic, read_openai, text
-from .tap import EVENTS, FAILED, FRAMES, JSON, LEFT, LINES, Sink, quietly, read_whole, tap_response
+from .labeling import take_labels
+from .readings import fields, first_number, number, parse, read_openai, text
+from .sinks import ENDED, AnthropicSink, JsonSink, LinesSink, OpenAiSink
+from .tap import EVENTS, JSON, LINES, Sink, quietly, read_response
 
 # Calls of a model, by the end of their path.
 _CALLS_OF_OPENAI = re.compile(
@@ -206,43 +206,20 @@ def _observing(copy: Any, recorder: Recorder, labels: Mapping[str, Any]) -> Any:
 
 
 def _take_labels(client: Any, path: str, names: Tuple[str, ...]) -> None:
-    """Lets methods take the option of one call. It travels in the extra body, where `request` removes it."""
     part = client
     for name in path.split("."):
         part = getattr(part, name, None)
     for name in names:
-        method = getattr(part, name, None)
-        if callable(method):
-            setattr(part, name, _labeled(method, is_later=name in ("stream", "tool_runner")))
+        # The request of a helper is made when its result is entered.
+        take_labels(part, (name,), _in_extra_body, is_later=name in ("stream", "tool_runner"))
 
 
-def _labeled(method: Any, is_later: bool) -> Any:
-    """A later method makes its request when its result is entered: it keeps the labels of this moment's context."""
-
-    def with_extra_body(kwargs: Dict[str, Any]) -> Dict[str, Any]:
-        own = kwargs.pop(OPTION, None)
-        labels = merge_labels(context_labels() if is_later else None, fields(own))
-        if not labels:
-            return kwargs
-        extra = kwargs.get("extra_body")
-        if extra is not None and not isinstance(extra, Mapping):
-            return kwargs
-        labels = merge_labels(labels, own_labels(extra))
-        return {**kwargs, "extra_body": {**(extra or {}), OPTION: labels}}
-
-    if inspect.iscoroutinefunction(method):
-
-        @functools.wraps(method)
-        async def make_async(*args: Any, **kwargs: Any) -> Any:
-            return await method(*args, **with_extra_body(kwargs))
-
-        return make_async
-
-    @functools.wraps(method)
-    def make(*args: Any, **kwargs: Any) -> Any:
-        return method(*args, **with_extra_body(kwargs))
-
-    return make
+def _in_extra_body(kwargs: Dict[str, Any], labels: Dict[str, str]) -> Dict[str, Any]:
+    """The labels travel in the extra body, from which `request` removes them."""
+    extra = kwargs.get("extra_body")
+    if extra is not None and not isinstance(extra, Mapping):
+        return kwargs
+    return {**kwargs, "extra_body": {**(extra or {}), OPTION: merge_labels(labels, own_labels(extra))}}
 
 
 class _Request:
@@ -314,24 +291,17 @@ class _Request:
         if found is None:
             return
         kind, sink = found
-        content_type = str(response.headers.get("content-type", ""))
-        if kind == JSON and "text/event-stream" in content_type:
-            kind = EVENTS
-        elif kind == EVENTS and "eventstream" in content_type and "text/event-stream" not in content_type:
-            kind = FRAMES
         if self._call is not None and self._path.rstrip("/").endswith("/audio/speech"):
             self._call.end("ok")
-        elif hasattr(response, "_content"):
-            read_whole(response.content, kind, sink)
         else:
-            tap_response(response, kind, sink, self._place.is_async)
+            read_response(response, kind, sink, self._place.is_async)
         self._is_tapped = True
 
     def _found(self) -> Optional[Tuple[str, Sink]]:
         """The form of the body, and what takes it; None: nothing is read."""
         place = self._place
         if self._call is not None:
-            sink = _AnthropicSink(self._call) if place.is_anthropic else _OpenAiSink(self._call)
+            sink = AnthropicSink(self._call) if place.is_anthropic else OpenAiSink(self._call)
             return (EVENTS if self._is_stream else JSON), sink
         if self._method != "get" and not _BATCHES_OF_OPENAI.search(self._path):
             return None
@@ -339,16 +309,16 @@ class _Request:
             results = _RESULTS_OF_ANTHROPIC.search(self._path)
             if results is None:
                 return None
-            return LINES, _LinesSink(functools.partial(_record_anthropic, results.group(1), place.batch()))
+            return LINES, LinesSink(functools.partial(_record_anthropic, results.group(1), place.batch()))
         file = _FILE_OF_OPENAI.search(self._path)
         if file is not None:
-            return LINES, _LinesSink(functools.partial(_record_openai, file.group(1), place.batch()))
+            return LINES, LinesSink(functools.partial(_record_openai, file.group(1), place.batch()))
         if _BATCHES_OF_OPENAI.search(self._path):
-            return JSON, _JsonSink(note_batch)
+            return JSON, JsonSink(note_batch)
         if _RESPONSE_OF_OPENAI.search(self._path):
             if self._is_stream:
-                return EVENTS, _LinesSink(functools.partial(_record_background_event, place))
-            return JSON, _JsonSink(functools.partial(_record_background, place))
+                return EVENTS, LinesSink(functools.partial(_record_background_event, place))
+            return JSON, JsonSink(functools.partial(_record_background, place))
         return None
 
     def fail(self, error: BaseException) -> None:
@@ -378,7 +348,7 @@ def _record_anthropic(batch_id: str, place: BatchPlace, line: bytes) -> None:
 
 
 def _record_background_event(place: _Place, data: bytes) -> None:
-    if _ENDED.search(data):
+    if ENDED.search(data):
         _record_background(place, (fields(parse(data)) or {}).get("response"))
 
 
@@ -402,101 +372,3 @@ def _record_background(place: _Place, value: Any) -> None:
             labels=place.labels,
         )
     )
-
-
-class _LinesSink(Sink):
-    def __init__(self, see: Callable[[bytes], None]) -> None:
-        self._see = see
-
-    def line(self, data: bytes) -> None:
-        self._see(data)
-
-
-class _JsonSink(Sink):
-    def __init__(self, see: Callable[[Any], None]) -> None:
-        self._see = see
-
-    def json(self, value: Any) -> None:
-        self._see(value)
-
-
-class _CallSink(Sink):
-    """Reads the answer of one call, and records the call at its end."""
-
-    def __init__(self, call: OpenCall) -> None:
-        self._call = call
-        self._reading = Reading()
-        self._is_failed = False
-        self._is_whole = False
-
-    def end(self, how: str, error: Optional[BaseException] = None) -> None:
-        if how == FAILED and error is not None:
-            self._call.fail(error, self._reading)
-        elif self._is_failed:
-            self._call.end("error", self._reading)
-        elif how == LEFT and not self._is_whole:
-            self._call.end(left_as(self._reading), self._reading)
-        else:
-            self._call.end("ok", self._reading)
-
-
-_USAGE = re.compile(rb'"usage":\s*\{')
-_FINISH = re.compile(rb'"finish_reason":\s*"')
-_ENDED = re.compile(
-    rb'"type":\s*"(?:response\.(?:completed|incomplete|failed)|[a-z_.]+\.completed|transcript\.text\.done)"'
-)
-_FAILED = re.compile(rb'"type":\s*"(?:error|response\.failed)"|^\{\s*"error":\s*\{')
-
-
-class _OpenAiSink(_CallSink):
-    def __init__(self, call: OpenCall) -> None:
-        super().__init__(call)
-        self._is_first = True
-        self._is_background = False
-
-    def json(self, value: Any) -> None:
-        answer = fields(value) or {}
-        self._is_background = answer.get("background") is True and not answer.get("usage")
-        self._reading.merge(read_openai(value))
-        if self._call.captures_payloads:
-            self._reading.answer = value
-
-    def line(self, data: bytes) -> None:
-        if data == b"[DONE]":
-            self._is_whole = True
-            return
-        if _FAILED.search(data):
-            self._is_failed = True
-        if not (self._is_first or _USAGE.search(data) or _FINISH.search(data) or _ENDED.search(data)):
-            return
-        self._is_first = False
-        self._reading.merge(read_openai(parse(data)))
-
-    def end(self, how: str, error: Optional[BaseException] = None) -> None:
-        # A background response is recorded when it is fetched at its end.
-        if self._is_background and how != FAILED:
-            return
-        super().end(how, error)
-
-
-_ERROR = re.compile(rb'"type":\s*"error"')
-_MESSAGE = re.compile(rb'"type":\s*"message_(?:start|delta)"')
-
-
-class _AnthropicSink(_CallSink):
-    def json(self, value: Any) -> None:
-        self._merge(read_anthropic(value))
-        if self._call.captures_payloads:
-            self._reading.answer = value
-
-    def line(self, data: bytes) -> None:
-        if _ERROR.search(data):
-            self._is_failed = True
-        if _MESSAGE.search(data):
-            self._merge(read_anthropic(parse(data), self._reading))
-
-    def _merge(self, more: Reading) -> None:
-        if self._call.request.provider == "aws_bedrock":
-            # Named by Anthropic's id, which Bedrock's price list does not have.
-            more.response_model = None
-        self._reading.merge(more)

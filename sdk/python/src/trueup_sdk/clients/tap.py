@@ -55,7 +55,7 @@ class Tap:
 
     def __init__(self, kind: str, sink: Sink) -> None:
         self._kind = kind
-        self._sink = sink
+        self.sink = sink
         self._parts: List[bytes] = []
         self._size = 0
         self._frames = FrameReader() if kind == FRAMES else None
@@ -70,7 +70,7 @@ class Tap:
         try:
             if self._frames is not None:
                 for event in self._frames.feed(chunk):
-                    self._sink.line(event)
+                    self.sink.line(event)
             elif self._kind == JSON:
                 self._keep(chunk)
             elif b"\n" not in chunk:
@@ -94,9 +94,9 @@ class Tap:
     def _feed_line(self, line: bytes) -> None:
         if self._kind == EVENTS:
             if line.startswith(b"data:"):
-                self._sink.line(line[5:].strip())
+                self.sink.line(line[5:].strip())
         elif line.strip():
-            self._sink.line(line)
+            self.sink.line(line)
 
     def done(self) -> None:
         if self.is_ended:
@@ -114,7 +114,7 @@ class Tap:
             return
         value = parse(rest)
         if value is not None:
-            self._sink.json(value)
+            self.sink.json(value)
 
     def left(self) -> None:
         self._end(LEFT)
@@ -128,7 +128,7 @@ class Tap:
         self.is_ended = True
         _open.discard(self)
         if self._process == os.getpid():
-            quietly(lambda: self._sink.end(how, error))
+            quietly(lambda: self.sink.end(how, error))
 
 
 _open: Set[Tap] = set()
@@ -157,76 +157,96 @@ def read_whole(body: bytes, kind: str, sink: Sink) -> None:
     tap.done()
 
 
-def tap_response(response: Any, kind: str, sink: Sink, is_async: bool) -> None:
-    """Reads along with this response, whoever reads it. Raises TypeError where its class cannot be changed."""
-    tap = Tap(kind, sink)
-    response.__class__ = _tapped_class(type(response), is_async)
-    response.__dict__[_TAP] = tap
+def read_response(response: Any, kind: str, sink: Sink, is_async: bool) -> None:
+    """Reads a response of httpx, now where its body has arrived already, else along with its reader."""
+    content_type = str(response.headers.get("content-type", ""))
+    if kind == JSON and "text/event-stream" in content_type:
+        kind = EVENTS
+    elif kind == EVENTS and content_type.startswith("application/vnd.amazon.eventstream"):
+        kind = FRAMES
+    if hasattr(response, "_content"):
+        read_whole(response.content, kind, sink)
+    else:
+        change_class(response, Tap(kind, sink), _async_methods if is_async else _methods)
+
+
+TAP = "_trueup_tap"
+_classes: Dict[Tuple[type, Any], type] = {}
+
+
+def change_class(target: Any, tap: Tap, methods_of: Callable[[Any], Dict[str, Any]]) -> None:
+    """Gives an object methods that read along, until `release`. Raises TypeError where its class cannot be changed."""
+    base = type(target)
+    changed = _classes.get((base, methods_of))
+    if changed is None:
+        body = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__}
+        made = type(base.__name__, (base,), {**body, **methods_of(base)})
+        changed = _classes.setdefault((base, methods_of), made)
+    target.__class__ = changed
+    target.__dict__[TAP] = tap
     # A stream that is dropped unread, or whose reader never comes back.
-    finalizer = weakref.finalize(response, tap.left)
+    finalizer = weakref.finalize(target, tap.left)
     finalizer.atexit = False
 
 
-_TAP = "_trueup_tap"
-_classes: Dict[Tuple[type, bool], type] = {}
-
-
-def _tapped_class(base: Any, is_async: bool) -> type:
-    found = _classes.get((base, is_async))
-    if found is None:
-        body = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__}
-        made = type(base.__name__, (base,), {**body, **(_async_methods(base) if is_async else _methods(base))})
-        found = _classes.setdefault((base, is_async), made)
-    return found
-
-
-def _release(response: Any, base: type) -> None:
-    """After its end a response is as it was. Until then a method of this module may still run on it."""
-    tap = response.__dict__.get(_TAP)
+def release(target: Any, base: type) -> None:
+    """After its end an object is as it was. Until then a method of this module may still run on it."""
+    tap = target.__dict__.get(TAP)
     if tap is not None and tap.is_ended:
-        del response.__dict__[_TAP]
-        response.__class__ = base
+        del target.__dict__[TAP]
+        target.__class__ = base
 
 
 def _methods(base: Any) -> Dict[str, Any]:
+    # A method that was taken from the response before its end may be called after it, and finds no tap then.
     def iter_bytes(self: Any, *args: Any, **kwargs: Any) -> Iterator[bytes]:
-        return _read(self, base, base.iter_bytes(self, *args, **kwargs), is_seen=True)
+        chunks: Iterator[bytes] = base.iter_bytes(self, *args, **kwargs)
+        return _read(self, base, chunks, is_seen=True) if TAP in self.__dict__ else chunks
 
     def iter_raw(self: Any, *args: Any, **kwargs: Any) -> Iterator[bytes]:
         chunks: Iterator[bytes] = base.iter_raw(self, *args, **kwargs)
+        tap: Optional[Tap] = self.__dict__.get(TAP)
         # Called by the method above, which sees the same bytes decoded.
-        return chunks if self.__dict__[_TAP].depth > 0 else _read(self, base, chunks, is_seen=False)
+        return chunks if tap is None or tap.depth > 0 else _read(self, base, chunks, is_seen=False)
 
     def close(self: Any) -> None:
-        tap = self.__dict__[_TAP]
+        tap: Optional[Tap] = self.__dict__.get(TAP)
         base.close(self)
-        if tap.depth == 0:
+        if tap is not None and tap.depth == 0:
             tap.left()
-            _release(self, base)
+            release(self, base)
 
     return {"iter_bytes": iter_bytes, "iter_raw": iter_raw, "close": close}
 
 
 def _async_methods(base: Any) -> Dict[str, Any]:
     def aiter_bytes(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[bytes]:
-        return _aread(self, base, base.aiter_bytes(self, *args, **kwargs), is_seen=True)
+        chunks: AsyncIterator[bytes] = base.aiter_bytes(self, *args, **kwargs)
+        return _aread(self, base, chunks, is_seen=True) if TAP in self.__dict__ else chunks
 
     def aiter_raw(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[bytes]:
         chunks: AsyncIterator[bytes] = base.aiter_raw(self, *args, **kwargs)
-        return chunks if self.__dict__[_TAP].depth > 0 else _aread(self, base, chunks, is_seen=False)
+        tap: Optional[Tap] = self.__dict__.get(TAP)
+        return chunks if tap is None or tap.depth > 0 else _aread(self, base, chunks, is_seen=False)
 
     async def aclose(self: Any) -> None:
-        tap = self.__dict__[_TAP]
+        tap: Optional[Tap] = self.__dict__.get(TAP)
         await base.aclose(self)
-        if tap.depth == 0:
+        if tap is not None and tap.depth == 0:
             tap.left()
-            _release(self, base)
+            release(self, base)
 
     return {"aiter_bytes": aiter_bytes, "aiter_raw": aiter_raw, "aclose": aclose}
 
 
+def _tap_of(response: Any) -> Tap:
+    """The response may have ended since its reader asked for its chunks."""
+    tap: Optional[Tap] = response.__dict__.get(TAP)
+    return Tap(LINES, Sink()) if tap is None else tap
+
+
 def _read(response: Any, base: type, chunks: Iterator[bytes], is_seen: bool) -> Iterator[bytes]:
-    tap: Tap = response.__dict__[_TAP]
+    tap = _tap_of(response)
     try:
         while True:
             tap.depth += 1
@@ -249,7 +269,7 @@ def _read(response: Any, base: type, chunks: Iterator[bytes], is_seen: bool) -> 
         tap.failed(error)
         raise
     finally:
-        _release(response, base)
+        release(response, base)
 
 
 def _close(chunks: Any) -> None:
@@ -259,7 +279,7 @@ def _close(chunks: Any) -> None:
 
 
 async def _aread(response: Any, base: type, chunks: AsyncIterator[bytes], is_seen: bool) -> AsyncIterator[bytes]:
-    tap: Tap = response.__dict__[_TAP]
+    tap = _tap_of(response)
     iterator = chunks.__aiter__()
     try:
         while True:
@@ -282,4 +302,4 @@ async def _aread(response: Any, base: type, chunks: AsyncIterator[bytes], is_see
         tap.failed(error)
         raise
     finally:
-        _release(response, base)
+        release(response, base)
