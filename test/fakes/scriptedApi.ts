@@ -16,6 +16,8 @@ export interface ScriptedAnswer {
   text?: string;
   /** Data of server-sent events. */
   events?: readonly (string | object)[];
+  /** Each event is named by its `type` too, as Anthropic, Cohere and OpenAI's Responses send them. */
+  hasEventNames?: boolean;
   /** Frames of AWS's event stream: the event type and its JSON. */
   frames?: readonly (readonly [type: string, json: object])[];
   headers?: Record<string, string>;
@@ -70,6 +72,7 @@ export async function startScriptedApi(answers: readonly ScriptedAnswer[]): Prom
     if (answer.events) {
       response.writeHead(status, { 'content-type': 'text/event-stream', ...headers });
       for (const event of answer.events) {
+        if (answer.hasEventNames) response.write(`event: ${(event as { type: string }).type}\n`);
         response.write(`data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`);
         await sleep(1);
       }

@@ -9,13 +9,13 @@ import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-_NAMES = {"api.openai.com", "api.anthropic.com"}
+NAMES = {"api.openai.com", "api.anthropic.com"}
 _real_getaddrinfo = socket.getaddrinfo
 
 
 def _getaddrinfo(host, *args, **kwargs):
     name = host.decode() if isinstance(host, bytes) else host
-    return _real_getaddrinfo("127.0.0.1" if name in _NAMES else host, *args, **kwargs)
+    return _real_getaddrinfo("127.0.0.1" if name in NAMES else host, *args, **kwargs)
 
 
 socket.getaddrinfo = _getaddrinfo
