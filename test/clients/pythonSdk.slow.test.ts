@@ -16,16 +16,19 @@ beforeAll(async () => {
 afterAll(() => api?.close());
 
 describe('recorded reports of the Python package, replayed', () => {
-  it.each(SDK_CASES)('$name: each call is one event with its exact cost, however often it is sent', async (one) => {
-    const { requests, recordedAt } = readRecording(`trueup-sdk-${one.name}`);
-    const { ingestKey, adminKey } = await api.addOrganization(one.name);
-    expect(requests.length).toBeGreaterThan(0);
-    for (const request of [...requests, ...requests]) {
-      const answer = await sendCaptured(api.baseUrl, request, `Bearer ${ingestKey}`);
-      expect(answer.status).toBe(202);
-      await answer.arrayBuffer();
-    }
-    const atMillis = Date.parse(recordedAt);
-    expectSdkEvents(await readEvents(api.baseUrl, adminKey, atMillis), one, atMillis, calculator);
-  });
+  it.each(SDK_CASES)(
+    '$name: each call is one event with its exact cost, however often it is sent',
+    async (one) => {
+      const { requests, recordedAt } = readRecording(`trueup-sdk-${one.name}`);
+      const { ingestKey, adminKey } = await api.addOrganization(one.name);
+      expect(requests.length).toBeGreaterThan(0);
+      for (const request of [...requests, ...requests]) {
+        const answer = await sendCaptured(api.baseUrl, request, `Bearer ${ingestKey}`);
+        expect(answer.status).toBe(202);
+        await answer.arrayBuffer();
+      }
+      const atMillis = Date.parse(recordedAt);
+      expectSdkEvents(await readEvents(api.baseUrl, adminKey, atMillis), one, atMillis, calculator);
+    },
+  );
 });

@@ -11,7 +11,7 @@ import { pythonEnvironment } from '../../support/python.js';
 import { makeVenv } from '../../support/pythonVenv.js';
 import type { CostCalculator } from '../costCalculator.js';
 import type { ObservedEvent } from './observedEvents.js';
-import type { SdkCase, SdkEvent } from './sdkCases.js';
+import type { SdkCase, SdkEvent } from './sdkCase.js';
 
 export const PYTHON_PROGRAMS = fileURLToPath(new URL('../python/', import.meta.url));
 const PROGRAM_TIME_MS = 180_000;
@@ -125,7 +125,8 @@ function expectedLine(event: SdkEvent, atMillis: number, calculator: CostCalcula
     isBatch: batch !== undefined,
   });
   if (tokens !== undefined) expect(priced.isPriced, `a price of ${model} at ${provider}`).toBe(true);
-  const cost = event.outputTokens === undefined ? `$${tokens ? priced.usd : '0'}` : `${event.outputTokens} out`;
+  const cost =
+    event.outputTokens === undefined ? `$${tokens ? priced.usd : '0'}` : `${event.outputTokens} out`;
   return JSON.stringify([
     ...[provider, model, status, stop, feature, cost],
     ...['growth', event.session ?? '', event.user ?? null, batch ?? null],
