@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { createLogger, lastingDestination } from '../../platform/logger.js';
+import { createLogger, gatheringDestination, lastingDestination } from '../../platform/logger.js';
 import { makeTestFolder } from '../support/testFolder.js';
 
 const folder = makeTestFolder('log');
@@ -29,4 +29,25 @@ it('keeps lines that a full disk refuses, drops those beyond its limit, and writ
   expect(refused.length).toBeGreaterThan(100);
   expect(refused.length).toBeLessThan(110);
   expect(written.slice(refused.length).map(({ line }) => line)).toEqual([0, 1, 2]);
+});
+
+it('writes the ordinary lines of a turn together, and a warning at once with the lines before it', async () => {
+  const written: string[] = [];
+  const destination = gatheringDestination({
+    write(text) {
+      written.push(text);
+    },
+  });
+  const logger = createLogger({ name: 'test', level: 'info', destination });
+  for (let line = 0; line < 3; line += 1) logger.info({ line }, 'request');
+  expect(written).toEqual([]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(written.map((text) => text.trimEnd().split('\n').length)).toEqual([3]);
+  logger.info('before');
+  logger.warn('refused');
+  expect(written.slice(1).map((text) => text.match(/"msg":"\w+"/g))).toEqual([
+    ['"msg":"before"', '"msg":"refused"'],
+  ]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(written).toHaveLength(2);
 });
