@@ -121,7 +121,7 @@ export class IngestWriter {
       this.#connections += 1;
       void this.#flush(orgId, taken).finally(() => {
         this.#connections -= 1;
-        this.#waiting.end(orgId);
+        this.#waiting.end(taken);
         this.#next();
       });
     }

@@ -1,8 +1,8 @@
 /** Most calls of one transaction; a request is never split over two. */
 export const BATCH_ROWS_MAX = 2_000;
 /**
- * Waiting calls of an organization that start another transaction although one of it is under way. Fewer wait for its
- * end and then share one: a transaction of ten calls costs twice as much a call as one of a hundred.
+ * Waiting calls of an organization that start another transaction however many of it are under way. Fewer gather: a
+ * transaction of ten calls costs twice as much a call as one of a hundred.
  */
 export const GATHERED_ROWS_MIN = 500;
 /**
@@ -22,16 +22,22 @@ interface Line<W> {
   rows: number;
 }
 
+/** Transactions of an organization and their calls. */
+interface UnderWay {
+  transactions: number;
+  rows: number;
+}
+
 /**
- * Requests that wait for a transaction, by organization. An idle organization's request may start at once. While a
- * transaction of the organization is under way its requests gather, so that a batch grows with the load. There is no
- * timer.
+ * Requests that wait for a transaction, by organization. An idle organization's request starts at once. While a
+ * transaction of the organization is under way its requests gather, so that a batch grows with the load. A second one
+ * starts once as many calls have gathered as the first one has: Postgres stores one half of the load while this process
+ * reads the other half, instead of both waiting for each other. There is no timer.
  */
 export class WaitingRequests<W extends Waiting> {
   /** In the order in which organizations get their turns. */
   readonly #lines = new Map<string, Line<W>>();
-  /** Transactions under way by organization. */
-  readonly #underWay = new Map<string, number>();
+  readonly #underWay = new Map<string, UnderWay>();
   #rows = 0;
 
   /** Waiting calls of all organizations. */
@@ -58,17 +64,19 @@ export class WaitingRequests<W extends Waiting> {
 
   /**
    * The requests of the next transaction; undefined: none may start. Organizations take turns. The caller must call
-   * `end` with the organization after the transaction.
+   * `end` with them after the transaction.
    */
   start(): W[] | undefined {
     for (const [orgId, line] of this.#lines) {
-      const underWay = this.#underWay.get(orgId) ?? 0;
-      if (underWay > 0 && line.rows < GATHERED_ROWS_MIN) continue;
-      this.#underWay.set(orgId, underWay + 1);
+      const underWay = this.#underWay.get(orgId) ?? { transactions: 0, rows: 0 };
+      if (!mayStart(line.rows, underWay)) continue;
       this.#lines.delete(orgId);
       const taken = takeBatch(line.requests);
-      const rows = taken.reduce((sum, request) => sum + request.rows, 0);
+      const rows = rowsOf(taken);
       this.#rows -= rows;
+      underWay.transactions += 1;
+      underWay.rows += rows;
+      this.#underWay.set(orgId, underWay);
       // The organization's remaining requests go to the end of the line.
       if (line.requests.length > 0) this.#lines.set(orgId, { ...line, rows: line.rows - rows });
       return taken;
@@ -76,12 +84,25 @@ export class WaitingRequests<W extends Waiting> {
     return undefined;
   }
 
-  /** Notes the end of a transaction. */
-  end(orgId: string): void {
-    const left = (this.#underWay.get(orgId) ?? 1) - 1;
-    if (left === 0) this.#underWay.delete(orgId);
-    else this.#underWay.set(orgId, left);
+  /** Notes the end of the transaction of these requests. */
+  end(taken: readonly W[]): void {
+    const [first] = taken;
+    if (first === undefined) return;
+    const underWay = this.#underWay.get(first.orgId);
+    if (underWay === undefined) return;
+    underWay.transactions -= 1;
+    underWay.rows -= rowsOf(taken);
+    if (underWay.transactions === 0) this.#underWay.delete(first.orgId);
   }
+}
+
+function mayStart(waitingRows: number, { transactions, rows }: UnderWay): boolean {
+  if (transactions === 0 || waitingRows >= GATHERED_ROWS_MIN) return true;
+  return transactions === 1 && waitingRows >= rows;
+}
+
+function rowsOf(requests: readonly Waiting[]): number {
+  return requests.reduce((sum, { rows }) => sum + rows, 0);
 }
 
 /** Removes the requests of one transaction from the front of a line. */

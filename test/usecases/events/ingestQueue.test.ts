@@ -63,18 +63,32 @@ describe('the gathering of requests into transactions', () => {
 
   it('gathers the requests of an organization while a transaction of it is under way', () => {
     const waiting = new WaitingRequests();
-    waiting.add(aRequest('a'));
-    waiting.start();
-    for (let index = 0; index < 30; index += 1) waiting.add(aRequest('a'));
+    waiting.add(aRequest('a', 40));
+    const first = waiting.start() ?? [];
+    for (let index = 0; index < 39; index += 1) waiting.add(aRequest('a'));
     expect(waiting.start()).toBeUndefined();
-    waiting.end('a');
-    expect(waiting.start()).toHaveLength(30);
+    waiting.end(first);
+    expect(waiting.start()).toHaveLength(39);
     expect(waiting.rows).toBe(0);
+  });
+
+  it('starts a second transaction once as many calls have gathered as the first one has, and no third one', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aRequest('a', 40));
+    const first = waiting.start() ?? [];
+    waiting.add(aRequest('a', 40));
+    expect(waiting.start()).toHaveLength(1);
+    waiting.add(aRequest('a', 80));
+    expect(waiting.start()).toBeUndefined();
+    waiting.end(first);
+    expect(waiting.start()).toHaveLength(1);
   });
 
   it('starts another transaction of a busy organization when enough calls have gathered', () => {
     const waiting = new WaitingRequests();
-    waiting.add(aRequest('a'));
+    waiting.add(aRequest('a', GATHERED_ROWS_MIN));
+    waiting.start();
+    waiting.add(aRequest('a', GATHERED_ROWS_MIN));
     waiting.start();
     waiting.add(aRequest('a', GATHERED_ROWS_MIN - 1));
     expect(waiting.start()).toBeUndefined();
@@ -82,20 +96,23 @@ describe('the gathering of requests into transactions', () => {
     expect(waiting.start()).toHaveLength(2);
   });
 
-  it('starts another organization while one is busy, and lets organizations take turns', () => {
+  it('keeps taking turns between organizations, of which each waits for its own transactions', () => {
     const waiting = new WaitingRequests();
-    waiting.add(aRequest('a'));
-    waiting.start();
+    const start = () => waiting.start() ?? [];
+    waiting.add(aRequest('a', 3));
+    const ofA = start();
     waiting.add(aRequest('a'));
     waiting.add(aRequest('b', BATCH_ROWS_MAX));
     waiting.add(aRequest('b'));
     waiting.add(aRequest('c'));
-    expect(waiting.start()).toEqual([aRequest('b', BATCH_ROWS_MAX)]);
-    expect(waiting.start()).toEqual([aRequest('c')]);
-    waiting.end('a');
-    waiting.end('b');
-    expect(waiting.start()).toEqual([aRequest('a')]);
-    expect(waiting.start()).toEqual([aRequest('b')]);
-    expect(waiting.start()).toBeUndefined();
+    const ofB = start();
+    expect(ofB).toEqual([aRequest('b', BATCH_ROWS_MAX)]);
+    expect(start()).toEqual([aRequest('c')]);
+    expect(start()).toEqual([]);
+    waiting.end(ofA);
+    waiting.end(ofB);
+    expect(start()).toEqual([aRequest('a')]);
+    expect(start()).toEqual([aRequest('b')]);
+    expect(start()).toEqual([]);
   });
 });
