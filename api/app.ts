@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import Router, { type RouterContext } from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { DomainError } from '../domain/errors.js';
@@ -34,6 +35,7 @@ import { mcpEndpoint } from './mcp/mcpEndpoint.js';
 import { buildOpenApi } from './openapi.js';
 import { answer } from './pipeline/answer.js';
 import { Authenticator } from './pipeline/auth.js';
+import { callRoute } from './pipeline/callRoute.js';
 import { answerPreflight } from './pipeline/cors.js';
 import { assertNotice } from './pipeline/deprecation.js';
 import { checkHost, hostNamesOf } from './pipeline/hostCheck.js';
@@ -116,14 +118,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
 ];
 
 /**
- * Builds the application: every endpoint behind one error writer, one authentication and one log line a request. At
- * shutdown the caller must settle `failures`, the authentication failures that are not stored yet.
+ * Builds the listener of requests: every endpoint behind one error writer, one authentication and one log line a
+ * request. At shutdown the caller must settle `failures`, the authentication failures that are not stored yet.
  */
 export function createApp(
   deps: ApiDeps,
   endpoints: readonly Endpoint[] = ENDPOINTS,
   failures = new AuthFailures(deps.database, deps.logger),
-): Koa {
+): RequestListener {
   const app = new Koa();
   app.silent = true;
   // Only a response that broke off arrives here: its answer had begun, so no other handler can report the failure.
@@ -148,11 +150,11 @@ export function createApp(
   // A request's log line holds only the fields that are written here, so redaction is not needed.
   const lines = deps.logger.child({}, { redact: [] });
   app.use((ctx, next) => answer(ctx, next, deps, lines));
-  let hostNames: ReadonlySet<string> | undefined;
+  let known: ReadonlySet<string> | undefined;
+  // The address is known once the server listens.
+  const hostNames = () => (known ??= hostNamesOf(settings.baseUrl(), settings.allowedHosts));
   app.use((ctx, next) => {
-    // The address is known once the server listens.
-    hostNames ??= hostNamesOf(settings.baseUrl(), settings.allowedHosts);
-    checkHost(ctx, hostNames);
+    checkHost(ctx, hostNames());
     return next();
   });
   app.use((ctx, next) => deps.limits.admit(ctx, next));
@@ -180,7 +182,7 @@ export function createApp(
       `${ctx.method} is not possible here; use ${allowed.join(' or ')}`,
     );
   });
-  return app;
+  return callRoute({ endpoints, deps, authenticator, lines, hostNames, others: app.callback() });
 }
 
 /** Handlers of paths without parameters, found by one lookup; the router tries its patterns one after the other. */

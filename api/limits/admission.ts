@@ -1,7 +1,7 @@
-import type { Context } from 'koa';
 import { LimitError } from '../../domain/access/rate.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Metrics } from '../../platform/metrics.js';
+import type { PipelineContext } from '../pipeline/pipelineContext.js';
 
 /** Requests in progress at once: those that store calls, and all others. More would only wait and time out. */
 export const REQUESTS_MAX = { ingest: 1_024, other: 512 } as const;
@@ -48,7 +48,7 @@ export class Admission {
   }
 
   /** Admits a request until its answer is sent. Error: service_unavailable. */
-  enter(ctx: Context): void {
+  enter(ctx: PipelineContext): void {
     if (ALWAYS.test(ctx.path)) return;
     const name = laneOf(ctx);
     const lane = this.#lanes[name];
@@ -70,7 +70,7 @@ export class Admission {
    * Updates the bytes of a body. They can exceed the declared length: a chunked body declares none, and a compressed
    * one grows when it is inflated. Error: service_unavailable.
    */
-  holdBody(ctx: Context, bytes: number): void {
+  holdBody(ctx: PipelineContext, bytes: number): void {
     const body = ctx.state.bodyHeld as HeldBody | undefined;
     if (body && laneOf(ctx) === 'ingest') this.#hold(body, bytes);
   }
@@ -93,7 +93,7 @@ export class Admission {
   }
 
   /** Counts an admitted request for its organization until its answer is sent. Error: rate_limited. */
-  enterOrganization(ctx: Context, orgId: string): void {
+  enterOrganization(ctx: PipelineContext, orgId: string): void {
     const name = laneOf(ctx);
     const { count, byOrganization } = this.#lanes[name];
     const own = byOrganization.get(orgId) ?? 0;
@@ -118,19 +118,19 @@ function emptyLane(): LaneState {
   return { count: 0, byOrganization: new Map() };
 }
 
-function laneOf(ctx: Context): Lane {
+function laneOf(ctx: PipelineContext): Lane {
   return INGEST.test(ctx.path) ? 'ingest' : 'other';
 }
 
 /** Declared bytes of an ingest body; 0 for other endpoints, whose bodies are small or streamed. */
-function bodyBytesOf(ctx: Context): number {
+function bodyBytesOf(ctx: PipelineContext): number {
   if (laneOf(ctx) !== 'ingest' || ctx.method === 'GET') return 0;
   const declared = ctx.headers['content-length'];
   return declared === undefined ? UNDECLARED_BODY_BYTES : Number(declared);
 }
 
 /** Calls `work` once when the answer is sent or the client disconnects, with one listener a request. */
-export function whenAnswered(ctx: Context, work: () => void): void {
+export function whenAnswered(ctx: PipelineContext, work: () => void): void {
   if (ctx.res.destroyed) {
     work();
     return;

@@ -1,5 +1,5 @@
-import type { Context } from 'koa';
 import { perSecond, type Rate } from '../../domain/access/rate.js';
+import type { PipelineContext } from '../pipeline/pipelineContext.js';
 
 /**
  * The fields RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11): lists of structured fields
@@ -26,7 +26,7 @@ interface ServiceLimit {
 
 /** Records the state of a rate for the answer's fields; it replaces the earlier state of the same policy. */
 export function noteRate(
-  ctx: Context,
+  ctx: PipelineContext,
   name: string,
   rate: Rate,
   state: { remaining: number; waitSeconds: number },
@@ -43,7 +43,7 @@ export function noteRate(
 }
 
 /** Records how many more requests of a kind may run at once. */
-export function noteConcurrency(ctx: Context, name: string, max: number, remaining: number): void {
+export function noteConcurrency(ctx: PipelineContext, name: string, max: number, remaining: number): void {
   const policy = `"${name}";q=${max};qu="concurrent-requests"`;
   note(ctx, { name, policy, remaining, windowSeconds: undefined });
 }
@@ -53,12 +53,12 @@ export function wholeSeconds(seconds: number): number {
   return Math.max(1, Math.ceil(seconds));
 }
 
-function note(ctx: Context, limit: ServiceLimit): void {
+function note(ctx: PipelineContext, limit: ServiceLimit): void {
   const noted = notedIn(ctx);
   ctx.state.serviceLimits = [...noted.filter(({ name }) => name !== limit.name), limit];
 }
 
-function notedIn(ctx: Context): readonly ServiceLimit[] {
+function notedIn(ctx: PipelineContext): readonly ServiceLimit[] {
   return (ctx.state.serviceLimits ?? []) as ServiceLimit[];
 }
 
@@ -66,7 +66,7 @@ function notedIn(ctx: Context): readonly ServiceLimit[] {
  * Writes the recorded fields to the answer. With Retry-After no window exceeds that time: the client cannot use more
  * than the rest in a shorter one either.
  */
-export function writeRateLimitFields(ctx: Context): void {
+export function writeRateLimitFields(ctx: PipelineContext): void {
   const limits = notedIn(ctx);
   if (limits.length === 0) return;
   const retryAfter = Number(ctx.response.get('Retry-After') || Number.POSITIVE_INFINITY);

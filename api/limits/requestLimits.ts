@@ -1,4 +1,3 @@
-import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../db/client.js';
 import { LimitError, type LimitRules, type Rate, TokenBucket } from '../../domain/access/rate.js';
@@ -15,6 +14,7 @@ import {
   type LimitClass,
   limitClassOf,
 } from '../endpoint.js';
+import type { PipelineContext } from '../pipeline/pipelineContext.js';
 import { Admission, whenAnswered } from './admission.js';
 import { ClientAddresses } from './clientAddress.js';
 import { RateLimiter, type RateStore, STORE_LIMIT_MS, type Verdict } from './rateLimiter.js';
@@ -105,14 +105,19 @@ export class RequestLimits {
   }
 
   /** Admits a request while there is room; requests to public paths are counted by client address. */
-  admit(ctx: Context, next: () => Promise<unknown>): Promise<unknown> {
-    this.#admission.enter(ctx);
+  admit(ctx: PipelineContext, next: () => Promise<unknown>): Promise<unknown> {
+    this.enter(ctx);
     if (DOCUMENTS.test(ctx.path)) this.chargePublic(ctx);
     return next();
   }
 
+  /** Admits a request until its answer is sent. Error: service_unavailable. */
+  enter(ctx: PipelineContext): void {
+    this.#admission.enter(ctx);
+  }
+
   /** Updates the bytes of a body that stores calls. Error: service_unavailable. */
-  holdBody(ctx: Context, bytes: number): void {
+  holdBody(ctx: PipelineContext, bytes: number): void {
     this.#admission.holdBody(ctx, bytes);
   }
 
@@ -120,7 +125,7 @@ export class RequestLimits {
    * The error of a failed authentication: the failure itself, or 429 once its address has failed too often. A valid key
    * is never refused for failures of others behind its address (docs/decisions/0031).
    */
-  afterFailedAuthentication(ctx: Context, error: unknown): unknown {
+  afterFailedAuthentication(ctx: PipelineContext, error: unknown): unknown {
     const { rules, metrics } = this.#options;
     if (!(error instanceof DomainError) || error.code !== 'unauthenticated') return error;
     const refusal =
@@ -131,19 +136,19 @@ export class RequestLimits {
   }
 
   /** The client's network: an IPv4 address, or the /64 of an IPv6 one. */
-  networkOf(ctx: Context): string {
+  networkOf(ctx: PipelineContext): string {
     return this.#addresses.networkOf(ctx.req);
   }
 
   /** Counts a request without a key by its client address. */
-  chargePublic(ctx: Context): void {
+  chargePublic(ctx: PipelineContext): void {
     const { rules } = this.#options;
     if (!rules) return;
     const refusal = this.#takeOfAddress(ctx, PUBLIC, rules.publicRequests, 'too many requests without a key');
     if (refusal) throw refusal;
   }
 
-  #takeOfAddress(ctx: Context, policy: Policy, rate: Rate, what: string): LimitError | undefined {
+  #takeOfAddress(ctx: PipelineContext, policy: Policy, rate: Rate, what: string): LimitError | undefined {
     const nowMs = this.#options.nowMs();
     const id = `${policy.name} ${this.#addresses.networkOf(ctx.req)}`;
     const bucket = this.#byAddress.get(id) ?? new TokenBucket(rate, nowMs);
@@ -156,7 +161,7 @@ export class RequestLimits {
   }
 
   /** Counts a request by its key, before its body is read. Synchronous while the instance holds tokens. */
-  chargeKey(ctx: Context, caller: Caller, endpoint: Endpoint): void | Promise<void> {
+  chargeKey(ctx: PipelineContext, caller: Caller, endpoint: Endpoint): void | Promise<void> {
     this.#admission.enterOrganization(ctx, caller.orgId);
     const { rules } = this.#options;
     const limitClass = limitClassOf(endpoint);
@@ -167,19 +172,19 @@ export class RequestLimits {
   /**
    * Counts a batch's items before any is stored. A batch larger than the whole limit passes when its bucket is full.
    */
-  async chargeItems(ctx: Context, caller: Caller, count: number): Promise<void> {
+  async chargeItems(ctx: PipelineContext, caller: Caller, count: number): Promise<void> {
     if (!this.#options.rules || count === 0) return;
     await this.#charge(ctx, caller, ITEMS, count);
   }
 
-  #charge(ctx: Context, caller: Caller, policy: Policy, cost: number): void | Promise<void> {
+  #charge(ctx: PipelineContext, caller: Caller, policy: Policy, cost: number): void | Promise<void> {
     const verdict = this.#take(ctx, caller, caller.keyId, policy, cost);
     if (verdict instanceof Promise) return verdict.then(refuse);
     refuse(verdict);
   }
 
   #take(
-    ctx: Context,
+    ctx: PipelineContext,
     caller: Caller,
     subject: string,
     policy: Policy,
@@ -204,7 +209,7 @@ export class RequestLimits {
    * client disconnects. A run over the limit is refused only when it would be stored, since an open run may be returned
    * instead. Nothing is counted when no run or export was started.
    */
-  async begin(ctx: Context, caller: Caller, endpoint: Endpoint): Promise<Begun> {
+  async begin(ctx: PipelineContext, caller: Caller, endpoint: Endpoint): Promise<Begun> {
     const { rules } = this.#options;
     const limitClass = limitClassOf(endpoint);
     if (rules && limitClass === 'export') await this.#holdExport(ctx, caller, rules.openExportsMax);
@@ -221,7 +226,7 @@ export class RequestLimits {
     return { runLimit: { kind: limitClass, max, refusal: verdict.refusal }, finish };
   }
 
-  async #holdExport(ctx: Context, caller: Caller, max: number): Promise<void> {
+  async #holdExport(ctx: PipelineContext, caller: Caller, max: number): Promise<void> {
     const release = await this.#slots.take(orgDbOf(this.#options, caller.orgId), max);
     if (!release) {
       this.#options.metrics.rateLimited.inc({ class: EXPORTS });

@@ -6,6 +6,7 @@ import { writeRateLimitFields } from '../limits/rateLimitFields.js';
 import { LocatedError, presentProblem } from '../problem.js';
 import { compressAnswer } from './compression.js';
 import { allowOrigin } from './cors.js';
+import type { PipelineContext } from './pipelineContext.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
 import { assertReadableHead } from './requestHead.js';
 import { setSecurityHeaders } from './securityHeaders.js';
@@ -32,22 +33,26 @@ export async function answer(
     }
     writeRateLimitFields(ctx);
     await compressAnswer(ctx);
-    const seconds = Number(process.hrtime.bigint() - started) / 1e9;
-    const operation = String(ctx.state.operation ?? 'none');
-    deps.metrics.httpDuration.observe({ operation, status: String(ctx.status) }, seconds);
-    lines.info(
-      {
-        method: ctx.method,
-        path: ctx.path.slice(0, 256),
-        status: ctx.status,
-        ms: Math.round(seconds * 1000),
-      },
-      'request',
-    );
+    observeAnswer(ctx, started, deps, lines);
   });
 }
 
-function writeProblem(ctx: Context, error: unknown, requestId: string, deps: ApiDeps): void {
+/** Writes the request's metric and its log line. `started`: process.hrtime.bigint() at its beginning. */
+export function observeAnswer(
+  ctx: PipelineContext,
+  started: bigint,
+  { metrics }: Pick<ApiDeps, 'metrics'>,
+  lines: Logger,
+): void {
+  const seconds = Number(process.hrtime.bigint() - started) / 1e9;
+  const operation = String(ctx.state.operation ?? 'none');
+  const { method, path, status } = ctx;
+  metrics.httpDuration.observe({ operation, status: String(status) }, seconds);
+  lines.info({ method, path: path.slice(0, 256), status, ms: Math.round(seconds * 1000) }, 'request');
+}
+
+/** Makes the answer a problem. */
+export function writeProblem(ctx: PipelineContext, error: unknown, requestId: string, deps: ApiDeps): void {
   const problem = presentProblem(error, requestId);
   if (problem.status === 500)
     deps.logger.error({ err: error, path: ctx.path.slice(0, 256) }, 'request failed: this is a bug');

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import { DomainError } from '../../domain/errors.js';
@@ -17,8 +18,7 @@ export function hostNamesOf(baseUrl: string, allowedHosts: readonly string[]): R
  */
 export function checkHost(ctx: Context, names: ReadonlySet<string>): void {
   if (ctx.path === OPEN_PATH) return;
-  const { rawHeaders } = ctx.req;
-  const hosts = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host');
+  const hosts = hostsOf(ctx.req);
   if (hosts.length === 0) return;
   const [host = '', ...more] = hosts;
   if (more.length > 0)
@@ -26,10 +26,24 @@ export function checkHost(ctx: Context, names: ReadonlySet<string>): void {
       'the request has several Host headers; send one. ALLOWED_HOSTS lists the names that are answered',
     );
   const name = nameOf(host);
-  if (name !== undefined && (names.has(name) || isIP(name) !== 0)) return;
+  if (isKnown(name, names)) return;
   throw refused(
     `the Host header names ${host.slice(0, 100)}, which is not an address of this installation; set BASE_URL to it, or add it to ALLOWED_HOSTS`,
   );
+}
+
+/** Whether a request has one Host header, which names this service. */
+export function isHostKnown(req: IncomingMessage, names: ReadonlySet<string>): boolean {
+  const [host = '', ...more] = hostsOf(req);
+  return more.length === 0 && isKnown(nameOf(host), names);
+}
+
+function hostsOf({ rawHeaders }: IncomingMessage): string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host');
+}
+
+function isKnown(name: string | undefined, names: ReadonlySet<string>): boolean {
+  return name !== undefined && (names.has(name) || isIP(name) !== 0);
 }
 
 /** The name in `name`, `name:port`, `[address]` or `[address]:port`; undefined for any other form. */

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import type { PipelineContext } from './pipelineContext.js';
 
 /**
  * Answers of the API are data: nothing in them may load, run, be framed or post forms (OWASP REST security cheat
@@ -29,11 +30,21 @@ export const SECURITY_HEADERS: readonly (readonly [string, string])[] = [
  */
 export function setSecurityHeaders(ctx: Context, hstsMaxAgeSeconds: number): void {
   for (const [name, value] of SECURITY_HEADERS) ctx.res.setHeader(name, value);
-  if (isTls(ctx)) ctx.res.setHeader('Strict-Transport-Security', `max-age=${hstsMaxAgeSeconds}`);
+  setTransportSecurity(ctx, hstsMaxAgeSeconds);
 }
 
-function isTls({ req }: Context): boolean {
+/** Sets Strict-Transport-Security where the client speaks TLS. */
+export function setTransportSecurity(
+  ctx: Pick<PipelineContext, 'req' | 'set'>,
+  hstsMaxAgeSeconds: number,
+): void {
+  if (isTls(ctx)) ctx.set('Strict-Transport-Security', `max-age=${hstsMaxAgeSeconds}`);
+}
+
+function isTls({ req }: Pick<PipelineContext, 'req'>): boolean {
   // With several proxies the first value is the one of the proxy that the client connected to.
-  const [first = ''] = String(req.headers['x-forwarded-proto'] ?? '').split(',', 1);
+  const header = req.headers['x-forwarded-proto'];
+  if (header === undefined) return false;
+  const [first = ''] = String(header).split(',', 1);
   return first.trim().toLowerCase() === 'https';
 }

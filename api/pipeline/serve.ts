@@ -17,6 +17,7 @@ import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js'
 import { csvListAnswer, firstPageQuery } from './csvList.js';
 import { deprecationHeaders } from './deprecation.js';
 import { answerRequest, type RequestTexts } from './idempotency.js';
+import type { PipelineContext } from './pipelineContext.js';
 import { requestContext } from './requestContext.js';
 import { assertNotForeign, assertOwnPage, findSessionSecret } from './sessionCookie.js';
 
@@ -121,7 +122,7 @@ function sessionSecretOf(ctx: RouterContext, endpoint: Endpoint, baseUrl: string
 }
 
 /** Whether the endpoint accepts the key as the password of HTTP Basic. */
-function takesBasic({ authSchemes }: Endpoint): boolean {
+export function takesBasic({ authSchemes }: Endpoint): boolean {
   return authSchemes?.includes('basic') ?? false;
 }
 
@@ -132,8 +133,8 @@ const JUDGED_MS = 500;
  * Authenticates the key or the session again when the last check is older than JUDGED_MS: while a request waits for its body or a
  * provider, its key may be revoked, and a sender can stretch a body to a minute. Errors: unauthenticated, forbidden.
  */
-function judgeAgain(
-  ctx: RouterContext,
+export function judgeAgain(
+  ctx: Pick<PipelineContext, 'headers'>,
   endpoint: Endpoint,
   authenticator: Authenticator,
   secret: string | undefined,
@@ -214,7 +215,7 @@ const refuseToSettle: Settle = () => Promise.reject(new TypeError('a public endp
  * Aborts when the client disconnects before the answer. Created on demand, because most requests end too soon to need
  * it.
  */
-function signalOf(ctx: RouterContext): AbortSignal {
+export function signalOf(ctx: Pick<PipelineContext, 'res'>): AbortSignal {
   const abort = new AbortController();
   const end = () => {
     if (!ctx.res.writableFinished) abort.abort();
@@ -253,29 +254,35 @@ function assertDeclaredHeaders({ operationId, responses }: Endpoint, response: E
 }
 
 function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse, deps: ApiDeps): void {
-  if (deps.settings.checkResponses) assertDeclaredHeaders(endpoint, response);
+  const content = contentOf(endpoint, response, deps);
   for (const [name, value] of Object.entries(response.headers ?? {})) ctx.set(name, value);
   ctx.status = response.status;
-  if (response.content) {
-    ctx.set('Content-Type', response.content.type);
-    ctx.body = response.content.data;
-    return;
-  }
-  if (response.body === undefined) {
+  if (content === undefined) {
     ctx.body = null;
     ctx.status = response.status;
     return;
   }
-  const schema = endpoint.responses[response.status]?.schema;
-  if (deps.settings.checkResponses) {
+  const next = nextPage(ctx, response.body);
+  if (next !== undefined) ctx.append('Link', `<${next}>; rel="next"`);
+  ctx.set('Content-Type', content.type);
+  ctx.body = content.data;
+}
+
+/** The content of an answer; undefined: it has none. In tests an answer that is not declared is an error. */
+export function contentOf(
+  endpoint: Endpoint,
+  response: EndpointResponse,
+  { settings }: Pick<ApiDeps, 'settings'>,
+): EndpointResponse['content'] {
+  if (settings.checkResponses) assertDeclaredHeaders(endpoint, response);
+  if (response.content || response.body === undefined) return response.content;
+  if (settings.checkResponses) {
+    const schema = endpoint.responses[response.status]?.schema;
     if (!schema)
       throw new Error(`${endpoint.operationId} answered ${response.status}, which it does not declare`);
     schema.parse(response.body);
   }
-  const next = nextPage(ctx, response.body);
-  if (next !== undefined) ctx.append('Link', `<${next}>; rel="next"`);
-  ctx.set('Content-Type', 'application/json');
-  ctx.body = JSON.stringify(response.body);
+  return { type: 'application/json', data: JSON.stringify(response.body) };
 }
 
 /** The address of the next page; undefined where the answer is no list or the last page. */

@@ -100,8 +100,7 @@ export async function createApiServer(
     settings,
   };
   const failures = new AuthFailures(deps.database, deps.logger);
-  const app = createApp(deps, options.endpoints, failures);
-  const server = makeHttpServer(app.callback(), options);
+  const server = makeHttpServer(createApp(deps, options.endpoints, failures), options);
   const close = async () => {
     if (server.listening) await closeHttpServer(server);
     await Promise.all([bodies.close(), failures.settle(), prices.settle()]);
