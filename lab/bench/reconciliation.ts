@@ -5,8 +5,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { GeneratedVisibility, GeneratedWorld } from '../generators/world.js';
-import { type Look, runBenchmark, VISIBILITIES } from './reconciliation/benchmark.js';
+import type { GeneratedVisibility } from '../generators/world.js';
+import { type Look, runPrepared, VISIBILITIES } from './reconciliation/benchmark.js';
 import { repositoryRoot } from './reconciliation/books.js';
 import { expectedCalibrationError, reliabilityBins } from './reconciliation/calibration.js';
 import { lookCloser } from './reconciliation/lookCloser.js';
@@ -20,10 +20,21 @@ import {
   sizeLine,
   targetLines,
 } from './reconciliation/report.js';
+import { judgeInRotation } from './reconciliation/rotation.js';
 import type { Tally } from './reconciliation/tally.js';
-import { ADVERSARIAL_SETS, BENIGN_SET, GENERATORS, isGeneratorName } from './reconciliation/worlds.js';
+import {
+  ADVERSARIAL_SETS,
+  BENIGN_SET,
+  GENERATORS,
+  type GeneratorName,
+  isGeneratorName,
+} from './reconciliation/worlds.js';
 
 const PLOT = 'docs/images/reconciliation-reliability.svg';
+
+/** Judges every generator, with a line for each, and calibration that is fitted on the others. */
+const ALL_GENERATORS = 'all';
+const GENERATOR_NAMES = Object.keys(GENERATORS) as GeneratorName[];
 
 function readOptions() {
   const { values } = parseArgs({
@@ -40,12 +51,13 @@ function readOptions() {
   });
   const seeds = values.seeds.split(',').map(Number);
   if (seeds.some((seed) => !Number.isInteger(seed))) throw new Error('--seeds takes whole numbers, as 1,2,3');
-  if (!isGeneratorName(values.generator))
-    throw new Error(`--generator takes ${Object.keys(GENERATORS).join(' or ')}`);
+  const generators = values.generator === ALL_GENERATORS ? GENERATOR_NAMES : [values.generator];
+  if (!generators.every(isGeneratorName))
+    throw new Error(`--generator takes ${GENERATOR_NAMES.join(', ')} or ${ALL_GENERATORS}`);
   const size = Number(values.size);
   if (!(size > 0)) throw new Error('--size takes a factor such as 0.5');
   const wanted = values.visibility.split(',');
-  return { ...values, seeds, size, generator: values.generator, wanted };
+  return { ...values, seeds, size, generators, wanted };
 }
 
 /** Set name that selects every adversarial set of the first generator at V3, with a line for each. */
@@ -62,9 +74,7 @@ function optionsOrEnd() {
 
 const options = optionsOrEnd();
 
-function* makeWorlds(set: string): Iterable<GeneratedWorld> {
-  for (const seed of options.seeds) yield GENERATORS[options.generator]({ seed, set, size: options.size });
-}
+const worldsOf = (set: string) => options.seeds.map((seed) => ({ seed, set, size: options.size }));
 
 function print(text = ''): void {
   process.stdout.write(`${text}\n`);
@@ -76,16 +86,17 @@ function onLook({ world, visibility, judged, matched }: Look): void {
   print(lookCloser(judged, matched, BigInt(world.readAtSeconds) * 1_000_000n));
 }
 
-async function judgeSet(set: string): Promise<void> {
-  const visibilities = VISIBILITIES.filter((visibility) => options.wanted.includes(visibility));
+const visibilities = VISIBILITIES.filter((visibility) => options.wanted.includes(visibility));
+
+async function judgeSet(generator: GeneratorName, set: string): Promise<void> {
   const tallies = new Map<GeneratedVisibility | 'benign', Tally>(
-    await runBenchmark(makeWorlds(set), visibilities, { onLook }),
+    await runPrepared(generator, worldsOf(set), visibilities, { onLook }),
   );
   if (set === 'mixed') {
-    const [benign] = (await runBenchmark(makeWorlds(BENIGN_SET), ['V3'], { onLook })).values();
+    const [benign] = (await runPrepared(generator, worldsOf(BENIGN_SET), ['V3'], { onLook })).values();
     if (benign) tallies.set('benign', benign);
   }
-  print(`generator ${options.generator}, set ${set}, seeds ${options.seeds.join(', ')}\n`);
+  print(`generator ${generator}, set ${set}, seeds ${options.seeds.join(', ')}\n`);
   print(mainTable(tallies));
   for (const [name, tally] of tallies) {
     print(`\n### ${name}: ${sizeLine(tally)}\n`);
@@ -93,7 +104,7 @@ async function judgeSet(set: string): Promise<void> {
     print(`\n${falseTable(tally)}`);
     if (options.verbose) print(`\n${calibrationTable(tally)}`);
   }
-  const { text, missed } = targetLines(tallies, options.generator === 'second');
+  const { text, missed } = targetLines(tallies, generator !== 'first');
   print(`\n${text}`);
   const widest = tallies.get('V3');
   if (options.plot && widest) writePlot(widest);
@@ -108,14 +119,22 @@ function writePlot({ predictions }: Tally): void {
   print(`\nwritten: ${PLOT}`);
 }
 
-async function judgeAdversarial(): Promise<void> {
+async function judgeAdversarial(generator: GeneratorName): Promise<void> {
   const tallies = new Map<string, Tally>();
   for (const set of ADVERSARIAL_SETS) {
-    const [tally] = (await runBenchmark(makeWorlds(set), ['V3'], { onLook })).values();
+    const [tally] = (await runPrepared(generator, worldsOf(set), ['V3'], { onLook })).values();
     if (tally) tallies.set(set, tally);
   }
-  print(`generator ${options.generator}, adversarial sets at V3, seeds ${options.seeds.join(', ')}\n`);
+  print(`generator ${generator}, adversarial sets at V3, seeds ${options.seeds.join(', ')}\n`);
   print(setTable(tallies));
 }
 
-await (options.set === ADVERSARIAL ? judgeAdversarial() : judgeSet(options.set));
+async function judgeAll(): Promise<void> {
+  const { text, missed } = await judgeInRotation(options.generators, worldsOf, visibilities, onLook);
+  print(`seeds ${options.seeds.join(', ')}, size ${options.size}\n\n${text}`);
+  if (missed > 0 && !options['no-gate']) process.exitCode = 1;
+}
+
+const [first] = options.generators;
+if (options.generators.length > 1) await judgeAll();
+else if (first) await (options.set === ADVERSARIAL ? judgeAdversarial(first) : judgeSet(first, options.set));

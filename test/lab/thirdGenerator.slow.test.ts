@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { VISIBILITIES } from '../../lab/bench/reconciliation/benchmark.js';
+import { runBenchmark, runPrepared, VISIBILITIES } from '../../lab/bench/reconciliation/benchmark.js';
 import { billedCellsOf } from '../../lab/bench/reconciliation/cells.js';
 import { fetchBills } from '../../lab/bench/reconciliation/fetchRows.js';
+import { metricsOf } from '../../lab/bench/reconciliation/metrics.js';
 import { numberOfDay } from '../../lab/generators/third/calendar.js';
 import { planCompany } from '../../lab/generators/third/company.js';
 import { Dice } from '../../lab/generators/third/dice.js';
@@ -75,6 +76,16 @@ describe('the third generator', () => {
     expect(() => makeThirdWorld({ seed: 1, set: 'nothing', size: SIZE })).toThrow(
       'the third generator has the sets',
     );
+  });
+
+  it('is judged alike when it is prepared first, and when it is read from the folder of prepared worlds', async () => {
+    const options = { seed: 1, set: 'mixed', size: SIZE };
+    const [fresh] = (await runBenchmark([world], ['V3'])).values();
+    for (let round = 0; round < 2; round += 1) {
+      const [prepared] = (await runPrepared('third', [options], ['V3'])).values();
+      const figures = [fresh, prepared].map((tally) => tally && { ...metricsOf(tally), runMs: 0 });
+      expect(figures[1]).toEqual(figures[0]);
+    }
   });
 
   it('covers 60 days of four providers', () => {

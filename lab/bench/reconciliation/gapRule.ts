@@ -1,6 +1,5 @@
 /** The usual rule of thumb: claim a model's day whose bill exceeds the own computation by a percentage. */
-import type { GeneratedWorld } from '../../generators/world.js';
-import type { Judged } from './judge.js';
+import type { Judged, WorldFacts } from './judge.js';
 import { type Matched, NOT_IN_LIBRARY, placeNamer } from './matchTruth.js';
 
 export const BASELINE_PERCENTS = [5, 10] as const;
@@ -19,7 +18,7 @@ const lesser = (a: bigint, b: bigint) => (a < b ? a : b);
 export function applyGapRule(
   rule: RuleTally,
   percent: number,
-  world: GeneratedWorld,
+  world: WorldFacts,
   judged: Judged,
   matched: Matched,
 ): void {

@@ -37,6 +37,9 @@ export type Reconcile = (
   prices: ChargePrices,
 ) => { buckets: GapBucket[]; findings: Finding[]; explanations: SeriesExplanation[] };
 
+/** A world without its calls and documents: what remains to compare findings with the truth. */
+export type WorldFacts = Omit<GeneratedWorld, 'calls' | 'bills'>;
+
 /** Fetches, reads, groups, prices and judges a world at one visibility. */
 export async function judgeWorld(
   world: GeneratedWorld,
@@ -44,16 +47,22 @@ export async function judgeWorld(
   reconcile: Reconcile,
 ): Promise<Judged> {
   const prices = pricesOf(world);
+  return judgeInputs(await prepareInputs(world, documents, prices), prices, reconcile);
+}
+
+/** The engine's input: the cells of the documents, and the calls priced and added up. */
+export async function prepareInputs(
+  world: GeneratedWorld,
+  documents: readonly BillDocument[],
+  prices: ChargePrices,
+): Promise<ProviderInput[]> {
   const bills = await fetchBills(world, documents);
-  const observed = observe(world, prices.agreed);
-  const judged: Judged = {
-    prices,
-    inputs: inputsOf(world, bills, observed),
-    findings: [],
-    explanations: [],
-    buckets: [],
-    runMs: 0,
-  };
+  return inputsOf(world, bills, observe(world, prices.agreed));
+}
+
+/** Runs the engine over prepared inputs. */
+export function judgeInputs(inputs: ProviderInput[], prices: ChargePrices, reconcile: Reconcile): Judged {
+  const judged: Judged = { prices, inputs, findings: [], explanations: [], buckets: [], runMs: 0 };
   const started = performance.now();
   for (const input of judged.inputs) {
     const result = reconcile(input, prices);
@@ -171,7 +180,7 @@ const isAfter = (micros: bigint, seconds: number | null) =>
   seconds !== null && micros >= BigInt(seconds) * 1_000_000n;
 
 /** The UTC days of a world, first to last. */
-export function daysOf(world: GeneratedWorld): string[] {
+export function daysOf(world: Pick<GeneratedWorld, 'firstDay' | 'lastDay'>): string[] {
   const days: string[] = [];
   for (let at = microsOfDay(world.firstDay); dayOf(at) <= world.lastDay; at += MICROS_PER_DAY)
     days.push(dayOf(at));

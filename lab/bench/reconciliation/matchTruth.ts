@@ -11,8 +11,8 @@ import type { Finding } from '../../../domain/reconciliation/engine/index.js';
 import type { Grade } from '../../../domain/reconciliation/matching/cells.js';
 import type { ChargePrices } from '../../../domain/reconciliation/matching/charges.js';
 import { isViolation } from '../../../domain/reconciliation/taxonomy.js';
-import type { GeneratedVisibility, GeneratedWorld, Truth } from '../../generators/world.js';
-import type { Judged } from './judge.js';
+import type { GeneratedVisibility, Truth } from '../../generators/world.js';
+import type { Judged, WorldFacts } from './judge.js';
 
 /** The cause of mistakes outside the library (lab/generators/world.ts). */
 export const NOT_IN_LIBRARY = 'not_in_library';
@@ -75,7 +75,7 @@ export function placeNamer(
 }
 
 /** Compares every day of findings against the provider with every day of planted mistakes. */
-export function matchTruth(world: GeneratedWorld, judged: Judged, visibility: GeneratedVisibility): Matched {
+export function matchTruth(world: WorldFacts, judged: Judged, visibility: GeneratedVisibility): Matched {
   const nameOf = placeNamer(judged.prices, BigInt(world.readAtSeconds) * 1_000_000n);
   const said = judged.findings.filter(accuses).flatMap((finding) => saidDays(finding, nameOf));
   const truths = world.truths

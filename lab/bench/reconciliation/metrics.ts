@@ -78,6 +78,20 @@ export const TARGETS: readonly Target[] = [
   { of: 'benign', words: 'findings at HIGH', value: (m) => m.high, most: 0 },
 ];
 
+/** Targets for the mean over generators, each judged with what was fitted on the others. */
+export const ROTATION_TARGETS: readonly Target[] = [
+  { of: 'V3', words: 'dollar precision of HIGH', value: (m) => m.precisionHigh, least: 0.99 },
+  { of: 'V3', words: 'dollar recall of HIGH', value: (m) => m.recallHigh, least: 0.8 },
+  { of: 'V3', words: 'dollar recall at any grade', value: (m) => m.recall, least: 0.85 },
+  { of: 'V3', words: 'type accuracy by dollars', value: (m) => m.typeByDollars, least: 0.97 },
+  { of: 'V3', words: 'expected calibration error', value: (m) => m.calibrationError, most: 0.02 },
+  { of: 'V3', words: 'misattributed, of spend', value: (m) => m.misattributed, most: 0.0005 },
+  { of: 'V1', words: 'dollar precision', value: (m) => m.precision, least: 0.95 },
+  { of: 'V1', words: 'dollar recall', value: (m) => m.recall, least: 0.5 },
+  { of: 'V0', words: 'findings above LOW', value: (m) => m.high + m.medium, most: 0 },
+  { of: 'benign', words: 'findings at HIGH', value: (m) => m.high, most: 0 },
+];
+
 /** Whether a metric reaches its target; NaN never does. */
 export function isReached(target: Target, metrics: Metrics, allowance = 0): boolean {
   const value = target.value(metrics);

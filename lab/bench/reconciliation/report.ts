@@ -7,12 +7,13 @@ import type { Tally } from './tally.js';
 
 export type Tallies = ReadonlyMap<GeneratedVisibility | 'benign', Tally>;
 
-const share = (value: number, digits = 3) => (Number.isNaN(value) ? '-' : value.toFixed(digits));
-const percent = (value: number, digits = 2) =>
+/** With three decimals; `-` for no number. */
+export const formatShare = (value: number, digits = 3) => (Number.isNaN(value) ? '-' : value.toFixed(digits));
+export const formatPercent = (value: number, digits = 2) =>
   Number.isNaN(value) ? '-' : `${(value * 100).toFixed(digits)} %`;
 const dollars = (value: number) => Math.round(value).toLocaleString('en-US');
 const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
+export const formatTable = (head: readonly string[], rows: readonly (readonly string[])[]) =>
   [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n');
 
 /** The main table: a line for each visibility, then the rules of thumb. */
@@ -38,14 +39,14 @@ export function mainTable(tallies: Tallies): string {
   const rules = [...(widest?.rules ?? [])].map(([rule, sums]) => [
     `rule: gap > ${rule} %`,
     '-',
-    share(sums.right / sums.claimed),
+    formatShare(sums.right / sums.claimed),
     '-',
-    share(sums.found / (widest?.identifiable ?? Number.NaN)),
+    formatShare(sums.found / (widest?.identifiable ?? Number.NaN)),
     ...Array.from({ length: 4 }, () => '-'),
-    percent((sums.claimed - sums.right) / (widest?.spend ?? Number.NaN)),
+    formatPercent((sums.claimed - sums.right) / (widest?.spend ?? Number.NaN)),
     ...Array.from({ length: 4 }, () => '-'),
   ]);
-  return table(head, [...rows, ...rules]);
+  return formatTable(head, [...rows, ...rules]);
 }
 
 /** A line for each adversarial set, at V3. */
@@ -61,10 +62,12 @@ export function setTable(tallies: ReadonlyMap<string, Tally>): string {
   ];
   const rows = [...tallies].map(([set, tally]) => {
     const m = metricsOf(tally);
-    const shares = [m.precisionHigh, m.recallHigh, m.recall, m.typeByDollars].map((value) => share(value));
-    return [set, ...shares, percent(m.misattributed, 3), String(m.high)];
+    const shares = [m.precisionHigh, m.recallHigh, m.recall, m.typeByDollars].map((value) =>
+      formatShare(value),
+    );
+    return [set, ...shares, formatPercent(m.misattributed, 3), String(m.high)];
   });
-  return table(head, rows);
+  return formatTable(head, rows);
 }
 
 const NAMES: Record<GeneratedVisibility | 'benign', string> = {
@@ -77,18 +80,18 @@ const NAMES: Record<GeneratedVisibility | 'benign', string> = {
 
 function figures(m: Metrics): string[] {
   return [
-    share(m.precisionHigh),
-    share(m.precision),
-    share(m.recallHigh),
-    share(m.recall),
-    share(m.typeByDollars),
-    share(m.typeByCount),
-    share(m.calibrationError),
-    share(m.brier),
-    percent(m.misattributed, 3),
-    percent(m.unexplained),
-    share(m.underPrecision),
-    share(m.underRecall),
+    formatShare(m.precisionHigh),
+    formatShare(m.precision),
+    formatShare(m.recallHigh),
+    formatShare(m.recall),
+    formatShare(m.typeByDollars),
+    formatShare(m.typeByCount),
+    formatShare(m.calibrationError),
+    formatShare(m.brier),
+    formatPercent(m.misattributed, 3),
+    formatPercent(m.unexplained),
+    formatShare(m.underPrecision),
+    formatShare(m.underRecall),
     `${Math.round(m.runMs)} ms`,
   ];
 }
@@ -104,9 +107,9 @@ export function causeTable(tally: Tally): string {
       dollars(cause.eligible),
       dollars(cause.foundHigh),
       dollars(cause.found),
-      share(cause.named / cause.found),
+      formatShare(cause.named / cause.found),
     ]);
-  return table(
+  return formatTable(
     ['mistake', 'planted $', 'identifiable $', 'may be HIGH $', 'found HIGH $', 'found $', 'rightly named'],
     rows,
   );
@@ -124,10 +127,10 @@ export function calibrationTable({ predictions }: Tally): string {
   const bins = reliabilityBins(predictions).map((bin, at) => [
     `bin ${at + 1}`,
     String(bin.count),
-    share(bin.said, 4),
-    share(bin.true, 4),
+    formatShare(bin.said, 4),
+    formatShare(bin.true, 4),
   ]);
-  return table(['finding', 'days', 'probability said', 'share true'], [...lines, ...bins]);
+  return formatTable(['finding', 'days', 'probability said', 'share true'], [...lines, ...bins]);
 }
 
 function lineOf(name: string, predictions: Tally['predictions']): string[] {
@@ -136,11 +139,11 @@ function lineOf(name: string, predictions: Tally['predictions']): string[] {
   return [
     name,
     String(predictions.length),
-    share(
+    formatShare(
       mean(({ probability }) => probability),
       4,
     ),
-    share(
+    formatShare(
       mean(({ outcome }) => outcome),
       4,
     ),
@@ -152,7 +155,7 @@ export function falseTable(tally: Tally): string {
   const rows = [...tally.onCleanByCause]
     .sort(([, a], [, b]) => b - a)
     .map(([cause, sum]) => [cause === '' ? 'nothing planted' : cause, dollars(sum)]);
-  return table(['false dollars where there was', '$'], rows.length > 0 ? rows : [['-', '0']]);
+  return formatTable(['false dollars where there was', '$'], rows.length > 0 ? rows : [['-', '0']]);
 }
 
 /** Every target with its metric and whether it is reached. */
@@ -176,5 +179,5 @@ export function targetLines(tallies: Tallies, isSecond: boolean): { text: string
 
 /** The size of a set, for orientation. */
 export function sizeLine(tally: Tally): string {
-  return `${tally.worlds} worlds, ${tally.seriesDays} series-days, $${dollars(tally.spend)} billed, $${dollars(tally.identifiable)} of overcharges ($${dollars(tally.eligible)} may reach HIGH) and $${dollars(tally.under.identifiable)} of undercharges identifiable at this visibility, $${dollars(tally.unknown)} of mistakes that no library knows (${percent(metricsOf(tally).unknownClaimed)} of it claimed)`;
+  return `${tally.worlds} worlds, ${tally.seriesDays} series-days, $${dollars(tally.spend)} billed, $${dollars(tally.identifiable)} of overcharges ($${dollars(tally.eligible)} may reach HIGH) and $${dollars(tally.under.identifiable)} of undercharges identifiable at this visibility, $${dollars(tally.unknown)} of mistakes that no library knows (${formatPercent(metricsOf(tally).unknownClaimed)} of it claimed)`;
 }

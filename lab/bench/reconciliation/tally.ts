@@ -1,9 +1,9 @@
 /** The sums of judged worlds, which add up over seeds and from which the metrics follow. */
 import type { Grade } from '../../../domain/reconciliation/matching/cells.js';
-import type { GeneratedVisibility, GeneratedWorld } from '../../generators/world.js';
+import type { GeneratedVisibility } from '../../generators/world.js';
 import type { Prediction } from './calibration.js';
 import { applyGapRule, BASELINE_PERCENTS, type RuleTally } from './gapRule.js';
-import { daysOf, type Judged } from './judge.js';
+import { daysOf, type Judged, type WorldFacts } from './judge.js';
 import { foundOf, type Matched, matchTruth, NOT_IN_LIBRARY, placeNamer } from './matchTruth.js';
 
 /** Dollars of one cause of planted mistakes. */
@@ -90,7 +90,7 @@ export function emptyTally(): Tally {
 /** Adds a judged world; returns the comparison with the truth for a closer look. */
 export function addWorld(
   tally: Tally,
-  world: GeneratedWorld,
+  world: WorldFacts,
   judged: Judged,
   visibility: GeneratedVisibility,
 ): Matched {
@@ -108,7 +108,7 @@ export function addWorld(
   return matched;
 }
 
-function addSaid(tally: Tally, world: GeneratedWorld, judged: Judged, matched: Matched): void {
+function addSaid(tally: Tally, world: WorldFacts, judged: Judged, matched: Matched): void {
   const dirty = mistakenPlaces(matched, () => true);
   const unknown = mistakenPlaces(matched, (cause) => cause === NOT_IN_LIBRARY);
   const benign = benignPlaces(world, judged);
@@ -146,7 +146,7 @@ function mistakenPlaces({ truths }: Matched, isMeant: (cause: string) => boolean
 }
 
 /** Benign causes by series and day. A cause without separate dollars applies to all days. */
-function benignPlaces(world: GeneratedWorld, judged: Judged): Map<string, string> {
+function benignPlaces(world: WorldFacts, judged: Judged): Map<string, string> {
   const nameOf = placeNamer(judged.prices, BigInt(world.readAtSeconds) * 1_000_000n);
   const places = new Map<string, string>();
   for (const truth of world.truths) {

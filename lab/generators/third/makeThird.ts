@@ -25,7 +25,7 @@ export interface ThirdOptions {
 
 const DAYS = 60;
 const EARLIEST = numberOfDay('2026-07-12');
-const STARTS = 36;
+const STARTS = 46;
 /** A call that ends this close to midnight may be booked on the next day. */
 const MIDNIGHT_SECONDS = 240;
 const MIDNIGHT_SHARE = 0.3;
@@ -47,13 +47,17 @@ export function makeThirdWorld({ seed, set, size }: ThirdOptions): GeneratedWorl
   const readAt = (period.last + 1) * DAY + dice.count(6, 70) * HOUR;
   const company = planCompany(dice, period, size);
   const world: World = { period, readAt, books: new Books(), calls: [] };
-  const truths = company.flatMap((series) => {
+  const booked = company.map((series) => {
     const mistakes =
       set === 'benign_only'
         ? []
         : planMistakes(new Dice('third', seed, series.id, 'errors'), series, company, period);
     return addSeries(world, series, mistakes, (use) => new Dice('third', seed, series.id, use));
   });
+  const truths = booked.flatMap((one) => [
+    ...truthsOfSeries(one, booked, readAt),
+    ...benignTruths(one.series, period),
+  ]);
   return {
     seed,
     firstDay: textOfDay(period.first),
@@ -70,13 +74,28 @@ export function makeThirdWorld({ seed, set, size }: ThirdOptions): GeneratedWorl
   };
 }
 
-/** Books and reports the calls of a series; returns the truth about it. */
+/** A series after its calls are booked. */
+interface Booked {
+  series: Series;
+  impacts: Map<Mistake, Map<number, bigint>>;
+  sums: Map<number, DaySums>;
+}
+
+function truthsOfSeries({ series, impacts, sums }: Booked, all: readonly Booked[], readAt: number): Truth[] {
+  const others = (day: number) => [...impacts.values()].filter((impact) => impact.has(day)).length;
+  return [...impacts].flatMap(([mistake, impact]) => {
+    const partner = all.find((one) => one.series === mistake.partner);
+    return truthsOf({ series, mistake, impact, sums, partnerSums: partner?.sums, others, readAt });
+  });
+}
+
+/** Books and reports the calls of a series. */
 function addSeries(
   world: World,
   series: Series,
   mistakes: readonly Mistake[],
   diceFor: (use: string) => Dice,
-): Truth[] {
+): Booked {
   const impacts = new Map(mistakes.map((mistake) => [mistake, new Map<number, bigint>()]));
   const sums = new Map<number, DaySums>();
   const [booking, reporting, strangers] = [diceFor('booking'), diceFor('reports'), diceFor('strangers')];
@@ -93,20 +112,7 @@ function addSeries(
       }
     }
   }
-  const others = (day: number) => [...impacts.values()].filter((impact) => impact.has(day)).length;
-  return [
-    ...mistakes.flatMap((mistake) =>
-      truthsOf({
-        series,
-        mistake,
-        impact: impacts.get(mistake) ?? new Map<number, bigint>(),
-        sums,
-        others,
-        readAt: world.readAt,
-      }),
-    ),
-    ...benignTruths(series, world.period),
-  ];
+  return { series, impacts, sums };
 }
 
 type Impacts = ReadonlyMap<Mistake, Map<number, bigint>>;

@@ -22,6 +22,8 @@ export interface Judgement {
   /** By day of the bill, dollars of 1e-15. */
   impact: ReadonlyMap<number, bigint>;
   sums: ReadonlyMap<number, DaySums>;
+  /** Of the series under whose model the usage was billed; undefined: its own. */
+  partnerSums: ReadonlyMap<number, DaySums> | undefined;
   /** Mistakes of the series by day. */
   others: (day: number) => number;
   readAt: number;
@@ -66,6 +68,8 @@ export function truthsOf(judgement: Judgement): Truth[] {
   }));
 }
 
+const coverageOf = (sum: DaySums | undefined): number => (sum && sum.tokens > 0 ? sum.exact / sum.tokens : 1);
+
 function noteOf({ keyId, isElsewhere, from, to }: Mistake): string {
   const scope = keyId ?? (isElsewhere === undefined ? 'all calls' : isElsewhere ? 'dearer place' : 'global');
   return `${scope}, ${((to - from) / DAY).toFixed(1)} days from hour ${Math.floor((from % DAY) / HOUR)}`;
@@ -86,7 +90,7 @@ function labelOf(
   if (size < CENT || size * TOLERANCE_DIVISOR < charged) return nothing('residual_within_tolerance');
   const isUntold = series.perMille < 1_000 && !series.isContractEntered;
   if (isUntold && kind.proof === 'rate') return nothing('price_source_dated');
-  const coverage = sum && sum.tokens > 0 ? sum.exact / sum.tokens : 1;
+  const coverage = Math.min(coverageOf(sum), coverageOf(judgement.partnerSums?.get(day)));
   if (kind.proof === 'count' && coverage < FINDABLE) return nothing('coverage_or_sealed_scope');
   const seen = kind.shownAt.filter((visibility) => {
     if (visibility === 'V3') return true;
