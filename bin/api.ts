@@ -1,7 +1,7 @@
 import { requestContext } from '../api/pipeline/requestContext.js';
 import { openDatabase } from '../db/client.js';
 import { loadConfig } from '../platform/config.js';
-import { createLogger, gatheringDestination } from '../platform/logger.js';
+import { createLogger } from '../platform/logger.js';
 import { notifySupervisor, runMain } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
 import { requireCurrentSchema } from './service/prepareDatabase.js';
@@ -21,7 +21,6 @@ await runMain(async () => {
     name: 'api',
     level: config.logLevel ?? 'info',
     context: () => requestContext.getStore() ?? {},
-    destination: gatheringDestination(),
   });
   const shutdown = new Shutdown(logger);
   shutdown.listen();

@@ -7,7 +7,7 @@ export interface LoggerOptions {
   level: string;
   /** Fields of the current request or activity (request id, organization), read for each line. */
   context?: () => object;
-  /** Destination of the lines; absent: stdout. */
+  /** Destination of the lines; absent: stdout, those of one turn of the event loop together. */
   destination?: DestinationStream;
 }
 
@@ -29,8 +29,7 @@ const SECRET_FIELDS = [
 ];
 
 /**
- * One JSON object a line: `level` as a word, `time` in RFC 3339 UTC. Written synchronously, so the last line before an
- * exit is not lost.
+ * One JSON object a line: `level` as a word, `time` in RFC 3339 UTC. The last line before an exit is not lost.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const { context } = options;
@@ -47,8 +46,15 @@ export function createLogger(options: LoggerOptions): Logger {
       },
       ...(context ? { mixin: context } : {}),
     },
-    options.destination ?? lastingDestination(),
+    options.destination ?? processDestination(),
   );
+}
+
+let ofProcess: DestinationStream | undefined;
+
+function processDestination(): DestinationStream {
+  ofProcess ??= gatheringDestination();
+  return ofProcess;
 }
 
 /**
