@@ -163,6 +163,7 @@ async function readBy(thread: ThreadHandle, body: BodyToRead): Promise<MappedBat
     for (const call of answer.part.calls) batch.calls.push(unpackCall(call));
     batch.links.push(...answer.part.links);
     batch.rejections.push(...answer.part.rejections);
+    addObservations(batch, answer.part.observations);
     // Other requests run between two parts, however many wait.
     await letOthersRun();
     answer = await thread.ask({ type: 'next' });
@@ -170,6 +171,13 @@ async function readBy(thread: ThreadHandle, body: BodyToRead): Promise<MappedBat
   if (answer.type !== 'done') throw unexpected(answer);
   batch.ignored = answer.ignored;
   return batch;
+}
+
+function addObservations(batch: MappedBatch, more: MappedBatch['observations']): void {
+  if (more === undefined) return;
+  batch.observations ??= { itemIds: [], parts: [] };
+  for (const id of more.itemIds) batch.observations.itemIds.push(id);
+  batch.observations.parts.push(...more.parts);
 }
 
 /** The bytes in a separate buffer, which can be transferred. */

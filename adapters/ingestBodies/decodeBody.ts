@@ -2,7 +2,8 @@ import { DomainError } from '../../domain/errors.js';
 import { LOG_GROUPS, mapLogRequest } from '../../domain/events/agentLogs.js';
 import { INGEST_ITEMS_MAX, type MappedBatch } from '../../domain/events/event.js';
 import type { MapContext } from '../../domain/events/itemFault.js';
-import { mapObservation } from '../../domain/events/observation.js';
+import { listLangfuseItems, readLangfuseItems } from '../../domain/events/observations/langfuseBatch.js';
+import { mapObservation } from '../../domain/events/observations/observation.js';
 import { countGroups, countItems, type GroupNames } from '../../domain/events/otlpGroups.js';
 import { mapOtlpRequest, type OtlpRequest, SPAN_GROUPS } from '../../domain/events/otlpSpans.js';
 import { mapSdkEvents } from '../../domain/events/sdkEvents.js';
@@ -16,6 +17,7 @@ export type BodyKind =
   | 'logs_json'
   | 'logs_protobuf'
   | 'observation'
+  | 'langfuse'
   | 'events_json'
   | 'events_lines';
 
@@ -40,6 +42,11 @@ export function decodeBody(kind: BodyKind, bytes: Buffer): DecodedBody {
     case 'observation': {
       const observation = parseJson(bytes);
       return { items: 1, map: (context) => mapObservation(observation, context) };
+    }
+    case 'langfuse': {
+      const items = listLangfuseItems(parseJson(bytes));
+      if (items.length > INGEST_ITEMS_MAX) throw tooManyItems(items.length);
+      return { items: items.length, map: () => readLangfuseItems(items) };
     }
     case 'events_json':
       return eventsOf(readEvents(parseJson(bytes)));

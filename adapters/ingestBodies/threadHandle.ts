@@ -160,16 +160,17 @@ export interface Failure {
 }
 
 /** A part of a mapped batch, small enough to be processed without a noticeable pause. */
-export interface BatchPart extends Pick<MappedBatch, 'links' | 'rejections'> {
+export interface BatchPart extends Pick<MappedBatch, 'links' | 'rejections' | 'observations'> {
   calls: readonly PackedCall[];
 }
 
 const CALLS_A_PART = 256;
 const LINKS_A_PART = 2_048;
+const OBSERVATIONS_A_PART = 256;
 /** Characters of call JSON in one part. */
 const CHARS_A_PART = 1_048_576;
 
-export function* partsOf({ calls, links, rejections }: MappedBatch): Generator<BatchPart> {
+export function* partsOf({ calls, links, rejections, observations }: MappedBatch): Generator<BatchPart> {
   let from = 0;
   let chars = 0;
   for (const [at, call] of calls.entries()) {
@@ -184,6 +185,13 @@ export function* partsOf({ calls, links, rejections }: MappedBatch): Generator<B
     yield { calls: [], links: links.slice(at, at + LINKS_A_PART), rejections: [] };
   for (let at = 0; at < rejections.length; at += LINKS_A_PART)
     yield { calls: [], links: [], rejections: rejections.slice(at, at + LINKS_A_PART) };
+  if (observations === undefined) return;
+  const { itemIds, parts } = observations;
+  yield { calls: [], links: [], rejections: [], observations: { itemIds, parts: [] } };
+  for (let at = 0; at < parts.length; at += OBSERVATIONS_A_PART) {
+    const some = parts.slice(at, at + OBSERVATIONS_A_PART);
+    yield { calls: [], links: [], rejections: [], observations: { itemIds: [], parts: some } };
+  }
 }
 
 function charsOf({ payload, toolInput, toolOutput, service, prompts }: CallRecord): number {

@@ -1,3 +1,4 @@
+import { LANGFUSE } from './langfuseBody.js';
 import { LOGS, TRACE } from './otlpBodies.js';
 
 /** A value that differs between installations: a literal to show, and the operation whose answer holds a real one. */
@@ -233,6 +234,7 @@ const CALL_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ingestTrace: { body: TRACE },
   ingestTraceStandardPath: { body: TRACE },
   ingestTraceLangfusePath: { body: TRACE },
+  ingestLangfuse: { body: LANGFUSE },
   ingestLogs: { body: LOGS },
   ingestObservability: {
     body: {

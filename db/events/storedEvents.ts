@@ -265,9 +265,10 @@ export function callOfStored(event: StoredEvent, trace: SpanLink | null): CallRe
 
 const SPAN_IDENTITY = /^[0-9a-f]{32}:[0-9a-f]{16}$/;
 
-/** A stored event's request id is the response id, unless it was derived from the span's ids. */
-function responseIdOf(event: StoredEvent): string | null {
-  return event.requestId === null || SPAN_IDENTITY.test(event.requestId) ? null : event.requestId;
+/** A stored event's request id is the response id, unless it is an observation's or derived from the span's ids. */
+function responseIdOf({ kind, requestId }: StoredEvent): string | null {
+  if (kind === 'observability_generation') return null;
+  return requestId === null || SPAN_IDENTITY.test(requestId) ? null : requestId;
 }
 
 function usageOfStored(event: StoredEvent): CallRecord['usage'] {

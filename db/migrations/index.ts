@@ -47,6 +47,7 @@ import { notices } from './0048_notices.js';
 import { sessions } from './0049_sessions.js';
 import { demoRuns } from './0050_demo_runs.js';
 import { priceProposals } from './0051_price_proposals.js';
+import { observationRecords } from './0052_observation_records.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -103,4 +104,5 @@ export const MIGRATIONS: readonly Migration[] = [
   sessions,
   demoRuns,
   priceProposals,
+  observationRecords,
 ];

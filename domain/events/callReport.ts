@@ -14,6 +14,7 @@ import { joinPromptHashes } from './prompts.js';
 /** The fields of a call that decide between its reports or are completed by them. Every CallRecord is one. */
 export type CallReport = Pick<
   CallRecord,
+  | 'kind'
   | 'provider'
   | 'billedBy'
   | 'billerFromHost'
@@ -22,6 +23,7 @@ export type CallReport = Pick<
   | 'responseModel'
   | 'startMicros'
   | 'endMicros'
+  | 'durationMs'
   | 'requestId'
   | 'responseId'
   | 'sessionId'
@@ -258,7 +260,29 @@ export function mergeReport<T extends CallReport>(winner: T, loser: CallReport, 
       : Math.min(winner.httpStatus, loser.httpStatus);
   call.reportedCostPico = largerCost(winner.reportedCostPico, loser.reportedCostPico);
   Object.assign(call, joinBillers(winner, loser, tree), joinUsages(winner, loser));
+  if (isReportedInParts(winner) && isReportedInParts(loser) && winner.requestId === loser.requestId)
+    Object.assign(call, joinEnds(winner, loser));
   return call;
+}
+
+/**
+ * Whether a client may report the call in parts that have one request id: an observation, of which the first part may
+ * come before the answer.
+ */
+export function isReportedInParts({ kind, requestId }: Pick<CallReport, 'kind' | 'requestId'>): boolean {
+  return kind === 'observability_generation' && requestId !== null;
+}
+
+/** The outcome of a call that is reported in parts: the latest end, and a failure that any part names. */
+function joinEnds(
+  one: CallReport,
+  other: CallReport,
+): Pick<CallReport, 'endMicros' | 'durationMs' | 'status'> {
+  return {
+    endMicros: one.endMicros > other.endMicros ? one.endMicros : other.endMicros,
+    durationMs: Math.max(one.durationMs, other.durationMs),
+    status: other.status === 'error' ? 'error' : one.status,
+  };
 }
 
 function either(one: string | null, other: string | null): string | null {
@@ -287,7 +311,11 @@ function sessionOf(winner: CallReport, loser: CallReport): string {
 }
 
 function namedSession(report: CallReport): string | null {
-  return report.sessionId === '' || report.sessionId === report.trace?.traceId ? null : report.sessionId;
+  const { sessionId, trace } = report;
+  // Clients write the ids of traces with and without dashes.
+  return sessionId === '' || sessionId.replaceAll('-', '').toLowerCase() === trace?.traceId
+    ? null
+    : sessionId;
 }
 
 /** The most exact name of the answering model: a dated release counts before an alias. */

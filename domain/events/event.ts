@@ -4,6 +4,7 @@
  */
 import type { Pico } from '../money.js';
 import type { Biller, Provider } from '../providers.js';
+import type { ObservationPart } from './observations/observationRecord.js';
 
 export type EventKind = 'otel_span' | 'observability_generation' | 'sdk_event';
 export type EventStatus = 'ok' | 'error' | 'cancelled' | 'blocked';
@@ -176,6 +177,15 @@ export interface MappedBatch {
   rejections: Rejection[];
   ignored: number;
   links: SpanLink[];
+  /** Observations that are reported in parts; absent: the request has another form. */
+  observations?: ReportedObservations;
+}
+
+/** The items of a client that reports observations in parts. */
+export interface ReportedObservations {
+  /** The client's ids of all items of the request, in their order. */
+  itemIds: string[];
+  parts: ObservationPart[];
 }
 
 export const TOKENS_MAX = 1_000_000_000_000;

@@ -7,8 +7,10 @@ import { hash } from 'node:crypto';
 import { uuidFromMicros } from '../ids.js';
 import { finish, Pace, type Steps } from '../steps.js';
 import { groupCalls, NO_PARENT, SpanTree } from './callGroups.js';
-import { compareReports, mergeReport, rankReports, responseKey } from './callReport.js';
+import { compareReports, isReportedInParts, mergeReport, rankReports, responseKey } from './callReport.js';
 import type { CallRecord, SpanLink } from './event.js';
+import { isJsonObject } from './itemFault.js';
+import { withinLimit } from './jsonValues.js';
 
 const WORK_OF_CALL = 256;
 /** Maximum number of calls that are sorted without ranks. */
@@ -81,6 +83,11 @@ function* resolveGroup(
     if (pace.isDue(WORK_OF_CALL)) yield;
   }
   const identity = callIdentity(winner);
+  if (isReportedInParts(winner))
+    call = joinContents(
+      call,
+      reports.filter((report) => callIdentity(report) === identity),
+    );
   const stands = members.find((index) => calls[index] === winner) as number;
   for (const index of members) {
     const isSame = callIdentity(callAt(index)) === identity;
@@ -106,6 +113,17 @@ function* richestFirst(
   const order = reports.map((_, at) => at).sort((one, other) => compare(other, one));
   yield;
   return order.map((at) => reports[at] as CallRecord);
+}
+
+/** A call with the prompts and payloads of all its parts, which are one event. */
+function joinContents(call: CallRecord, parts: readonly CallRecord[]): CallRecord {
+  if (parts.length < 2) return call;
+  const payloads = parts.flatMap(({ payload }) => (isJsonObject(payload) ? [payload] : []));
+  return {
+    ...call,
+    payload: payloads.length === 0 ? call.payload : withinLimit(Object.assign({}, ...payloads)),
+    prompts: () => [...new Set(parts.flatMap(({ prompts }) => prompts()))],
+  };
 }
 
 /** A span that sums up several calls gives one of them its labels, but never its counts, id or prompt hash. */
@@ -147,7 +165,7 @@ export function* listProofs(calls: readonly CallRecord[], pace: Pace): Steps<Cal
     if (pace.isDue(WORK_OF_PROOF)) yield;
     const { trace } = call;
     const key = responseKey(call);
-    if (key === null && trace === null) continue;
+    if (key === null && trace === null && !isReportedInParts(call)) continue;
     note(`event ${callIdentity(call)}`, index);
     if (key !== null) note(`response ${key}`, index);
     if (trace === null) continue;

@@ -115,6 +115,8 @@ describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
     async (client) => {
       const { organization, plan, outcome, events } = await tell(client);
       expectFates(outcome, plan.length);
+      // The clients of Langfuse report there what the service refuses.
+      expect(outcome.stderr).not.toContain('[Langfuse SDK]');
       const expected = expectedEvents(plan, client.facts, calculator, Date.now());
       expectEvents(events, expected);
       await expectTotals(organization.adminKey, events, {

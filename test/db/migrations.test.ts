@@ -21,6 +21,7 @@ import {
   isTerminal,
 } from '../../domain/claims/lifecycle.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
+import { RECORD_KINDS } from '../../domain/events/observations/observationRecord.js';
 import { DEMO_RUN_STATUSES } from '../../domain/installation/demoRuns.js';
 import { RETENTION_STEPS } from '../../domain/installation/retention.js';
 import {
@@ -319,6 +320,7 @@ const LISTS: Record<string, readonly string[]> = {
   'gap_buckets.visibility': VISIBILITIES,
   'outbox.kind': OUTBOX_KINDS,
   'policies.policy_type': POLICY_TYPES,
+  'observation_records.kind': RECORD_KINDS,
   'alerts.kind': ALERT_KINDS,
   'alerts.policy_type': POLICY_TYPES,
   'alerts.notice': NOTICE_CODES,

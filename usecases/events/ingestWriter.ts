@@ -222,6 +222,7 @@ async function storeAll(
   }
   const changes = await resolveDuplicateReports(orgDb, events, { stored, claimed }, prices, {
     fresh: [...alerts.values()],
+    alerts: judgement.alerts,
     violationsOf: judgement.violationsOf,
     judgeCost: judgeCostBy(rules.judges),
   });

@@ -19,6 +19,7 @@ import {
   storedReport,
   writeMergedCalls,
 } from '../../db/events/mergeReports.js';
+import { completePayloads } from '../../db/events/payloads.js';
 import { callOfStored, type StoredEvent } from '../../db/events/storedEvents.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
@@ -30,15 +31,23 @@ import {
 } from '../../db/policies/policyAlerts.js';
 import { inTurns } from '../../db/turns.js';
 import { SpanTree } from '../../domain/events/callGroups.js';
-import { compareReports, isSameUsage, responseKey } from '../../domain/events/callReport.js';
+import {
+  compareReports,
+  isReportedInParts,
+  isSameUsage,
+  responseKey,
+} from '../../domain/events/callReport.js';
 import type { Violation } from '../../domain/policies/alert.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Steps } from '../../domain/steps.js';
+import type { Judgement } from './judgeBatch.js';
 
 /** Judgements of a batch's events that affect their calls' alerts. */
 export interface JudgedReports {
   /** Alerts that this transaction created. */
   fresh: readonly NewAlert[];
+  /** Alerts of counting reports by their event's id, valid if the event is stored. */
+  alerts: Judgement['alerts'];
   /** Policy violations in a superseded report, by its event's id. */
   violationsOf: ReadonlyMap<string, readonly Violation[]>;
   judgeCost: JudgeCost;
@@ -54,7 +63,7 @@ export async function resolveDuplicateReports(
   events: readonly StorableEvent[],
   result: Pick<StoreResult, 'stored' | 'claimed'>,
   prices: PriceBook,
-  { fresh, violationsOf, judgeCost }: JudgedReports,
+  { fresh, alerts, violationsOf, judgeCost }: JudgedReports,
 ): Promise<AlertChanges> {
   const settled = new SettledCalls();
   const { reports, newEvents } = reportsToSettle(events, result);
@@ -64,10 +73,15 @@ export async function resolveDuplicateReports(
     const holders = identities.map(({ holderId }) => holderId);
     const winners = reports.flatMap(({ storedWinnerId }) => storedWinnerId ?? []);
     const live = await lockLiveEvents(orgDb, [...holders, ...winners]);
-    const calls = await inTurns(groupByCall({ reports, newEvents, identities, live, violationsOf }));
+    const calls = await inTurns(groupByCall({ reports, newEvents, identities, live, violationsOf, alerts }));
     await writeMergedCalls(orgDb, calls, prices, settled);
     await pointIdentities(orgDb, calls.flatMap(identitiesToPoint));
     await movePlaces(orgDb, await findRicherPlaces(orgDb, contested, calls));
+    const completing = reports.filter(({ event, isPart }) => isPart && live.has(event.id));
+    await completePayloads(
+      orgDb,
+      completing.map(({ event }) => event),
+    );
   }
   return settleAlerts(orgDb, settled, fresh, judgeCost);
 }
@@ -77,6 +91,8 @@ interface NewReport {
   event: StorableEvent;
   /** Another report had one of its identities first. */
   isContested: boolean;
+  /** A further part of a stored event: it has that event's id and is not stored itself. */
+  isPart: boolean;
   /** The stored event that it was resolved into; undefined: none. */
   storedWinnerId: string | undefined;
   /**
@@ -91,21 +107,27 @@ function reportsToSettle(
 ): { reports: NewReport[]; newEvents: ReadonlyMap<string, StorableEvent> } {
   const isContested = (event: StorableEvent) => hasClaim(event) && !claimed.has(event.id);
   const isOfStored = ({ supersededBy }: StorableEvent) => supersededBy !== null && !stored.has(supersededBy);
-  const found = events.filter((event) => stored.has(event.id) && (isContested(event) || isOfStored(event)));
+  const isPart = ({ id, call, supersededBy }: StorableEvent) =>
+    !stored.has(id) && supersededBy === null && isReportedInParts(call);
+  const found = events.filter(
+    (event) => isPart(event) || (stored.has(event.id) && (isContested(event) || isOfStored(event))),
+  );
   const newEvents = new Map<string, StorableEvent>();
   if (found.length === 0) return { reports: [], newEvents };
   // An event that is in the batch twice is stored in its first form.
   for (const event of events)
     if (stored.has(event.id) && !newEvents.has(event.id)) newEvents.set(event.id, event);
+  const parts = new Map(found.filter(isPart).map((event) => [event.id, event]));
   const reports = found
-    .filter((event) => newEvents.get(event.id) === event)
+    .filter((event) => (newEvents.get(event.id) ?? parts.get(event.id)) === event)
     .map((event): NewReport => {
       const { supersededBy } = event;
       const winner = supersededBy === null ? undefined : newEvents.get(supersededBy);
       return {
         event,
         isContested: isContested(event),
-        storedWinnerId: isOfStored(event) ? (supersededBy as string) : undefined,
+        isPart: isPart(event),
+        storedWinnerId: isPart(event) ? event.id : isOfStored(event) ? (supersededBy as string) : undefined,
         newWinnerId: winner !== undefined && isProvenSame(event, winner) ? winner.id : undefined,
       };
     });
@@ -163,14 +185,18 @@ interface Found {
   /** The counting event of each call, by the id of the event that an identity or report names. */
   live: ReadonlyMap<string, StoredEvent>;
   violationsOf: JudgedReports['violationsOf'];
+  alerts: JudgedReports['alerts'];
 }
 
-function* groupByCall({ reports, newEvents, identities, live, violationsOf }: Found): Steps<GroupedCall[]> {
+function* groupByCall(found: Found): Steps<GroupedCall[]> {
+  const { reports, newEvents, identities, live, violationsOf, alerts } = found;
   const groups = new ReportGroups(identities, live);
-  for (const { event, isContested, storedWinnerId, newWinnerId } of reports) {
-    if (event.supersededBy === null) groups.addLive(event.id);
+  const saidIn = ({ id }: StorableEvent) =>
+    violationsOf.get(id) ?? alerts.get(id)?.map(({ violation }) => violation) ?? [];
+  for (const { event, isContested, isPart, storedWinnerId, newWinnerId } of reports) {
+    if (event.supersededBy === null && !isPart) groups.addLive(event.id);
     if (isContested) groups.joinIdentities(event.id, identitiesOf(event.call));
-    if (storedWinnerId !== undefined) groups.addReport({ event, said: violationsOf.get(event.id) ?? [] });
+    if (storedWinnerId !== undefined) groups.addReport({ event, said: saidIn(event) });
     const winnerId = newWinnerId ?? (storedWinnerId === undefined ? undefined : live.get(storedWinnerId)?.id);
     if (winnerId === undefined) continue;
     groups.addLive(winnerId);

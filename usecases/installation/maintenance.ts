@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { deleteOldIdentities } from '../../db/events/callIdentities.js';
+import { deleteOldRecords } from '../../db/events/observationRecords.js';
 import { ensurePartitions } from '../../db/partitions.js';
 import { refreshStatistics } from '../../db/statistics.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
@@ -16,9 +17,10 @@ export async function makePartitions(directUrl: string): Promise<void> {
   }
 }
 
-/** Deletes old span identities, a bounded number at a time; returns the number deleted. */
-export function pruneCallSpans({ database }: UseCaseDeps): Promise<number> {
-  return deleteOldIdentities(database);
+/** Deletes old span identities and parts of observations, a bounded number at a time; returns the number deleted. */
+export async function pruneCallSpans({ database }: UseCaseDeps): Promise<number> {
+  const identities = await deleteOldIdentities(database);
+  return identities + (await deleteOldRecords(database));
 }
 
 /** Analyzes tables that have grown, so that query plans match the stored data. */

@@ -6,6 +6,11 @@ import type { MappedBatch } from '../../../domain/events/event.js';
 import type { MapContext } from '../../../domain/events/itemFault.js';
 import { MICROS_PER_DAY } from '../../../domain/period.js';
 import { listSourceHealth } from '../../../usecases/events/ingestHealth.js';
+import {
+  joinObservations,
+  mapObservations,
+  noteLabelsPassedOn,
+} from '../../../usecases/events/joinObservations.js';
 import type { ApiDeps } from '../../deps.js';
 import {
   defineEndpoint,
@@ -18,6 +23,8 @@ import {
   ingestEventsResponse,
   ingestHealthResponse,
   ingestResponse,
+  langfuseRequestDoc,
+  langfuseResponse,
   logsRequestDoc,
   logsResponse,
   observationRequestDoc,
@@ -25,6 +32,7 @@ import {
   presentIngest,
   presentIngestEvents,
   presentIngestHealth,
+  presentLangfuse,
   presentLogs,
   traceRequestDoc,
 } from './wire.js';
@@ -190,6 +198,41 @@ const logs = defineEndpoint({
   handle: ingestLogs,
 });
 
+async function ingestLangfuse(request: AnyRequest, deps: ApiDeps): Promise<EndpointResponse> {
+  const type = request.incoming.mediaType;
+  if (!JSON_TYPES.has(type)) throw unsupported(type, 'application/json');
+  const batch = await read(request, deps, 'langfuse');
+  const reported = batch.observations ?? { itemIds: [], parts: [] };
+  const reporter = {
+    orgDb: request.orgDb.leaveProject('a key reports its own calls'),
+    keyId: request.caller.keyId,
+  };
+  const joined = await joinObservations(reporter, reported);
+  const { calls, rejections } = await mapObservations(reporter, joined, reported, mapContext(deps));
+  batch.calls.push(...calls);
+  batch.rejections.push(...rejections);
+  await store(request, deps, batch);
+  await noteLabelsPassedOn(reporter, joined);
+  return { status: 207, body: presentLangfuse(reported.itemIds, batch.rejections) };
+}
+
+const langfuse = defineEndpoint({
+  method: 'post',
+  tag: 'Ingest',
+  access: { scope: 'ingest', workspace: 'own' },
+  idempotency: 'ignored',
+  operationId: 'ingestLangfuse',
+  path: '/api/public/ingestion',
+  authSchemes: ['bearer', 'basic'],
+  summary: 'Batches of older Langfuse clients, unmodified: the secret key is the API key',
+  description:
+    'Creates and updates of a generation become one event, in any order and any number of requests. Labels of traces reach their generations. Other items are accepted and ignored.',
+  streams: { 'application/json': langfuseRequestDoc },
+  responses: { 207: { description: 'Committed; each item with its result', schema: langfuseResponse } },
+  problems: BODY_PROBLEMS,
+  handle: ingestLangfuse,
+});
+
 const routes = endpointGroup({
   tag: 'Ingest',
   access: { read: { scope: 'events:read', workspace: 'own' }, write: { scope: 'ingest', workspace: 'own' } },
@@ -258,4 +301,13 @@ const health = routes.get('/api/v1/ingest/health', {
   },
 });
 
-export const ingestEndpoints = [trace, standardTrace, langfuseTrace, logs, observability, events, health];
+export const ingestEndpoints = [
+  trace,
+  standardTrace,
+  langfuseTrace,
+  langfuse,
+  logs,
+  observability,
+  events,
+  health,
+];

@@ -88,6 +88,63 @@ export const observationRequestDoc = z
   })
   .meta({ id: 'ObservationCreate' });
 
+/** Batches as documented. Ingest accepts more: it ignores unknown fields and rejects malformed items one by one. */
+export const langfuseRequestDoc = z
+  .looseObject({
+    batch: z.array(
+      z.looseObject({
+        id: z.string(),
+        type: z.string(),
+        timestamp: z.string(),
+        body: z.looseObject({
+          id: z.string().optional(),
+          traceId: z.string().optional(),
+          model: z.string().optional(),
+          startTime: z.string().optional(),
+          endTime: z.string().optional(),
+          usage: z.looseObject({}).optional(),
+          usageDetails: z.looseObject({}).optional(),
+          costDetails: z.looseObject({}).optional(),
+          metadata: z.looseObject({}).optional(),
+        }),
+      }),
+    ),
+    metadata: z.looseObject({}).optional(),
+  })
+  .meta({ id: 'LangfuseBatch' });
+
+/** Each item is in exactly one of the two lists. */
+export const langfuseResponse = z
+  .strictObject({
+    successes: z.array(z.strictObject({ id: z.string(), status: z.int() })),
+    errors: z.array(
+      z.strictObject({ id: z.string(), status: z.int(), message: z.string(), error: z.string() }),
+    ),
+  })
+  .meta({ id: 'LangfuseBatchResult' });
+
+/**
+ * Results by item, in the words of Langfuse: 201 for taken and ignored items, 400 for rejected ones. A call of a
+ * provider that is not covered is no fault of its item: the clients would log an error and send it again.
+ */
+export function presentLangfuse(
+  itemIds: readonly string[],
+  rejections: readonly Rejection[],
+): z.output<typeof langfuseResponse> {
+  const faults = rejections.filter(({ reason }) => reason !== 'unknown_provider');
+  const rejected = new Map(faults.map((rejection) => [rejection.index, rejection]));
+  const taken = itemIds.filter((_, index) => !rejected.has(index));
+  return {
+    successes: taken.map((id) => ({ id, status: 201 })),
+    errors: [...rejected].map(([index, { reason, message }]) => ({
+      id: itemIds[index] ?? String(index),
+      status: 400,
+      message,
+      error: reason,
+    })),
+  };
+}
+
 export const eventsRequestDoc = z
   .looseObject({
     events: z.array(z.looseObject({ provider: z.string(), model: z.string(), timestamp: z.string() })),

@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.js
 import { anAttribute, anEvent, aSpan, aTrace, send } from '../support/requests.js';
 import {
   eventWithText as eventWith,
+  TAKEN,
   tablesWith as tablesHolding,
   WAYS_IN,
   type WayIn,
@@ -54,16 +55,16 @@ describe('drop_payloads', () => {
     async (way) => {
       const org = await here.addOrganization();
       const store = (api: TestApi) => (WAYS_IN[way] as WayIn)(api, org.ingestKey, SAID);
-      expect((await store(there)).status).toBe(202);
+      expect(TAKEN).toContain((await store(there)).status);
       expect(JSON.stringify(await payloadsOf(org))).toContain(SAID);
       await change(org, { drop_payloads: true });
       await database.superuser.query('delete from event_payloads where org_id = $1', [org.orgId]);
-      for (const api of [there, here]) expect((await store(api)).status).toBe(202);
+      for (const api of [there, here]) expect(TAKEN).toContain((await store(api)).status);
       const payloads = await payloadsOf(org);
       expect(payloads).toEqual([1, 2, 3].map(() => [null, null, null]));
       expect(await tablesWith(SAID, org)).toEqual([]);
       await change(org, { drop_payloads: null }, there);
-      expect((await store(here)).status).toBe(202);
+      expect(TAKEN).toContain((await store(here)).status);
       expect(await tablesWith(SAID, org)).toEqual(['event_payloads']);
     },
   );

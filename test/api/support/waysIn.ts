@@ -40,6 +40,9 @@ export const eventWithText = (text: string, overrides: object = {}) =>
     ...overrides,
   });
 
+/** Statuses of answers to stored calls. */
+export const TAKEN = [202, 207];
+
 /** Every way in, by its name. */
 export const WAYS_IN: Readonly<Record<string, WayIn>> = waysIn();
 
@@ -62,6 +65,22 @@ function waysIn(): Record<string, WayIn> {
       key,
       headers: JSON_TYPE,
       body: JSON.stringify(observationWithText(text)),
+    });
+  ways['batches of older Langfuse clients'] = (api, key, text) =>
+    send(api, {
+      path: '/api/public/ingestion',
+      key,
+      headers: JSON_TYPE,
+      body: JSON.stringify({
+        batch: [
+          {
+            id: randomUUID(),
+            type: 'generation-create',
+            timestamp: aTime(),
+            body: { ...observationWithText(text).body, traceId: randomUUID(), endTime: aTime() },
+          },
+        ],
+      }),
     });
   ways['events of a wrapper'] = (api, key, text) =>
     send(api, {

@@ -18,6 +18,8 @@ import { PYTHON_CLIENTS } from '../support/pythonClients.js';
 import { writeRecording } from '../support/recordings.js';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+/** Environments of versions that exclude each other, with their packages. */
+const VENVS = { '.venv': 'requirements.txt', '.venv-legacy': 'requirements-legacy.txt' };
 const INSTALL_TIME_MS = 300_000;
 const CLIENT_TIME_MS = 60_000;
 const seed = testSeed();
@@ -25,9 +27,11 @@ const calculator = new CostCalculator(new URL('../../../data/prices.json', impor
 
 let api: TestApi;
 beforeAll(async () => {
-  if (!existsSync(`${FOLDER}.venv/bin/pip`)) execFileSync('python3', ['-m', 'venv', `${FOLDER}.venv`]);
-  const requirements = ['install', '--quiet', '--requirement', `${FOLDER}requirements.txt`];
-  execFileSync(`${FOLDER}.venv/bin/pip`, requirements, { stdio: 'inherit' });
+  for (const [venv, file] of Object.entries(VENVS)) {
+    if (!existsSync(`${FOLDER}${venv}/bin/pip`)) execFileSync('python3', ['-m', 'venv', `${FOLDER}${venv}`]);
+    const requirements = ['install', '--quiet', '--requirement', `${FOLDER}${file}`];
+    execFileSync(`${FOLDER}${venv}/bin/pip`, requirements, { stdio: 'inherit' });
+  }
   mkdirSync(`${FOLDER}fixtures`, { recursive: true });
   api = await startTestApi();
 }, INSTALL_TIME_MS);
@@ -44,6 +48,7 @@ describe(`real Python clients, unmodified (TEST_SEED=${seed})`, () => {
       try {
         await runClient({
           program: client.program,
+          venv: client.isLegacy ? '.venv-legacy' : undefined,
           plan,
           environment: client.environment(capture.baseUrl, ingestKey),
         });

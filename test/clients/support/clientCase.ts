@@ -30,6 +30,16 @@ export function langfuse(baseUrl: string, ingestKey: string): Record<string, str
   };
 }
 
+/** The same settings under the names of Langfuse's clients before version 4. */
+export function langfuseLegacy(baseUrl: string, ingestKey: string): Record<string, string> {
+  return {
+    LANGFUSE_BASEURL: baseUrl,
+    LANGFUSE_HOST: baseUrl,
+    LANGFUSE_PUBLIC_KEY: 'pk-lf-any',
+    LANGFUSE_SECRET_KEY: ingestKey,
+  };
+}
+
 /** Disables the spans that the Anthropic client itself creates. */
 export function alone(environment: ClientCase['environment']): ClientCase['environment'] {
   return (baseUrl, ingestKey) => ({

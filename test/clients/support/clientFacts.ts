@@ -135,6 +135,11 @@ export const LANGFUSE_OPENAI: ClientFacts = {
   reportsFailuresAsFree: true,
 };
 
+/** langfuse 3.39.2: no provider; the model is the requested one. */
+export const LANGFUSE_LEGACY_OPENAI: ClientFacts = {
+  ...LANGFUSE_OPENAI,
+};
+
 /** Spans written by hand in OpenTelemetry's own words, sent by the plain exporters. */
 export const PLAIN_OTLP: ClientFacts = { ...WHOLE, cacheWriteSplit: false, partialOutput: 1 };
 
@@ -190,6 +195,12 @@ export const PYTHON_LANGFUSE_OPENAI: ClientFacts = {
   responseModel: always,
   tellsProvider: false,
   reportsFailuresAsFree: true,
+};
+
+/** Python, langfuse 2.60.10, drop-in for OpenAI: those fields of the usage that OpenAI's client declares. */
+export const PYTHON_LANGFUSE_LEGACY_OPENAI: ClientFacts = {
+  ...PYTHON_LANGFUSE_OPENAI,
+  cacheWrite: false,
 };
 
 /** Python, langfuse 5.0.4, a generation by hand around an Anthropic call: the alias, four raw counts. */

@@ -22,6 +22,8 @@ export interface ClientRun {
   program: string;
   plan: readonly PlannedCall[];
   environment: Record<string, string>;
+  /** Folder of a Python program's interpreter, in test/clients/python; default: .venv. */
+  venv?: string | undefined;
   /** Host name under which the programs reach the OpenAI fake; it leads to this machine. */
   openAiHost?: string;
 }
@@ -47,7 +49,7 @@ export async function runClient(run: ClientRun): Promise<ClientOutcome> {
       anthropicBaseUrl: `http://api.anthropic.com:${anthropic.port}`,
     };
     await writeFile(file, JSON.stringify(content));
-    const { stdout, stderr } = await runProgram(run.program, file, run.environment);
+    const { stdout, stderr } = await runProgram(run, file);
     const { failures } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { failures: number };
     return { journal: [...openAi.journal, ...anthropic.journal], failures, stderr };
   } finally {
@@ -56,12 +58,11 @@ export async function runClient(run: ClientRun): Promise<ClientOutcome> {
 }
 
 function runProgram(
-  program: string,
+  { program, environment, venv = '.venv' }: ClientRun,
   file: string,
-  environment: Record<string, string>,
 ): Promise<{ stdout: string; stderr: string }> {
   const [command, ...words] = program.endsWith('.py')
-    ? [join(PYTHON_PROGRAMS, '.venv', 'bin', 'python'), join(PYTHON_PROGRAMS, program)]
+    ? [join(PYTHON_PROGRAMS, venv, 'bin', 'python'), join(PYTHON_PROGRAMS, program)]
     : [process.execPath, '--require', join(PROGRAMS, 'loopbackNames.cjs'), join(PROGRAMS, program)];
   const child = spawn(command, [...words, file], {
     // Nothing of the tester's own environment may configure the client.

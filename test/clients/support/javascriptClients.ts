@@ -3,10 +3,11 @@
  * use every path of exporters: the bare base URL and the specification's path, JSON and protobuf, plain and gzip,
  * Bearer and Basic.
  */
-import { alone, type ClientCase, langfuse, otlp, planScope } from './clientCase.js';
+import { alone, type ClientCase, langfuse, langfuseLegacy, otlp, planScope } from './clientCase.js';
 import {
   AI_SDK,
   ANTHROPIC_SDK,
+  LANGFUSE_LEGACY_OPENAI,
   LANGFUSE_OPENAI,
   OPENINFERENCE_ANTHROPIC,
   OPENINFERENCE_OPENAI,
@@ -68,6 +69,13 @@ export const JAVASCRIPT_CLIENTS: readonly ClientCase[] = [
     scope: openAi,
     facts: LANGFUSE_OPENAI,
     environment: langfuse,
+  },
+  {
+    name: 'langfuse before its version 4',
+    program: 'langfuseLegacy.mjs',
+    scope: openAi,
+    facts: LANGFUSE_LEGACY_OPENAI,
+    environment: langfuseLegacy,
   },
   {
     name: "the Anthropic SDK's own tracing",

@@ -1,9 +1,10 @@
 /** The Python clients under test, alone and in pairs with the Anthropic client's own tracing. */
-import { alone, type ClientCase, langfuse, otlp, planScope } from './clientCase.js';
+import { alone, type ClientCase, langfuse, langfuseLegacy, otlp, planScope } from './clientCase.js';
 import {
   ANTHROPIC_SDK,
   type ClientFacts,
   PYTHON_LANGFUSE_ANTHROPIC,
+  PYTHON_LANGFUSE_LEGACY_OPENAI,
   PYTHON_LANGFUSE_OPENAI,
   PYTHON_OPENINFERENCE_ANTHROPIC,
   PYTHON_OPENINFERENCE_OPENAI,
@@ -14,6 +15,8 @@ import {
 export interface PythonCase extends ClientCase {
   /** Name of the recording's file, without its ending. */
   recording: string;
+  /** Versions that cannot be installed beside the others have an environment of their own. */
+  isLegacy?: boolean;
   /** A second report of failed calls that nothing links to the first: no trace, no id, no usage. */
   alsoTellsFailures?: ClientFacts;
 }
@@ -46,6 +49,15 @@ export const PYTHON_CLIENTS: readonly PythonCase[] = [
     scope: openAi,
     facts: PYTHON_LANGFUSE_OPENAI,
     environment: langfuse,
+  },
+  {
+    name: 'Langfuse of version 2 for OpenAI',
+    recording: 'langfuse-legacy',
+    program: 'langfuse_legacy.py',
+    isLegacy: true,
+    scope: planScope(['chat']),
+    facts: PYTHON_LANGFUSE_LEGACY_OPENAI,
+    environment: langfuseLegacy,
   },
   {
     name: 'OpenInference for Anthropic',

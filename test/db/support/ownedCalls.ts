@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { listEvents } from '../../../db/events/events.js';
+import { lockRecords, putRecords } from '../../../db/events/observationRecords.js';
 import type { StoredEvent } from '../../../db/events/storedEvents.js';
 import { foldUsage } from '../../../db/usage/rollups.js';
 import { anEvent, aSpan, aTime, aTrace, ingest } from '../../api/support/requests.js';
@@ -39,11 +40,30 @@ export async function makeCalls(api: TestApi, org: TestOrganization, marker: str
   ]);
   const refused = anEvent({ cost_usd: -1, _service: { name: marker } });
   await api.post('/api/v1/ingest/events', { events: [refused] }, org.ingestKey);
+  await makeRecords(org, marker);
   await foldUsage(api.database.database, org.orgId);
   const blocked = { status: 'blocked', blocked_rule_id: marker, prevented_usd: 1, timestamp: aTime(9) };
   await ingest(api, [anEvent({ ...labels, ...blocked })], org.ingestKey);
   // Not folded: a read sums it itself.
   await ingest(api, [anEvent(labels)], org.ingestKey);
+}
+
+/** A generation and its trace that a client has reported in part; every organization's have the same ids. */
+export const OWNED_RECORDS = [
+  { kind: 'generation', id: 'generation-1', traceId: 'trace-1' },
+  { kind: 'trace', id: 'trace-1', traceId: null },
+] as const;
+/** The key that reported them. */
+export const RECORDS_KEY = 'key_records';
+
+async function makeRecords({ orgDb }: TestOrganization, marker: string): Promise<void> {
+  await lockRecords(orgDb, RECORDS_KEY, OWNED_RECORDS);
+  const fields = { userId: [1, 0, marker] } as const;
+  await putRecords(
+    orgDb,
+    RECORDS_KEY,
+    OWNED_RECORDS.map((record) => ({ ...record, fields })),
+  );
 }
 
 function siblingOf(spanId: string): string {

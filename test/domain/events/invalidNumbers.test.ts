@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type MappedBatch, TOKENS_MAX } from '../../../domain/events/event.js';
-import { mapObservation } from '../../../domain/events/observation.js';
+import { mapObservation } from '../../../domain/events/observations/observation.js';
 import { mapOtlpRequest } from '../../../domain/events/otlpSpans.js';
 import { mapSdkEvents } from '../../../domain/events/sdkEvents.js';
 import { isoFromMicros } from '../../../domain/period.js';

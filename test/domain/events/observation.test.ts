@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DomainError } from '../../../domain/errors.js';
 import type { CallRecord } from '../../../domain/events/event.js';
-import { mapObservation } from '../../../domain/events/observation.js';
+import { mapObservation } from '../../../domain/events/observations/observation.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { classesOf, context, NOW } from './support.js';
 

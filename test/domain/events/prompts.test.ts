@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CallRecord, Json } from '../../../domain/events/event.js';
-import { mapObservation } from '../../../domain/events/observation.js';
+import { mapObservation } from '../../../domain/events/observations/observation.js';
 import { promptsOfPayload, promptsOfStored } from '../../../domain/events/prompts.js';
 import { mapSdkEvents } from '../../../domain/events/sdkEvents.js';
 import { anEvent } from '../../api/support/requests.js';

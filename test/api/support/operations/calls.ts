@@ -55,6 +55,30 @@ export const CALL_OPERATIONS: Record<string, Operation> = {
   ingestTrace: trace('/api/v1/ingest/trace'),
   ingestTraceStandardPath: trace('/v1/traces'),
   ingestTraceLangfusePath: trace('/api/public/otel/v1/traces', { ...INGEST, alsoBasic: true }),
+  ingestLangfuse: {
+    method: 'POST',
+    path: '/api/public/ingestion',
+    access: { ...INGEST, alsoBasic: true },
+    status: 207,
+    request: async (_place, owner) => ({
+      json: {
+        batch: [
+          {
+            id: randomName(),
+            type: 'generation-create',
+            timestamp: aTime(),
+            body: {
+              id: `${markerOf(owner)}-${randomName()}`,
+              traceId: randomName(),
+              model: 'gpt-4o',
+              startTime: aTime(),
+              usage: { input: 10, output: 5 },
+            },
+          },
+        ],
+      },
+    }),
+  },
   ingestLogs: {
     method: 'POST',
     path: '/v1/logs',

@@ -29,7 +29,14 @@ import {
   readSources,
 } from '../../../../db/events/ingestHealth.js';
 import { storedReport, writeMergedCalls } from '../../../../db/events/mergeReports.js';
+import {
+  listGenerationsOf,
+  lockRecords,
+  notePassedOn,
+  putRecords,
+} from '../../../../db/events/observationRecords.js';
 import { listObservedSince } from '../../../../db/events/observedCalls.js';
+import { completePayloads } from '../../../../db/events/payloads.js';
 import { changePrices, completeEvents, supersedeEvents } from '../../../../db/events/revisions.js';
 import { callOfStored, placeOf, type StoredEvent, storableOf } from '../../../../db/events/storedEvents.js';
 import { listTraceParts, readTraceSpans } from '../../../../db/events/touchedTraces.js';
@@ -46,7 +53,7 @@ import { settleAlertsOfStored } from '../../../../usecases/events/traceSweep.js'
 import { listUnpricedModels } from '../../../../usecases/pricing/repriceCalls.js';
 import { readChargeback } from '../../../../usecases/usage/chargeback.js';
 import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';
-import { reportedSpan } from '../ownedCalls.js';
+import { OWNED_RECORDS, RECORDS_KEY, reportedSpan } from '../ownedCalls.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -183,6 +190,19 @@ export const CALL_CASES: Record<string, TenancyCase> = {
         price: { ...storable(of.live, of).price, computedPico: 1n },
       },
     ]),
+  lockRecords: (db) => lockRecords(db, RECORDS_KEY, OWNED_RECORDS),
+  putRecords: (db) =>
+    putRecords(
+      db,
+      RECORDS_KEY,
+      OWNED_RECORDS.map((record) => ({ ...record, fields: {} })),
+    ),
+  listGenerationsOf: (db) => listGenerationsOf(db, RECORDS_KEY, ['trace-1'], 10),
+  notePassedOn: (db) => notePassedOn(db, RECORDS_KEY, [{ id: 'trace-1', mark: 'changed' }]),
+  completePayloads: (db, of) =>
+    completePayloads(db, [
+      { ...storable(of.live, of), call: { ...storable(of.live, of).call, payload: { added: 1 } } },
+    ]),
   completeEvents: (db, of) =>
     completeEvents(db, [{ event: { ...storable(of.live, of), projectId: 'changed' }, isNew: false }]),
   supersedeEvents: (db, { live, other }) =>
@@ -199,7 +219,7 @@ export const CALL_CASES: Record<string, TenancyCase> = {
       [{ ...storable(of.live, of), supersededBy: of.other.id }],
       { stored: new Set([of.live.id]), claimed: new Set() },
       of.prices,
-      { fresh: [], violationsOf: new Map(), judgeCost: () => [] },
+      { fresh: [], violationsOf: new Map(), alerts: new Map(), judgeCost: () => [] },
     ),
   foldUsage: {
     asSystem: 'totals are written by maintenance alone, beside every request',

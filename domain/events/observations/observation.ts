@@ -1,12 +1,13 @@
-import { DomainError, type FieldIssue } from '../errors.js';
-import { resolveBiller } from './biller.js';
+import { DomainError, type FieldIssue } from '../../errors.js';
+import { resolveBiller } from '../biller.js';
+import type { MissingClass } from '../clients.js';
 import {
   type CallRecord,
   ID_CHARS_MAX,
   type MappedBatch,
   MODEL_CHARS_MAX,
   STOP_REASON_CHARS_MAX,
-} from './event.js';
+} from '../event.js';
 import {
   checkLength,
   checkTime,
@@ -28,12 +29,12 @@ import {
   restOf,
   shown,
   textOf,
-} from './itemFault.js';
-import { stripJson, withinLimit } from './jsonValues.js';
-import { keepingShort, promptHashOf, promptsOfPayload } from './prompts.js';
-import { serviceOf, stopReasonOf } from './spanCall.js';
-import { meterUsage, type UsageReport } from './usage.js';
-import { readUsageObject } from './usageObjects.js';
+} from '../itemFault.js';
+import { stripJson, withinLimit } from '../jsonValues.js';
+import { keepingShort, promptHashOf, promptsOfPayload } from '../prompts.js';
+import { serviceOf, stopReasonOf } from '../spanCall.js';
+import { meterUsage, type UsageReport } from '../usage.js';
+import { readUsageObject } from '../usageObjects.js';
 
 /** The observability webhook (docs/ingest.md): GENERATION observations are calls, others are ignored. */
 
@@ -97,7 +98,8 @@ const READ = new Set([
   'environment',
   'metadata',
 ]);
-const READ_METADATA = new Set([
+/** Fields of the metadata that become fields of the event. */
+export const READ_METADATA: ReadonlySet<string> = new Set([
   '_service',
   'provider',
   'team_id',
@@ -116,7 +118,26 @@ const READ_METADATA = new Set([
   'cost_usd',
 ]);
 
-function callOfObservation(body: JsonObject, context: MapContext): CallRecord {
+/** The sender of an observation and its convention of usage. */
+export interface ObservationSource {
+  scopeName: string;
+  usageSource: string;
+  /** Classes that its objects of usage may lack although the call had them. */
+  lacks: Readonly<Record<'usage' | 'usageDetails', readonly MissingClass[]>>;
+}
+
+const WEBHOOK: ObservationSource = {
+  scopeName: SCOPE_NAME,
+  usageSource: 'observability',
+  lacks: { usage: [], usageDetails: [] },
+};
+
+/** The call of one observation of a model. @throws ItemFault */
+export function callOfObservation(
+  body: JsonObject,
+  context: MapContext,
+  source: ObservationSource = WEBHOOK,
+): CallRecord {
   const given = fieldOf(body, 'metadata');
   const metadata = isJsonObject(given) ? given : undefined;
   const model = checkLength(textOf(body, 'model') ?? missing('model'), MODEL_CHARS_MAX, 'model');
@@ -157,7 +178,7 @@ function callOfObservation(body: JsonObject, context: MapContext): CallRecord {
     httpStatus: null,
     blockedRuleId: null,
     preventedPico: null,
-    ...meterUsage(usageReportOf(body), billed.provider, model),
+    ...meterUsage(usageReportOf(body, source), billed.provider, model),
     reportedCostPico: cost === undefined ? null : readCost(cost, 'metadata.cost_usd'),
     prompts,
     promptHash: promptHashOf(prompts()),
@@ -165,7 +186,7 @@ function callOfObservation(body: JsonObject, context: MapContext): CallRecord {
     toolInput: null,
     toolOutput: null,
     serviceName: '',
-    scopeName: SCOPE_NAME,
+    scopeName: source.scopeName,
     scopeVersion: '',
     trace: null,
     billerSpan: null,
@@ -219,21 +240,28 @@ function labelsOf(body: JsonObject, metadata: JsonObject | undefined) {
 }
 
 /** `usage.input` and `usage.output`, or a usage object in any known dialect. */
-function usageReportOf(body: JsonObject): UsageReport {
+function usageReportOf(body: JsonObject, { usageSource, lacks }: ObservationSource): UsageReport {
   const none: UsageReport = {
     reported: {},
     expected: 'inclusive',
-    source: 'observability',
+    source: usageSource,
     cannotSend: [],
     raw: null,
     isInputOnly: false,
   };
-  for (const name of ['usageDetails', 'usage']) {
+  for (const name of ['usageDetails', 'usage'] as const) {
     const usage = fieldOf(body, name);
     if (usage === undefined) continue;
     if (!isJsonObject(usage)) throw new ItemFault('invalid_field', `${name} is not an object`);
     const read = readUsageObject(usage, name);
-    if (read) return { ...none, reported: read.reported, expected: read.semantics, raw: usage };
+    if (read === undefined) continue;
+    return {
+      ...none,
+      cannotSend: lacks[name],
+      reported: read.reported,
+      expected: read.semantics,
+      raw: usage,
+    };
   }
   return none;
 }
