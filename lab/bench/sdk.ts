@@ -1,13 +1,16 @@
 /**
- * `npm run bench:sdk`: overhead of a call that the JavaScript package observes, with rules on; and 10,000 calls while
- * the service is away. Ends with 1 when a limit is broken.
+ * `npm run bench:sdk`: overhead of a call that the packages for JavaScript and Python observe, with rules on; and 10,000
+ * calls while the service is away. `PYTHON` names another interpreter than `python3`. Ends with 1 when a limit is
+ * broken.
  */
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenAI } from 'openai';
+import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { OpenCall, Recorder } from '../../sdk/js/src/calls.js';
 import { Trueup, withLabels } from '../../sdk/js/src/node.js';
 
@@ -216,7 +219,36 @@ async function benchSpool(): Promise<void> {
   }
 }
 
+/** Runs the program of the Python package beside a service that answers it, and checks what it measures. */
+async function benchPython(): Promise<void> {
+  const service = await startService();
+  const child = spawn(process.env.PYTHON ?? 'python3', [join(PROJECT_ROOT, 'lab/bench/sdk.py')], {
+    env: {
+      ...process.env,
+      PYTHONPATH: join(PROJECT_ROOT, 'sdk/python/src'),
+      PYTHONDONTWRITEBYTECODE: '1',
+      SERVICE_URL: service.url,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString('utf8');
+  });
+  const status = await new Promise((resolve) => {
+    child.on('close', resolve);
+    child.on('error', (error) => resolve(error.message));
+  });
+  service.close();
+  for (const line of output.split('\n').filter((one) => one !== '')) {
+    const { name, value, limit, unit } = JSON.parse(line);
+    check(`Python: ${name}`, value, limit, unit);
+  }
+  check(`Python: the program has ended with ${status}`, status === 0 ? 0 : 1, 0, 'failures');
+}
+
 await benchOverhead();
 await benchAway(undefined);
 await benchSpool();
+await benchPython();
 process.exit(problems === 0 ? 0 : 1);
