@@ -1,14 +1,23 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { runProgram } from './pythonVenv.js';
 
 const FOLDER = join(PROJECT_ROOT, 'dist-sdk');
 
-/** Builds the packages that the service serves where one is missing. `npm test` has built them before. */
+/** When a file of sdk/ was last written, milliseconds since 1970. */
+function sourcesWrittenAt(): number {
+  const sources = join(PROJECT_ROOT, 'sdk');
+  const names = readdirSync(sources, { recursive: true, encoding: 'utf8' });
+  return Math.max(...names.map((name) => statSync(join(sources, name)).mtimeMs));
+}
+
+/** Builds the packages that the service serves where one is missing or older than its sources. */
 export function ensureSdkBuilt(): void {
+  const writtenAt = sourcesWrittenAt();
   const names = existsSync(FOLDER) ? readdirSync(FOLDER) : [];
-  if (['.tgz', '.whl'].every((end) => names.some((name) => name.endsWith(end)))) return;
+  const fresh = names.filter((name) => statSync(join(FOLDER, name)).mtimeMs >= writtenAt);
+  if (['.tgz', '.whl'].every((end) => fresh.some((name) => name.endsWith(end)))) return;
   mkdirSync(FOLDER, { recursive: true });
   // Another process may build them too: each file appears whole.
   const draft = mkdtempSync(join(PROJECT_ROOT, 'dist-sdk.new-'));

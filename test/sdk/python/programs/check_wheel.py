@@ -36,7 +36,7 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
                 "version": metadata["Version"],
                 "requires_python": metadata["Requires-Python"],
                 "requires": metadata.get_all("Requires-Dist"),
-                "readme": metadata.get_payload(),
+                "readme": metadata.get_payload(decode=True).decode("utf-8"),
                 "tag": tags["Tag"],
             }
         )
