@@ -1,6 +1,8 @@
 import { bumpRulesRevision, lockOrganization } from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as policies from '../../../../db/policies/policies.js';
+import { patternId } from '../../../../domain/policies/patternAutomata.js';
+import { getWrapperPatterns } from '../../../../usecases/policies/patternTables.js';
 import { previewPolicy, recordPreview, savePolicy } from '../../../../usecases/policies/policies.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
@@ -17,6 +19,9 @@ const TAKEN_OVER = { type: 'approved_models', config: { models: ['taken over'] }
 export const POLICY_CASES: Record<string, TenancyCase> = {
   listPolicies: (db) => policies.listPolicies(db),
   putPolicy: (db) => policies.putPolicy(db, modelsOf('taken over'), 'key_b'),
+  // The answer has hashes of the patterns alone.
+  getWrapperPatterns: async (db, { marker }) =>
+    (await getWrapperPatterns(db)).patterns.map(({ id }) => (id === patternId(marker) ? marker : id)),
   savePolicy: (db, { marker }) => savePolicy(db, TAKEN_OVER, true, anAuthor(marker)),
   previewPolicy: (db) => previewPolicy(db, TAKEN_OVER, true, 1_780_000_000_000_000n),
   recordPreview: (db, { marker }) =>
@@ -37,4 +42,11 @@ export const POLICY_CASES: Record<string, TenancyCase> = {
 /** Creates the data of the cases above. */
 export async function makePolicies(db: OrgDb, marker: string): Promise<void> {
   await policies.putPolicy(db, modelsOf(marker), marker);
+  const patterns = {
+    type: 'banned_patterns',
+    config: { regexes: [marker] },
+    enabled: true,
+    skipped: [],
+  } as const;
+  await policies.putPolicy(db, { ...patterns, skipped: [] }, marker);
 }
