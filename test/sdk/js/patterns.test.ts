@@ -1,83 +1,19 @@
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../../../domain/events/event.js';
 import { promptsOfPayload } from '../../../domain/events/prompts.js';
-import { compilePolicies, judgeCall } from '../../../domain/policies/judge.js';
-import { buildTables, patternId, patternsVersion } from '../../../domain/policies/patternAutomata.js';
 import { scannedPart } from '../../../domain/policies/patternSet.js';
 import { PatternTables } from '../../../sdk/js/src/patterns.js';
 import { promptsOf } from '../../../sdk/js/src/prompts.js';
-import { anyPattern, anyText, writePattern } from '../../domain/policies/support/plainPattern.js';
-
-interface PatternCases {
-  requests: { name: string; body: Json; prompts: string[] }[];
-  lists: {
-    name: string;
-    regexes: string[];
-    served: Record<string, unknown>;
-    searches: { text: string; pattern_index: number | null; match_offset: number | null }[];
-  }[];
-}
-
-const CASES: PatternCases = JSON.parse(
-  readFileSync(new URL('../../../sdk/patternCases.json', import.meta.url), 'utf8'),
-);
-
-/** The tables as the service serves them. */
-function servedOf(regexes: readonly string[]): Record<string, unknown> {
-  const work = buildTables(regexes, []);
-  for (;;) {
-    const turn = work.next();
-    if (!turn.done) continue;
-    const { automata, notEvaluated } = turn.value;
-    return {
-      version: patternsVersion(regexes, []),
-      poll_seconds: 60,
-      patterns: regexes.flatMap((regex, index) =>
-        notEvaluated.includes(index) ? [] : [{ index, id: patternId(regex) }],
-      ),
-      not_evaluated: notEvaluated,
-      automata: automata.map(({ beginsFirst, ...rest }) => ({ ...rest, begins_first: beginsFirst })),
-    };
-  }
-}
-
-/** The details of the API's alert for a call whose prompts it sees. */
-function judgeByApi(regexes: readonly string[], prompts: readonly string[]): object | undefined {
-  const policies = compilePolicies([
-    { id: 1, type: 'banned_patterns', config: { regexes }, enabled: true, skipped: [] },
-  ]);
-  const call = { model: 'm', environment: null, keyPrefix: null, costPico: null, prompts: () => prompts };
-  return judgeCall(policies, call)[0]?.details;
-}
-
-const FIELDS = 'messages input prompt contents parts content text message texts inputs inputText'.split(' ');
-
-/** Requests of many forms, known and unknown. */
-const { map: anyBody } = fc.letrec<{ value: Json; map: Json }>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 5 },
-    anyText(8),
-    fc.constantFrom('{"role":"user","content":"ab"}', '["a","b"]', '{"x":1}', '[', ' {"text":"a b"}'),
-    fc.constantFrom(null, 7, true),
-    fc.array(tie('value'), { maxLength: 3 }),
-    tie('map'),
-  ),
-  map: fc.dictionary(
-    fc.constantFrom(...FIELDS, 'role', 'type', 'other'),
-    fc.oneof(tie('value'), fc.constantFrom('system', 'user', 'Developer', 'text', 'image', 'message')),
-    { maxKeys: 4 },
-  ) as fc.Arbitrary<Json>,
-}));
+import { anyPattern, writePattern } from '../../domain/policies/support/plainPattern.js';
+import { anyBody, judgeByApi, PATTERN_CASES, servedOf } from '../../support/patternCases.js';
 
 describe('the shared cases of patterns', () => {
-  it.each(CASES.requests)('read the same prompts in both: $name', ({ body, prompts }) => {
+  it.each(PATTERN_CASES.requests)('read the same prompts in both: $name', ({ body, prompts }) => {
     expect(promptsOf(body)).toEqual(prompts);
     expect(promptsOfPayload(body).map(scannedPart)).toEqual(prompts);
   });
 
-  it.each(CASES.lists)('find the same in both: $name', ({ regexes, served, searches }) => {
+  it.each(PATTERN_CASES.lists)('find the same in both: $name', ({ regexes, served, searches }) => {
     expect(servedOf(regexes)).toEqual(served);
     for (const { text, pattern_index, match_offset } of searches) {
       const found =

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 from .configuration import Configuration
 from .encoding import encode
 from .labels import context_labels, merge_labels
+from .patterns import OpenVerdict, PatternTables, open_verdict
 from .reporter import Reporter
 from .rules import (
     ALLOWED,
@@ -201,7 +202,7 @@ class _RequestBefore(CallBefore):
 class OpenCall:
     """A call that was let through. Its end is recorded once, whatever is told first."""
 
-    __slots__ = ("_open", "_recorder", "before", "began", "labels", "request", "verdict")
+    __slots__ = ("_open", "_recorder", "before", "began", "labels", "pattern_verdict", "request", "verdict")
 
     def __init__(
         self,
@@ -210,8 +211,11 @@ class OpenCall:
         before: CallBefore,
         labels: Mapping[str, str],
         verdict: Verdict,
+        pattern_verdict: Optional[OpenVerdict] = None,
     ) -> None:
         self._recorder = recorder
+        self.pattern_verdict = pattern_verdict
+        """On the banned patterns; None: none is made."""
         self.request = request
         self.before = before
         self.labels = labels
@@ -238,7 +242,7 @@ class OpenCall:
         try:
             self._recorder.end(self, status, reading or Reading(), http_status)
         except Exception as error:
-            self._recorder.tell(error)
+            self._recorder.report_error(error)
 
     def fail(self, error: BaseException, reading: Optional[Reading] = None) -> None:
         """The call ended by an error: the caller's own end is `cancelled`."""
@@ -306,16 +310,23 @@ class Recorder:
                 rule_id = None if verdict.rule is None else verdict.rule.id
                 self._options.on_verdict(VerdictNote(verdict.verdict, rule_id, list(verdict.observed)))
         except Exception as error:
-            self.tell(error)
+            self.report_error(error)
         if verdict.verdict == "blocked" and verdict.rule is not None:
             prevented: Optional[str] = None
             try:
                 prevented = prevented_usd(before, self._configuration.prices)
                 self._reporter.add(self._blocked_event(request, before, labels, verdict.rule, prevented))
             except Exception as error:
-                self.tell(error)
+                self.report_error(error)
             raise TrueupBlockedError(verdict.rule, request.model, prevented)
-        return OpenCall(self, request, before, labels, verdict)
+        patterns = self._patterns
+        pattern_verdict = None if patterns is None else open_verdict(patterns, request.body)
+        return OpenCall(self, request, before, labels, verdict, pattern_verdict)
+
+    @property
+    def _patterns(self) -> Optional[PatternTables]:
+        """None: the service sees the prompts, or there is no pattern to search for."""
+        return None if self._options.capture_payloads else self._configuration.patterns
 
     def end(self, call: OpenCall, status: str, reading: Reading, http_status: Optional[int] = None) -> None:
         """Records the end of a call that was made. Adapters use `OpenCall.end`, which does it once."""
@@ -331,7 +342,7 @@ class Recorder:
         event["status"] = status
         if http_status is not None:
             event["http_status"] = http_status
-        event["_service"] = self._service_of(request, labels, verdict)
+        event["_service"] = self._service_of(request, labels, verdict, call.pattern_verdict)
         payload = self._payload_of(request.body, reading.answer)
         if payload is not None:
             event["payload"] = payload
@@ -352,9 +363,9 @@ class Recorder:
             event["_service"] = self._service_of(None, labels, None)
             self._reporter.add(event)
         except Exception as error:
-            self.tell(error)
+            self.report_error(error)
 
-    def tell(self, error: BaseException) -> None:
+    def report_error(self, error: BaseException) -> None:
         """Passes what failed in the background to the application's handler. Never raises."""
         try:
             self._options.on_error(error if isinstance(error, Exception) else Exception(message_of(error)))
@@ -388,7 +399,9 @@ class Recorder:
         ):
             if value is not None:
                 event[name] = value
-        event["_service"] = self._service_of(request, labels, None)
+        patterns = self._patterns
+        pattern_verdict = None if patterns is None else OpenVerdict(patterns, request.body)
+        event["_service"] = self._service_of(request, labels, None, pattern_verdict)
         return event
 
     @staticmethod
@@ -406,7 +419,11 @@ class Recorder:
         return event
 
     def _service_of(
-        self, request: Optional[CallRequest], labels: Mapping[str, str], verdict: Optional[Verdict]
+        self,
+        request: Optional[CallRequest],
+        labels: Mapping[str, str],
+        verdict: Optional[Verdict],
+        pattern_verdict: Optional[OpenVerdict] = None,
     ) -> Dict[str, Any]:
         service: Dict[str, Any] = {"sdk": SDK_NAME}
         if self._options.service is not None:
@@ -422,6 +439,12 @@ class Recorder:
             if verdict.verdict == "downgraded" and request is not None and verdict.rule is not None:
                 service["downgraded_from"] = request.model
                 service["downgraded_by"] = verdict.rule.id
+        if pattern_verdict is not None:
+            try:
+                service["policy_verdict"] = pattern_verdict.get()
+            except Exception as error:
+                # A prompt that cannot be read has no verdict, and is reported all the same.
+                self.report_error(error)
         return service
 
     def _payload_of(self, body: Any, answer: Any) -> Any:

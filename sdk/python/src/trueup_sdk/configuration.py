@@ -1,4 +1,4 @@
-"""Keeps the rules and the prices fresh. Without an answer the last known ones hold."""
+"""Keeps the rules, the prices and the banned patterns fresh. Without an answer the last known ones hold."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, Optional
 
+from .patterns import PatternTables
 from .prices import PriceTable
 from .rules import Enforcer
 from .transport import Request, Response, Transport, message_of, retry_after_of
@@ -15,6 +16,7 @@ from .version import SDK_NAME
 
 _CONFIG_PATH = "/api/v1/enforcement/config"
 _PRICES_PATH = "/api/v1/pricing/table"
+_PATTERNS_PATH = "/api/v1/enforcement/patterns"
 _POLL_SECONDS = 60.0
 _POLL_SECONDS_MIN = 5.0
 # Processes must not poll at once: up to this share of the interval is added.
@@ -34,16 +36,22 @@ class Configuration:
         on_error: Callable[[Exception], Any],
         enforcer: Enforcer,
         transport: Transport,
-        is_enabled: bool,
+        has_rules: bool,
+        has_patterns: bool,
     ) -> None:
+        """`has_rules`: rules and prices are fetched. `has_patterns`: banned patterns are."""
         self.prices = PriceTable()
+        self.patterns: Optional[PatternTables] = None
+        """None: not wanted, not fetched yet, or the organization has none."""
+        self._has_rules = has_rules
+        self._has_patterns = has_patterns
         self._url = url
         self._api_key = api_key
         self._timeout_seconds = request_timeout_seconds
         self._on_error = on_error
         self._enforcer = enforcer
         self._transport = transport
-        self._is_enabled = is_enabled
+        self._is_enabled = has_rules or has_patterns
         self._etags: Dict[str, str] = {}
         self._prices_at: Optional[float] = None
         self._is_loaded = False
@@ -136,26 +144,44 @@ class Configuration:
         poll_seconds = _POLL_SECONDS
         is_loaded = False
         try:
-            config = self._get(_CONFIG_PATH, True)
-            body = _object_of(config)
-            rules = body.get("rules")
-            if isinstance(rules, list):
-                self._enforcer.set_rules(rules)
-                self._note_etag(_CONFIG_PATH, config)
-            asked = body.get("poll_seconds")
-            if isinstance(asked, (int, float)) and asked > 0:
-                poll_seconds = max(float(asked), _POLL_SECONDS_MIN)
-            poll_seconds = max(poll_seconds, retry_after_of(config) or 0.0)
-            is_loaded = config.status in (200, 304)
+            answers = []
+            if self._has_rules:
+                answers.append(self._load_rules())
+            if self._has_patterns:
+                answers.append(self._load_patterns())
+            for answer in answers:
+                asked = _object_of(answer).get("poll_seconds")
+                if isinstance(asked, (int, float)) and asked > 0:
+                    poll_seconds = max(float(asked), _POLL_SECONDS_MIN)
+                poll_seconds = max(poll_seconds, retry_after_of(answer) or 0.0)
+            refused = [answer.status for answer in answers if answer.status not in (200, 304)]
+            is_loaded = not refused
             if is_loaded:
-                self._load_prices_if_due()
+                if self._has_rules:
+                    self._load_prices_if_due()
                 self._was_reached = True
             else:
-                self._tell(f"rules are not refreshed: the service answers {config.status}")
+                self._tell(f"rules are not refreshed: the service answers {refused[0]}")
         except Exception as error:
             self._tell(f"rules are not refreshed: {message_of(error)}")
         self._due = time.monotonic() + poll_seconds * (1 + random.random() * _POLL_JITTER)
         return is_loaded
+
+    def _load_rules(self) -> Response:
+        answer = self._get(_CONFIG_PATH, True)
+        rules = _object_of(answer).get("rules")
+        if isinstance(rules, list):
+            self._enforcer.set_rules(rules)
+            self._note_etag(_CONFIG_PATH, answer)
+        return answer
+
+    def _load_patterns(self) -> Response:
+        answer = self._get(_PATTERNS_PATH, True)
+        if answer.status == 200:
+            tables = PatternTables(_object_of(answer))
+            self.patterns = None if tables.is_empty else tables
+            self._note_etag(_PATTERNS_PATH, answer)
+        return answer
 
     def _load_prices_if_due(self) -> None:
         now = time.monotonic()

@@ -47,6 +47,7 @@ class TrueupOptions(TypedDict, total=False):
     service: Optional[str]
     enforcement: bool
     capture_payloads: bool
+    policy_verdicts: bool
     spool: Union[str, "os.PathLike[str]", SpoolOptions, None]
     queue_bytes_max: int
     flush_interval_seconds: float
@@ -72,7 +73,9 @@ class Trueup:
         url = (options.get("url") or os.environ.get("TRUEUP_URL") or "").rstrip("/")
         api_key = options.get("api_key") or os.environ.get("TRUEUP_KEY") or ""
         on_error = options.get("on_error") or _ignore
-        self._is_enforcing = options.get("enforcement", True)
+        has_rules, has_patterns = options.get("enforcement", True), options.get("policy_verdicts") is True
+        # Whether rules or patterns are fetched.
+        self._is_configured = has_rules or has_patterns
         self._recorder: Optional[Recorder] = None
         self._reporter: Optional[Reporter] = None
         self._configuration: Optional[Configuration] = None
@@ -103,7 +106,8 @@ class Trueup:
             on_error=on_error,
             enforcer=enforcer,
             transport=transport,
-            is_enabled=self._is_enforcing,
+            has_rules=has_rules,
+            has_patterns=has_patterns,
         )
         labels: Dict[str, Any] = {"environment": os.environ.get("TRUEUP_ENVIRONMENT")}
         labels.update((name, value) for name, value in options.items() if name in NAMES and value is not None)
@@ -126,7 +130,7 @@ class Trueup:
         self._configuration = configuration
         renew_after_fork(reporter)
         renew_after_fork(configuration)
-        if self._is_enforcing:
+        if self._is_configured:
             configuration.keep_fresh()
         if options.get("flush_at_exit", True):
             flush_at_end(reporter, options.get("exit_timeout_seconds", _EXIT_TIMEOUT_SECONDS))
@@ -146,22 +150,22 @@ class Trueup:
         try:
             attach(client, self._recorder, labels)
         except Exception as error:
-            self._recorder.tell(RuntimeError(f"the client is not observed: {message_of(error)}"))
+            self._recorder.report_error(RuntimeError(f"the client is not observed: {message_of(error)}"))
         return client
 
     def ready(self, timeout_seconds: float = _READY_SECONDS) -> bool:
-        """True: the first rules are there. Calls before them are not judged. It blocks: see `ready_async`."""
+        """True: the first rules and patterns are there. Calls before them are not judged. It blocks: see `ready_async`."""
         return (
             self._configuration is not None
-            and self._is_enforcing
+            and self._is_configured
             and self._configuration.ready(timeout_seconds)
         )
 
     def refresh(self, timeout_seconds: Optional[float] = None) -> bool:
-        """Asks for the rules now. True: the service has answered."""
+        """Asks for the rules and patterns now. True: the service has answered."""
         return (
             self._configuration is not None
-            and self._is_enforcing
+            and self._is_configured
             and self._configuration.refresh(timeout_seconds)
         )
 

@@ -4,7 +4,9 @@ import json
 import sys
 
 from trueup_sdk.money import decimal_of, pico_of
+from trueup_sdk.patterns import PatternTables
 from trueup_sdk.prices import PriceTable
+from trueup_sdk.prompts import prompts_of
 from trueup_sdk.texts import estimate_tokens, prompt_text
 from trueup_sdk.usage import tokens_of
 
@@ -25,7 +27,27 @@ def cost(asked):
     return None if pico is None else decimal_of(pico)
 
 
+def search(asked):
+    return PatternTables(asked["served"]).search(asked["text"])
+
+
+def judge(asked):
+    return PatternTables(asked["served"]).judge(asked["body"])
+
+
+def is_refused(served):
+    try:
+        PatternTables(served)
+        return False
+    except ValueError:
+        return True
+
+
 FUNCTIONS = {
+    "search": search,
+    "judge": judge,
+    "prompts": prompts_of,
+    "is_refused": is_refused,
     "tokens": tokens,
     "dollars": dollars,
     "cost": cost,

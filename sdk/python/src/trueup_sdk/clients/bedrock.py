@@ -67,7 +67,7 @@ def _begin(
             labels=own,
         )
     except Exception as error:  # noqa: BLE001 - a call of an unknown form is made unseen
-        recorder.tell(error)
+        recorder.report_error(error)
         return None, plain
     call = recorder.begin(request)
     return call, plain if call.new_model is None else {**plain, "modelId": call.new_model}
@@ -91,7 +91,7 @@ def _read(operation_name: str, answer: Any, call: OpenCall, recorder: Recorder) 
         else:
             _tap_events(answer.get("body"), _InvokeStreamSink(call, reading))
     except Exception as error:  # noqa: BLE001 - an answer of an unknown form is reported without its content
-        recorder.tell(error)
+        recorder.report_error(error)
         call.end("ok")
 
 

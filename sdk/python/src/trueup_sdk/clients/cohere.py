@@ -132,7 +132,7 @@ class _Request:
         try:
             found = self._call_of(path)
         except Exception as error:  # noqa: BLE001 - a request of an unknown form is made unseen
-            place.recorder.tell(error)
+            place.recorder.report_error(error)
         if found is None:
             return
         self._call = place.recorder.begin(found)
@@ -191,7 +191,7 @@ class _Request:
         try:
             read_response(response, LINES if is_stream else JSON, _CohereSink(call), is_async)
         except Exception as error:  # noqa: BLE001 - an answer of an unknown form is reported without its content
-            self._place.recorder.tell(error)
+            self._place.recorder.report_error(error)
             call.end("ok")
 
     def fail(self, error: BaseException) -> None:

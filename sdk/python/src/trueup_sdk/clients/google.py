@@ -132,7 +132,7 @@ class _Request:
                 client_labels=place.labels,
             )
         except Exception as error:  # noqa: BLE001 - a request of an unknown form is made unseen
-            place.recorder.tell(error)
+            place.recorder.report_error(error)
             return
         self._call = place.recorder.begin(request)
         if self._call.new_model is not None:

@@ -72,7 +72,7 @@ class _Request:
         try:
             found = _call_of(arguments["request"], labels)
         except Exception as error:  # noqa: BLE001 - a request of an unknown form is made unseen
-            recorder.tell(error)
+            recorder.report_error(error)
         if found is None:
             return
         self._call = recorder.begin(found)
@@ -103,7 +103,7 @@ class _Request:
         try:
             read_response(response, kind, OpenAiSink(call), is_async)
         except Exception as error:  # noqa: BLE001 - an answer of an unknown form is reported without its content
-            self._recorder.tell(error)
+            self._recorder.report_error(error)
             call.end("ok")
 
     def fail(self, error: BaseException) -> None:

@@ -269,7 +269,7 @@ class _Request:
                 key_prefix=self._place.key_prefix(),
             )
         except Exception as error:  # noqa: BLE001 - a request of an unknown form is made unseen
-            self._place.recorder.tell(error)
+            self._place.recorder.report_error(error)
             return
         self._call = self._place.recorder.begin(request)
         new_model = self._call.new_model
