@@ -5,6 +5,7 @@ import { testHostsAndBatches } from './cases/hostsAndBatches.js';
 import { testMainClients } from './cases/mainClients.js';
 import { clientsIn, type LoadClients } from './cases/officialClients.js';
 import { testOtherClients } from './cases/otherClients.js';
+import { testWaysOfReading } from './cases/waysOfReading.js';
 
 /**
  * The tests of the repository's clients, with other versions of them. They are installed into a temporary folder,
@@ -54,4 +55,5 @@ for (const { name, packages } of VERSIONS) {
   testMainClients(name, load);
   testOtherClients(name, load);
   testHostsAndBatches(name, load);
+  testWaysOfReading(name, load);
 }

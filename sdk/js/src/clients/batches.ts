@@ -14,32 +14,53 @@ export interface BatchPlace {
   baseUrl: string | undefined;
 }
 
-/** OpenAI's batches by their files of results: id, and when the results were complete, seconds. */
-const batchesByFile = new Map<string, { id: string; completedAt: number | undefined }>();
+export interface KnownBatch {
+  id: string;
+  /** When the results were complete, seconds since 1970. */
+  completedAt: number | undefined;
+  /** The model of all its calls, where results do not name it. */
+  model?: string | undefined;
+}
+
+/** Batches by their files of results. */
+const batchesByFile = new Map<string, KnownBatch>();
 const BATCHES_MAX = 10_000;
 
-/** Remembers to which batch a file of results belongs. */
+/** Remembers to which batch files of results belong; values that are no text are left out. */
+export function noteFiles(files: readonly unknown[], batch: KnownBatch): void {
+  for (const file of files) {
+    if (typeof file !== 'string') continue;
+    if (batchesByFile.size >= BATCHES_MAX) batchesByFile.clear();
+    batchesByFile.set(file, batch);
+  }
+}
+
+/** Undefined: the process has not seen the batch of this file. */
+export function batchOf(fileId: string): KnownBatch | undefined {
+  return batchesByFile.get(fileId);
+}
+
+/** Remembers the files of results of OpenAI's batches. */
 export function noteBatch(value: unknown): void {
   const answer = (value ?? {}) as Loose;
   const batches = answer.object === 'list' && Array.isArray(answer.data) ? answer.data : [answer];
   for (const batch of batches as Loose[]) {
     if (batch?.object !== 'batch' || typeof batch.id !== 'string') continue;
     const completedAt = typeof batch.completed_at === 'number' ? batch.completed_at : undefined;
-    for (const file of [batch.output_file_id, batch.error_file_id]) {
-      if (typeof file !== 'string') continue;
-      if (batchesByFile.size >= BATCHES_MAX) batchesByFile.clear();
-      batchesByFile.set(file, { id: batch.id, completedAt });
-    }
+    noteFiles([batch.output_file_id, batch.error_file_id], { id: batch.id, completedAt });
   }
 }
 
-/** A line of OpenAI's results; other files have other lines, which are nothing here. */
+/** A line of the results of OpenAI or Mistral; other files have other lines, which are nothing here. */
 export function recordOpenAiResult(line: string, fileId: string, place: BatchPlace): void {
-  if (!line.includes('"custom_id"')) return;
-  const item = parse(line) as Loose | undefined;
+  if (line.includes('"custom_id"')) recordOpenAiItem(parse(line), batchOf(fileId), place);
+}
+
+/** One result of OpenAI or Mistral. */
+export function recordOpenAiItem(value: unknown, batch: KnownBatch | undefined, place: BatchPlace): void {
+  const item = value as Loose | undefined;
   const response = item?.response as { status_code?: unknown; body?: Loose } | undefined;
   if (typeof item?.id !== 'string' || typeof response?.body !== 'object' || response.body === null) return;
-  const batch = batchesByFile.get(fileId);
   const { body, status_code: status } = response;
   const reading = readOpenAi(body);
   const isOk = status === 200;
@@ -62,8 +83,16 @@ export function recordOpenAiResult(line: string, fileId: string, place: BatchPla
   });
 }
 
-/** When results of a batch of Anthropic were first read in this process: a message has no time of its own. */
+/** When results without a time of their own were first read in this process, by batch or file. */
 const firstReadAt = new Map<string, number>();
+
+/** Milliseconds since 1970; the same for every reading. */
+export function firstReadOf(name: string): number {
+  if (firstReadAt.size >= BATCHES_MAX) firstReadAt.clear();
+  const at = firstReadAt.get(name) ?? Date.now();
+  firstReadAt.set(name, at);
+  return at;
+}
 
 /** A line of Anthropic's results. */
 export function recordAnthropicResult(line: string, batchId: string, place: BatchPlace): void {
@@ -71,9 +100,6 @@ export function recordAnthropicResult(line: string, batchId: string, place: Batc
   if (item?.result?.type !== 'succeeded') return;
   const reading = readAnthropic(item.result.message);
   if (reading.responseModel === undefined) return;
-  if (firstReadAt.size >= BATCHES_MAX) firstReadAt.clear();
-  const at = firstReadAt.get(batchId) ?? Date.now();
-  firstReadAt.set(batchId, at);
   place.recorder.recordLater({
     ...reading,
     provider: place.provider,
@@ -81,7 +107,7 @@ export function recordAnthropicResult(line: string, batchId: string, place: Batc
     model: reading.responseModel,
     batchId,
     isBatch: true,
-    at,
+    at: firstReadOf(batchId),
     status: 'ok',
     labels: place.labels,
   });

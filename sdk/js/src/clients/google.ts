@@ -1,8 +1,9 @@
 import type { Reading, Recorder } from '../calls.js';
 import { type Labels, ownLabels, withLabels, withoutOption } from '../labels.js';
+import { batchOf, firstReadOf, noteFiles } from './batches.js';
 import { define, tapIterator } from './iterate.js';
 import { isObject, list, merge, numberOf, object, text } from './readings.js';
-import { parse, quietly } from './tap.js';
+import { onlyLines, parse, quietly, tapResponse } from './tap.js';
 
 /** The client of Google GenAI: every method makes its requests through `apiClient`. */
 
@@ -18,6 +19,7 @@ interface ApiClient {
 const CALLS =
   /models\/([^/:]+):(generateContent|streamGenerateContent|embedContent|batchEmbedContents|predict)(?=\?|$)/;
 const BATCH = /(?:^|\/)batches\/[^/:?]+(?=\?|$)/;
+const DOWNLOAD = /(?:^|\/)(files\/[^/:?]+):download(?=\?|$)/;
 const LABELED = ['generateContent', 'generateContentStream', 'embedContent', 'generateImages'] as const;
 
 export function isGoogle(client: Loose): boolean {
@@ -63,6 +65,12 @@ async function send(
     );
     return answer;
   }
+  const file = given.httpMethod === 'GET' ? DOWNLOAD.exec(path)?.[1] : undefined;
+  if (file !== undefined) {
+    const answer = await make(given);
+    quietly(() => tapFile(answer, file, recorder, labels, api));
+    return answer;
+  }
   if (!match || given.httpMethod !== 'POST') return make(given);
   const model = match[1] as string;
   const body = typeof given.body === 'string' ? parse(given.body) : given.body;
@@ -101,7 +109,34 @@ async function send(
   return answer;
 }
 
-/** A batch with its answers in it; fetched again, each of them counts once. Answers in a file are not read. */
+/** A file of a batch's answers as it is downloaded; other files have other lines. */
+function tapFile(answer: unknown, file: string, recorder: Recorder, labels: Labels, api: ApiClient): void {
+  const response = object(answer)?.responseInternal;
+  if (!(response instanceof Response) || response.body === null) return;
+  let index = -1;
+  const sink = onlyLines((line) => {
+    index += 1;
+    if (!line.includes('"usageMetadata"')) return;
+    const reading = readGoogle(object(parse(line))?.response);
+    if (reading.usage === undefined) return;
+    const batch = batchOf(file);
+    recorder.recordLater({
+      ...reading,
+      provider: 'google',
+      model: reading.responseModel ?? batch?.model ?? 'unknown',
+      baseUrl: api.getBaseUrl?.(),
+      requestId: `${file}/${index}`,
+      batchId: batch?.id,
+      isBatch: true,
+      at: batch?.completedAt === undefined ? firstReadOf(file) : batch.completedAt * 1_000,
+      status: 'ok',
+      labels,
+    });
+  });
+  tapResponse(response, 'lines', sink);
+}
+
+/** A batch with its answers in it, or in a file; fetched again, each of them counts once. */
 function recordBatch(value: unknown, recorder: Recorder, labels: Labels, api: ApiClient): void {
   const job = object(value);
   const metadata = object(job?.metadata);
@@ -109,11 +144,13 @@ function recordBatch(value: unknown, recorder: Recorder, labels: Labels, api: Ap
   const name = text(job?.name);
   const at = Date.parse(text(metadata?.endTime) ?? text(metadata?.updateTime) ?? '');
   if (name === undefined || Number.isNaN(at)) return;
+  const modelOfJob = text(metadata?.model)?.replace(/^models\//, '');
+  noteFiles([output?.responsesFile], { id: name, completedAt: at / 1_000, model: modelOfJob });
   list(object(output?.inlinedResponses)?.inlinedResponses).forEach((item, index) => {
     const reading = readGoogle(object(item)?.response);
     // An item that failed has no usage and costs nothing.
     if (reading.usage === undefined) return;
-    const model = reading.responseModel ?? text(metadata?.model)?.replace(/^models\//, '');
+    const model = reading.responseModel ?? modelOfJob;
     recorder.recordLater({
       ...reading,
       provider: 'google',

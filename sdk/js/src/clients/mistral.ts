@@ -1,8 +1,9 @@
 import type { Reading, Recorder } from '../calls.js';
 import { type Labels, mergeLabels, ownLabels, withoutOption } from '../labels.js';
+import { type BatchPlace, noteFiles, recordOpenAiItem, recordOpenAiResult } from './batches.js';
 import { define, tapStream } from './iterate.js';
 import { list, merge, numberOf, object, text } from './readings.js';
-import { quietly } from './tap.js';
+import { onlyLines, quietly, tapBody } from './tap.js';
 
 /** The client of Mistral: its methods take the parameters first and answer in camel case. */
 
@@ -34,6 +35,63 @@ export function attachMistral(client: Loose, recorder: Recorder, labels: Labels)
       );
     }
   }
+  attachBatches(client, recorder, labels);
+}
+
+/** Results of batches are files, or part of the job where it was fetched with them. */
+function attachBatches(client: Loose, recorder: Recorder, labels: Labels): void {
+  const placeFor = (options: unknown): BatchPlace => ({
+    recorder,
+    labels,
+    provider: 'mistral',
+    baseUrl: baseUrlOf(client, options),
+  });
+  const jobs = object(object(client.batch)?.jobs) ?? {};
+  for (const name of ['get', 'list', 'create', 'cancel'])
+    readAlong(jobs, name, (answer, _, options) => {
+      const jobsOfAnswer = list(object(answer)?.data);
+      for (const job of jobsOfAnswer.length > 0 ? jobsOfAnswer : [answer]) noteJob(job, placeFor(options));
+      return answer;
+    });
+  const files = object(client.files) ?? {};
+  readAlong(files, 'download', (answer, params, options) => {
+    const fileId = text(object(params)?.fileId);
+    if (!(answer instanceof ReadableStream) || answer.locked || fileId === undefined) return answer;
+    const place = placeFor(options);
+    return tapBody(
+      answer,
+      'lines',
+      onlyLines((line) => recordOpenAiResult(line, fileId, place)),
+    );
+  });
+}
+
+/** Changes a method: its answer is read along, or replaced by one with the same content. */
+function readAlong(
+  part: Loose,
+  name: string,
+  read: (answer: unknown, params: unknown, options: unknown) => unknown,
+): void {
+  const method = part[name] as Method | undefined;
+  if (typeof method !== 'function') return;
+  define(part, name, async (params: unknown, options?: unknown) => {
+    const answer = await method.call(part, params, options);
+    try {
+      return read(answer, params, options);
+    } catch {
+      // An answer of an unknown form is returned as it is.
+      return answer;
+    }
+  });
+}
+
+function noteJob(value: unknown, place: BatchPlace): void {
+  const job = object(value);
+  const id = text(job?.id);
+  if (job === undefined || id === undefined) return;
+  const batch = { id, completedAt: numberOf(job.completedAt) ?? undefined, model: text(job.model) };
+  noteFiles([job.outputFile, job.errorFile], batch);
+  for (const item of list(job.outputs)) quietly(() => recordOpenAiItem(item, batch, place));
 }
 
 async function callOf(

@@ -3,7 +3,7 @@ import { type Labels, mergeLabels, OPTION, ownLabels, withoutOption } from '../l
 import { noteBatch, recordAnthropicResult, recordOpenAiResult } from './batches.js';
 import { leftAs } from './iterate.js';
 import { merge, numberOf, readAnthropic, readOpenAi } from './readings.js';
-import { parse, quietly, type TapSink, tapResponse } from './tap.js';
+import { onlyLines, parse, quietly, type TapSink, tapResponse } from './tap.js';
 
 /**
  * The official clients of OpenAI (with Azure's and those for other hosts) and of Anthropic, which one generator
@@ -296,10 +296,6 @@ function fieldsOf(body: unknown): Loose {
   }
   if (Object.keys(labels).length > 0) fields[OPTION] = labels;
   return fields;
-}
-
-function onlyLines(line: (data: string) => void): TapSink {
-  return { line, json: () => undefined, end: () => undefined };
 }
 
 function onlyJson(json: (value: unknown) => void): TapSink {

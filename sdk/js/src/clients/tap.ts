@@ -23,6 +23,12 @@ export function quietly(work: () => void): void {
   }
 }
 
+/** Ends the call of a response that nobody reads, once the application has dropped it. */
+const unread =
+  typeof FinalizationRegistry === 'undefined'
+    ? undefined
+    : new FinalizationRegistry<TapSink>((sink) => quietly(() => sink.end('left')));
+
 /** Changes the reading methods of this response; the response stays the same object. */
 export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): void {
   const whole = (text: string) => {
@@ -54,6 +60,16 @@ export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): 
     quietly(() => whole(text));
     return blob;
   });
+  if ('bytes' in Response.prototype)
+    define(response, 'bytes', async () => new Uint8Array(await response.arrayBuffer()));
+  const { clone } = response;
+  define(response, 'clone', () => {
+    // Whichever of the two is read first ends the call.
+    const copy = clone.call(response);
+    tapResponse(copy, kind, sink);
+    return copy;
+  });
+  unread?.register(response, sink);
   const readBody = bodyOf(response);
   let tapped: ReadableStream<Uint8Array> | null | undefined;
   Object.defineProperty(response, 'body', {
@@ -62,7 +78,7 @@ export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): 
     get() {
       if (tapped === undefined) {
         const body = readBody();
-        tapped = body === null || body.locked ? body : tapBody(body, kind, sink);
+        tapped = body === null || body.locked ? body : tapBody(body, kind, sink, response);
       }
       return tapped;
     },
@@ -79,8 +95,13 @@ function bodyOf(response: Response): () => ReadableStream<Uint8Array> | null {
   return () => body;
 }
 
-function define(response: Response, name: string, value: () => Promise<unknown>): void {
+function define(response: Response, name: string, value: () => unknown): void {
   Object.defineProperty(response, name, { configurable: true, enumerable: false, writable: true, value });
+}
+
+/** A sink of lines alone. */
+export function onlyLines(line: (data: string) => void): TapSink {
+  return { line, json: () => undefined, end: () => undefined };
 }
 
 async function reading<T>(promise: Promise<T>, sink: TapSink): Promise<T> {
@@ -92,38 +113,43 @@ async function reading<T>(promise: Promise<T>, sink: TapSink): Promise<T> {
   }
 }
 
-function tapBody(
+/**
+ * The same chunks as a new stream.
+ *
+ * @param owner is not dropped before the stream is
+ */
+export function tapBody(
   body: ReadableStream<Uint8Array>,
   kind: BodyKind,
   sink: TapSink,
+  owner?: object,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   const lines = new Lines(kind, sink);
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read();
-          if (done) {
-            quietly(() => lines.finish());
-            sink.end('done');
-            controller.close();
-          } else {
-            lines.feed(value);
-            controller.enqueue(value);
-          }
-        } catch (error) {
-          sink.end('failed', error);
-          controller.error(error);
+  const source = {
+    owner,
+    async pull(controller: ReadableStreamDefaultController<Uint8Array>) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) {
+          quietly(() => lines.finish());
+          sink.end('done');
+          controller.close();
+        } else {
+          lines.feed(value);
+          controller.enqueue(value);
         }
-      },
-      cancel(reason) {
-        sink.end('left');
-        return reader.cancel(reason);
-      },
+      } catch (error) {
+        sink.end('failed', error);
+        controller.error(error);
+      }
     },
-    { highWaterMark: 0 },
-  );
+    cancel(reason?: unknown) {
+      sink.end('left');
+      return reader.cancel(reason);
+    },
+  };
+  return new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
 }
 
 /** Cuts chunks into lines, wherever the chunks end. */

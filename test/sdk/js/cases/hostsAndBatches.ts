@@ -1,9 +1,11 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Trueup } from '../../../../sdk/js/src/node.js';
 import { CostCalculator, type PricedTokens } from '../../../clients/costCalculator.js';
-import { readEvents } from '../../../clients/support/observedEvents.js';
 import { type ScriptedAnswer, startScriptedApi } from '../../../fakes/scriptedApi.js';
 import { startTestApi, type TestApi } from '../../../support/api.js';
+import { compareRuns, type ObservedCalls } from './compareRuns.js';
 import type { LoadClients, OfficialClients } from './officialClients.js';
 
 const calculator = new CostCalculator(new URL('../../../../data/prices.json', import.meta.url));
@@ -18,33 +20,8 @@ function usdOf(provider: string, model: string, tokens: Partial<PricedTokens>, i
   return calculator.cost({ provider, model, atMillis, tokens: { ...NO_TOKENS, ...tokens }, isBatch }).usd;
 }
 
-type FetchTo = typeof fetch;
-
-/** Makes the same calls with and without the package; returns the events. */
-async function observe(
-  answers: readonly ScriptedAnswer[],
-  calls: (fetchTo: FetchTo, observed: <C extends object>(client: C) => C) => Promise<unknown>,
-) {
-  const run = async (observed: <C extends object>(client: C) => C) => {
-    const provider = await startScriptedApi(answers);
-    const fetchTo: FetchTo = (input, init) => {
-      const { pathname, search } = new URL(String(input));
-      return fetch(`${provider.origin}${pathname}${search}`, init);
-    };
-    try {
-      return JSON.stringify(await calls(fetchTo, observed));
-    } finally {
-      await provider.close();
-    }
-  };
-  const organization = await api.addOrganization();
-  const plain = await run((client) => client);
-  const trueup = new Trueup({ url: api.baseUrl, apiKey: organization.ingestKey, flushAtExit: false });
-  expect(await run((client) => trueup.observe(client))).toBe(plain);
-  await trueup.close();
-  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests assert
-  return (await readEvents(api.baseUrl, organization.adminKey, Date.now())) as any[];
-}
+const observe = (answers: readonly ScriptedAnswer[], calls: ObservedCalls) =>
+  compareRuns(api, answers, calls);
 
 const chat = (id: string, model: string) => ({
   id,
@@ -329,6 +306,129 @@ export function testHostsAndBatches(versions: string, load: LoadClients): void {
           ['resp-1', true, 'batches/b1', usd],
         ]);
       } finally {
+        await provider.close();
+      }
+    });
+
+    it("reports the results in Mistral's files and jobs once, however they are read", async () => {
+      const model = 'mistral-large-2411';
+      const item = (index: number) => ({
+        id: `job-1-${index}`,
+        custom_id: `c-${index}`,
+        response: { status_code: 200, body: chat(`cmpl-m${index}`, model) },
+        error: null,
+      });
+      const refused = {
+        id: 'job-1-9',
+        custom_id: 'c-9',
+        response: { status_code: 422, body: { detail: 'no' } },
+      };
+      const job = (more: object) => ({
+        object: 'batch',
+        input_files: ['file-in'],
+        endpoint: '/v1/chat/completions',
+        model,
+        errors: [],
+        status: 'SUCCESS',
+        created_at: nowSeconds,
+        completed_at: nowSeconds,
+        total_requests: 2,
+        completed_requests: 2,
+        succeeded_requests: 2,
+        failed_requests: 0,
+        ...more,
+      });
+      const lines = [item(1), item(2), refused].map((line) => `${JSON.stringify(line)}\n`).join('');
+      const provider = await startScriptedApi([
+        { path: '/v1/batch/jobs/job-1', json: job({ id: 'job-1', output_file: 'file-out' }) },
+        { path: '/v1/batch/jobs/job-2', json: job({ id: 'job-2', outputs: [item(3)] }) },
+        {
+          path: '/v1/files/file-out/content',
+          text: lines,
+          headers: { 'content-type': 'application/octet-stream' },
+        },
+      ]);
+      try {
+        const events = await observe([], async (_, observed) => {
+          const client = observed(new clients.Mistral({ apiKey: 'key', serverURL: provider.origin }));
+          const { outputFile } = await client.batch.jobs.get({ jobId: 'job-1' });
+          const file = () => client.files.download({ fileId: outputFile as string });
+          const first = await new Response(await file()).text();
+          const decoder = new TextDecoder();
+          let second = '';
+          for await (const chunk of (await file()) as unknown as AsyncIterable<Uint8Array>)
+            second += decoder.decode(chunk, { stream: true });
+          expect(first).toBe(lines);
+          expect(second).toBe(lines);
+          return [first, second, (await client.batch.jobs.get({ jobId: 'job-2' })).id];
+        });
+        const usd = usdOf('mistral', model, { input: 100, output: 20 }, true);
+        const own = events.filter((event) => event.batch_id === 'job-1');
+        expect(own.map((event) => [event.request_id, event.is_batch, event.usd]).sort()).toEqual([
+          ['cmpl-m1', true, usd],
+          ['cmpl-m2', true, usd],
+        ]);
+        // Older versions of the client know no results in the job.
+        expect(events.length - own.length).toBe(events.some((event) => event.batch_id === 'job-2') ? 1 : 0);
+      } finally {
+        await provider.close();
+      }
+    });
+
+    it("reports the answers in the file of Google's batch as it is downloaded", async () => {
+      const model = 'gemini-2.5-flash';
+      const line = (key: string, responseId?: string) =>
+        JSON.stringify({
+          key,
+          response: {
+            candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' }],
+            usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 },
+            modelVersion: model,
+            ...(responseId ? { responseId } : {}),
+          },
+        });
+      const text = `${line('a', 'resp-f1')}\n${line('b')}\n${JSON.stringify({ key: 'c', error: { code: 3 } })}\n`;
+      const ended = new Date(nowSeconds * 1_000).toISOString();
+      const provider = await startScriptedApi([
+        {
+          path: '/batches/b2',
+          json: {
+            name: 'batches/b2',
+            metadata: {
+              model: `models/${model}`,
+              state: 'BATCH_STATE_SUCCEEDED',
+              createTime: ended,
+              endTime: ended,
+              output: { responsesFile: 'files/results-b2' },
+            },
+            done: true,
+          },
+        },
+        { path: '/files/results-b2:download', text },
+      ]);
+      const folder = mkdtempSync(join(tmpdir(), 'trueup-batch-'));
+      try {
+        const httpOptions = { baseUrl: provider.origin };
+        const events = await observe([], async (_, observed) => {
+          const ai = observed(new clients.GoogleGenAI({ apiKey: 'key', httpOptions }));
+          const job = await ai.batches.get({ name: 'batches/b2' });
+          expect(job.dest?.fileName).toBe('files/results-b2');
+          const downloadPath = join(folder, 'results.jsonl');
+          for (let round = 0; round < 2; round += 1) {
+            await ai.files.download({ file: job.dest?.fileName as string, downloadPath });
+            expect(readFileSync(downloadPath, 'utf8')).toBe(text);
+          }
+          return job;
+        });
+        const usd = usdOf('google', model, { input: 100, output: 20 }, true);
+        expect(
+          events.map((event) => [event.request_id, event.is_batch, event.batch_id, event.usd]).sort(),
+        ).toEqual([
+          ['files/results-b2/1', true, 'batches/b2', usd],
+          ['resp-f1', true, 'batches/b2', usd],
+        ]);
+      } finally {
+        rmSync(folder, { recursive: true });
         await provider.close();
       }
     });
