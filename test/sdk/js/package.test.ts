@@ -10,8 +10,8 @@ import { type ScriptedApi, startScriptedApi } from '../../fakes/scriptedApi.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { ensureSdkBuilt } from '../../support/builtSdk.js';
 import { startProgram } from '../../support/childProgram.js';
+import { README_ANSWER, readmeExample } from './cases/readmeExample.js';
 
-const README = readFileSync(join(PROJECT_ROOT, 'sdk/js/README.md'), 'utf8');
 const TSC = join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc');
 
 let api: TestApi;
@@ -22,19 +22,7 @@ let environment: Record<string, string>;
 beforeAll(async () => {
   ensureSdkBuilt();
   api = await startTestApi();
-  provider = await startScriptedApi([
-    {
-      path: '/v1/chat/completions',
-      json: {
-        id: 'chatcmpl-readme',
-        object: 'chat.completion',
-        created: 1_790_000_000,
-        model: 'gpt-4o-mini-2024-07-18',
-        choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
-        usage: { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 },
-      },
-    },
-  ]);
+  provider = await startScriptedApi([README_ANSWER]);
   environment = {
     OPENAI_API_KEY: 'sk-test',
     OPENAI_BASE_URL: `${provider.origin}/v1`,
@@ -56,12 +44,6 @@ function run(command: string, args: string[], cwd: string): string {
   return done.stdout;
 }
 
-/** The README's first example in JavaScript. */
-function example(): string {
-  const [, code = ''] = /```js\n([\s\S]*?)```/.exec(README) ?? [];
-  return `${code}\nconsole.log(answer.choices[0].message.content);\n`;
-}
-
 describe('the JavaScript package as an installation serves it', () => {
   it('is listed with its sha256, and installs from there into an empty project', async () => {
     const listed = await api.get('/sdk/', 'no-key');
@@ -81,11 +63,9 @@ describe('the JavaScript package as an installation serves it', () => {
   });
 
   it("runs the README's example as an ES module and as CommonJS", async () => {
-    writeFileSync(join(project, 'example.mjs'), example());
-    const asCommonJs = example()
-      .replace("import OpenAI from 'openai';", "const OpenAI = require('openai').default;")
-      .replace("import { observe } from 'trueup-sdk';", "const { observe } = require('trueup-sdk');");
-    writeFileSync(join(project, 'example.cjs'), `(async () => {\n${asCommonJs}})();\n`);
+    const { module, commonJs } = readmeExample();
+    writeFileSync(join(project, 'example.mjs'), module);
+    writeFileSync(join(project, 'example.cjs'), commonJs);
     for (const file of ['example.mjs', 'example.cjs']) {
       const program = startProgram([join(project, file)], environment);
       expect(await program.ended(), program.output()).toBe(0);

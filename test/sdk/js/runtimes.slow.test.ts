@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { build } from 'esbuild';
+import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../../../platform/projectRoot.js';
 import { readEvents } from '../../clients/support/observedEvents.js';
@@ -163,15 +163,23 @@ describe('the built JavaScript package', () => {
 
   it('reports each call of a Cloudflare Worker, of requests one by one and at once', async () => {
     const organization = await api.addOrganization();
+    const conditions = ['workerd', 'worker', 'browser'];
     await build({
-      entryPoints: [join(folder, 'worker.mjs')],
-      outfile: join(folder, 'bundle.mjs'),
-      bundle: true,
-      format: 'esm',
-      platform: 'neutral',
-      conditions: ['workerd', 'worker', 'browser'],
-      mainFields: ['browser', 'module', 'main'],
-      external: ['node:*'],
+      root: folder,
+      configFile: false,
+      logLevel: 'error',
+      publicDir: false,
+      resolve: { conditions },
+      ssr: { noExternal: true, target: 'webworker', resolve: { conditions } },
+      build: {
+        ssr: join(folder, 'worker.mjs'),
+        outDir: folder,
+        emptyOutDir: false,
+        rolldownOptions: {
+          external: [/^node:/],
+          output: { entryFileNames: 'bundle.mjs', codeSplitting: false },
+        },
+      },
     });
     const text = (name: string, value: string) => `(name = "${name}", text = "${value}")`;
     writeFileSync(
