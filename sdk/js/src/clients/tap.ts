@@ -14,12 +14,12 @@ export type BodyKind = 'json' | 'events' | 'lines';
 /** A longer answer is not read along, characters. */
 const JSON_CHARS_MAX = 33_554_432;
 
-/** Runs work that reads along: whatever it meets, the application's call goes on. */
+/** Runs work that reads along: an error in it never reaches the application's call. */
 export function quietly(work: () => void): void {
   try {
     work();
   } catch {
-    // An answer of an unknown form is reported without what it would tell.
+    // An answer of an unknown form is reported without the facts in it.
   }
 }
 
@@ -31,6 +31,13 @@ const unread =
 
 /** Changes the reading methods of this response; the response stays the same object. */
 export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): void {
+  // The response, its copies and their bodies keep it, and nothing else does.
+  const owner = {};
+  unread?.register(owner, sink);
+  tapCopy(response, kind, sink, owner);
+}
+
+function tapCopy(response: Response, kind: BodyKind, sink: TapSink, owner: object): void {
   const whole = (text: string) => {
     if (kind === 'json') {
       const value = parse(text);
@@ -66,10 +73,9 @@ export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): 
   define(response, 'clone', () => {
     // Whichever of the two is read first ends the call.
     const copy = clone.call(response);
-    tapResponse(copy, kind, sink);
+    tapCopy(copy, kind, sink, owner);
     return copy;
   });
-  unread?.register(response, sink);
   const readBody = bodyOf(response);
   let tapped: ReadableStream<Uint8Array> | null | undefined;
   Object.defineProperty(response, 'body', {
@@ -78,7 +84,7 @@ export function tapResponse(response: Response, kind: BodyKind, sink: TapSink): 
     get() {
       if (tapped === undefined) {
         const body = readBody();
-        tapped = body === null || body.locked ? body : tapBody(body, kind, sink, response);
+        tapped = body === null || body.locked ? body : tapBody(body, kind, sink, owner);
       }
       return tapped;
     },
