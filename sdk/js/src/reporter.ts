@@ -16,7 +16,7 @@ export interface ReporterOptions {
   onError: (error: Error) => void;
 }
 
-/** What has become of the events of this process. */
+/** Counts of the events of this process. */
 export interface ReporterStats {
   recorded: number;
   sent: number;
@@ -52,6 +52,7 @@ export class Reporter {
   #queueBytes = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #sending: Promise<void> | undefined;
+  #underWay: AbortController | undefined;
   #failures = 0;
   #retryAt = 0;
   #closed = false;
@@ -96,7 +97,7 @@ export class Reporter {
       this.#spool.append(text);
       return true;
     } catch (error) {
-      this.#tell(error);
+      this.#reportError(error);
       return false;
     }
   }
@@ -105,7 +106,8 @@ export class Reporter {
     const bytes = bytesOf(text);
     if (this.#queueBytes + bytes > this.#options.queueBytesMax) {
       this.#counts.dropped += 1;
-      if (this.#counts.dropped === 1) this.#tell(new Error('the queue is full: events are being dropped'));
+      if (this.#counts.dropped === 1)
+        this.#reportError(new Error('the queue is full: events are being dropped'));
       return;
     }
     this.#queue.push(text);
@@ -135,6 +137,11 @@ export class Reporter {
     await Promise.race([sent, late]);
     clearTimeout(timer);
     return !this.hasWaiting;
+  }
+
+  /** Breaks off the request under way, which would keep a process alive; its events wait again. */
+  abandon(): void {
+    this.#underWay?.abort();
   }
 
   async close(timeoutMs?: number): Promise<boolean> {
@@ -205,11 +212,14 @@ export class Reporter {
     const backoff = Math.min(BACKOFF_FIRST_MS * 2 ** (this.#failures - 1), BACKOFF_MAX_MS);
     // Processes that lost the service at once must not come back at once.
     this.#retryAt = Date.now() + (retryAfterMs ?? backoff * (0.5 + Math.random() / 2));
-    if (this.#failures === 1) this.#tell(new Error(`events wait: ${reason}`));
+    if (this.#failures === 1) this.#reportError(new Error(`events wait: ${reason}`));
   }
 
   async #post(batch: string[]): Promise<Outcome> {
     const { url, apiKey, requestTimeoutMs } = this.#options;
+    const controller = new AbortController();
+    const late = unref(setTimeout(() => controller.abort(), requestTimeoutMs));
+    this.#underWay = controller;
     try {
       const text = `{"events":[${batch.join(',')}]}`;
       const headers: Record<string, string> = {
@@ -227,7 +237,7 @@ export class Reporter {
         method: 'POST',
         headers,
         body,
-        signal: AbortSignal.timeout(requestTimeoutMs),
+        signal: controller.signal,
       });
       const answer = await response.text();
       if (response.ok) {
@@ -236,10 +246,13 @@ export class Reporter {
       }
       const reason = `the service answers ${response.status}`;
       if (RETRIED.has(response.status)) return { retryAfterMs: retryAfterOf(response), reason };
-      this.#tell(new Error(`${batch.length} events are refused: ${reason} ${answer.slice(0, 200)}`));
+      this.#reportError(new Error(`${batch.length} events are refused: ${reason} ${answer.slice(0, 200)}`));
       return 'refused';
     } catch (error) {
       return { retryAfterMs: undefined, reason: `the service does not answer (${messageOf(error)})` };
+    } finally {
+      clearTimeout(late);
+      this.#underWay = undefined;
     }
   }
 
@@ -251,7 +264,7 @@ export class Reporter {
       if (count > 0) {
         this.#counts.refused += count;
         this.#counts.sent -= count;
-        this.#tell(new Error(`${count} events are rejected: ${answer.slice(0, 500)}`));
+        this.#reportError(new Error(`${count} events are rejected: ${answer.slice(0, 500)}`));
       }
     });
   }
@@ -260,11 +273,11 @@ export class Reporter {
     try {
       work();
     } catch (error) {
-      this.#tell(error);
+      this.#reportError(error);
     }
   }
 
-  #tell(error: unknown): void {
+  #reportError(error: unknown): void {
     try {
       this.#options.onError(error instanceof Error ? error : new Error(String(error)));
     } catch {

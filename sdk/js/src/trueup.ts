@@ -36,9 +36,9 @@ export interface TrueupOptions extends Labels {
   flushAtExit?: boolean;
   /** For requests to the service; by default the runtime's. */
   fetch?: typeof fetch;
-  /** Told of what fails in the background. By default nothing is printed. */
+  /** Called with each error in the background. By default nothing is printed. */
   onError?: (error: Error) => void;
-  /** Told of calls that a rule blocks, downgrades or observes. */
+  /** Called for each call that a rule blocks, downgrades or observes. */
   onVerdict?: (verdict: VerdictNote) => void;
 }
 
@@ -68,7 +68,7 @@ export class Trueup {
   readonly #isConfigured: boolean;
   #isReady: Promise<boolean> | undefined;
 
-  /** Without an address or a key it observes nothing, and says so to `onError`. */
+  /** Without an address or a key it observes nothing, and calls `onError`. */
   constructor(options: TrueupOptions = {}) {
     const { env } = platform();
     const url = (options.url ?? env('TRUEUP_URL') ?? '').replace(/\/+$/, '');
@@ -119,7 +119,7 @@ export class Trueup {
     if (options.flushAtExit !== false) {
       const exitTimeoutMs = options.exitTimeoutMs ?? EXIT_TIMEOUT_MS;
       platform().onEnd(async () => {
-        if (reporter.hasWaiting) await reporter.flush(exitTimeoutMs);
+        if (reporter.hasWaiting && !(await reporter.flush(exitTimeoutMs))) reporter.abandon();
       });
     }
   }

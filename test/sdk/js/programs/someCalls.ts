@@ -1,16 +1,17 @@
 /**
- * Makes calls with an observed client whose provider answers at once, and ends as it is told: `END` is `return`,
- * `exit`, `flush` (then exit) or `stay`. Prints a line when the calls are made.
+ * Makes calls with an observed client whose provider answers at once. `END` is `return`, `exit`, `flush` (then exit) or
+ * `stay`, until SIGUSR2 calls `process.exit()`. Prints a line when the calls are made.
  */
 import { OpenAI } from 'openai';
 import { Trueup } from '../../../../sdk/js/src/node.js';
 
-const { SERVICE_URL = '', SPOOL, CALLS = '0', END } = process.env;
+const { SERVICE_URL = '', SPOOL, CALLS = '0', END, FLUSH_MS, EXIT_MS } = process.env;
 const trueup = new Trueup({
   url: SERVICE_URL,
   apiKey: 'tru_test',
-  // Only the end sends.
-  flushIntervalMs: 60_000,
+  // Only the end sends, unless the test names an interval.
+  flushIntervalMs: Number(FLUSH_MS ?? 60_000),
+  ...(EXIT_MS === undefined ? {} : { exitTimeoutMs: Number(EXIT_MS) }),
   ...(SPOOL === undefined ? {} : { spool: SPOOL }),
 });
 let answered = 0;
@@ -31,4 +32,7 @@ for (let index = 0; index < Number(CALLS); index += 1)
 console.log(`made ${CALLS}`);
 if (END === 'flush') console.log(`flushed ${await trueup.flush(5_000)}`);
 if (END === 'exit' || END === 'flush') process.exit(0);
-if (END === 'stay') setInterval(() => undefined, 1_000);
+if (END === 'stay') {
+  process.on('SIGUSR2', () => process.exit(0));
+  setInterval(() => undefined, 1_000);
+}
