@@ -38,7 +38,7 @@ function sentenceOf(rule: Rule): string {
     case 'max_tool_calls':
       return `its session has asked for tools more than ${rule.maxToolCalls} times`;
     case 'model_downgrade':
-      return `it goes to ${rule.toModel}`;
+      return `calls of it are sent to ${rule.toModel}`;
   }
 }
 
@@ -59,7 +59,7 @@ export interface CallRequest {
   keyPrefix?: string | undefined;
 }
 
-/** What an answer tells; all of it may be absent. */
+/** The facts in an answer; each may be absent. */
 export interface Reading {
   /** The provider's id of the request, where an answer has no id. */
   requestId?: string | undefined;
@@ -303,7 +303,7 @@ function readingFields(reading: Reading) {
   };
 }
 
-/** A call that was let through. Its end is recorded once, whatever is told first. */
+/** A call that was let through. The first end that is reported counts. */
 export class OpenCall {
   readonly request: CallRequest;
   readonly before: CallBefore;
@@ -330,7 +330,7 @@ export class OpenCall {
     this.verdict = verdict;
   }
 
-  /** The model to which the call goes instead of the requested one; undefined: it keeps its model. */
+  /** The model that replaces the requested one; undefined: none does. */
   get newModel(): string | undefined {
     return this.verdict.model ?? undefined;
   }
@@ -370,7 +370,7 @@ function isAbort(error: unknown): boolean {
   );
 }
 
-/** What rules ask, computed at most once and only where they do. */
+/** The facts that rules need, computed at most once and only where a rule asks for them. */
 function beforeOf(request: CallRequest, labels: Labels): CallBefore {
   let tokens: number | null | undefined;
   let digest: string | null | undefined;

@@ -1,6 +1,6 @@
 import { type AsyncStorage, platform } from './platform.js';
 
-/** Whose call it is. Rules have scopes of team and feature, and count by session. */
+/** Labels of a call: whose it is and what it is for. Rules have scopes of team and feature, and count by session. */
 export interface Labels {
   team?: string | undefined;
   feature?: string | undefined;
@@ -27,7 +27,7 @@ function storage(): AsyncStorage<Labels> | undefined {
 }
 
 /**
- * Gives labels to every call that `work` makes, also after awaits. Inner labels add to outer ones. Where the runtime
+ * Labels every call that `work` makes, also after awaits. Inner labels add to outer ones. Where the runtime
  * has no async context, `work` runs without labels.
  */
 export function withLabels<R>(labels: Labels, work: () => R): R {
@@ -35,7 +35,7 @@ export function withLabels<R>(labels: Labels, work: () => R): R {
   return store === undefined ? work() : store.run({ ...store.getStore(), ...labels }, work);
 }
 
-/** Gives labels to one call: `client.chat.completions.create(labeled({ team: 'growth' }, { model, messages }))`. */
+/** Labels one call: `client.chat.completions.create(labeled({ team: 'growth' }, { model, messages }))`. */
 export function labeled<T extends object>(labels: Labels, params: T): T {
   return { ...params, [LABELS]: { ...((params as WithLabels)[LABELS] as Labels | undefined), ...labels } };
 }

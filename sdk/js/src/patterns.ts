@@ -6,7 +6,7 @@ import { promptsOf } from './prompts.js';
  * patterns are.
  */
 
-/** What the service learns of a call's prompts. */
+/** The result of a search, which the service gets instead of the prompts. */
 export interface PatternVerdict {
   version: string;
   /** null: no pattern matches. */

@@ -1,4 +1,4 @@
-/** The parts of the runtime that differ: Node, Bun and Deno give all of them, browsers and Workers fewer. */
+/** The parts of the runtime that differ: Node, Bun and Deno have all of them, browsers and Workers fewer. */
 export interface Platform {
   name: string;
   env(name: string): string | undefined;

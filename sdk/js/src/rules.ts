@@ -25,7 +25,7 @@ export type Rule = RuleBase &
     | { type: 'model_downgrade'; toModel: string }
   );
 
-/** What is known of a call before it is made; the functions are asked only where a rule needs them. */
+/** A call before it is made; the functions are called only where a rule needs their result. */
 export interface CallBefore {
   /** Milliseconds since 1970. */
   at: number;
@@ -54,7 +54,7 @@ export interface Verdict {
   verdict: 'allowed' | 'blocked' | 'downgraded';
   /** The rule that blocks or downgrades. */
   rule: Rule | null;
-  /** The model to which a downgraded call goes. */
+  /** The model of a downgraded call. */
   model: string | null;
   /** Rules in mode `observe` that the call breaks, unless a rule blocks it. */
   observed: string[];
@@ -98,7 +98,7 @@ export function readRule(given: unknown): Rule | undefined {
   return undefined;
 }
 
-interface Standing {
+interface AppliedRule {
   rule: Rule;
   /** Equal texts judge alike, so that the memory survives a change of other rules. */
   text: string;
@@ -136,16 +136,16 @@ class Memory {
 const ALLOWED: Verdict = Object.freeze({ verdict: 'allowed', rule: null, model: null, observed: [] });
 
 export class Enforcer {
-  #standing: Standing[] = [];
+  #applied: AppliedRule[] = [];
 
   get rules(): readonly Rule[] {
-    return this.#standing.map(({ rule }) => rule);
+    return this.#applied.map(({ rule }) => rule);
   }
 
   /** @param served the rules of the configuration in their order; unknown ones are ignored. */
   setRules(served: readonly unknown[]): void {
-    const before = new Map(this.#standing.map((one) => [one.text, one]));
-    this.#standing = served.flatMap((given) => {
+    const before = new Map(this.#applied.map((one) => [one.text, one]));
+    this.#applied = served.flatMap((given) => {
       const rule = readRule(given);
       if (rule === undefined) return [];
       const text = JSON.stringify({ ...rule, mode: '', name: '' }, (_, value) =>
@@ -156,10 +156,10 @@ export class Enforcer {
   }
 
   judge(call: CallBefore): Verdict {
-    if (this.#standing.length === 0) return ALLOWED;
+    if (this.#applied.length === 0) return ALLOWED;
     const observed: string[] = [];
     let downgrade: (Rule & { type: 'model_downgrade' }) | undefined;
-    for (const { rule, memory } of this.#standing) {
+    for (const { rule, memory } of this.#applied) {
       if (!isInScope(rule.scope, call)) continue;
       if (rule.type === 'model_downgrade') {
         if (rule.mode === 'observe') observed.push(rule.id);
@@ -175,7 +175,7 @@ export class Enforcer {
 
   /** Notes the end of a call that was made. */
   letThrough(call: CallBefore, after: CallAfter): void {
-    for (const { rule, memory } of this.#standing) {
+    for (const { rule, memory } of this.#applied) {
       if (!isInScope(rule.scope, call)) continue;
       if (rule.type === 'session_budget_usd') {
         if (call.session !== null && after.cost !== null && after.cost > 0n)

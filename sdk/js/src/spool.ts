@@ -114,7 +114,7 @@ class FileSpool implements Spool {
     this.#remove(file);
   }
 
-  /** What is left belongs to nobody, so that the next one that opens the folder takes it over. */
+  /** Events that are left belong to nobody, so that the next process that opens the folder takes them over. */
   close(): void {
     if (this.#descriptor !== undefined) closeSync(this.#descriptor);
     this.#descriptor = undefined;
@@ -188,7 +188,7 @@ class FileSpool implements Spool {
       try {
         utimesSync(path, now / 1_000, now / 1_000);
       } catch {
-        // The folder was cleaned: the next write fails and says so.
+        // The folder was cleaned: the next write fails with that error.
       }
     }
   }

@@ -1,6 +1,6 @@
 import type { Reading } from '../calls.js';
 
-/** What the answers of the providers tell: one reader for each form of answer. */
+/** Reads the facts in the answers of the providers: one reader for each form of answer. */
 
 type Loose = Record<string, unknown>;
 
