@@ -1,10 +1,11 @@
 /**
- * `npm run bench:sdk`: overhead of a call that the packages for JavaScript and Python observe, with rules on; and 10,000
- * calls while the service is away. `PYTHON` names another interpreter than `python3`. Ends with 1 when a limit is
- * broken.
+/**
+ * `npm run bench:sdk`: overhead of a call that the packages for JavaScript and Python observe, with rules on, and in
+ * JavaScript with `policyVerdicts` too; and 10,000 calls while the service is away. `PYTHON` names another interpreter
+ * than `python3`. Ends with 1 when a limit is broken.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -55,6 +56,11 @@ const PRICES = {
   'gpt-4o-mini': { in_per_mtok: 0.15, out_per_mtok: 0.6, cache_read: 0.075, cache_creation: 0.15 },
 };
 
+/** Banned patterns as the service serves them. */
+const PATTERNS: object = JSON.parse(
+  readFileSync(new URL('../../sdk/patternCases.json', import.meta.url), 'utf8'),
+).lists.find((list: { name: string }) => list.name === 'counted characters').served;
+
 let problems = 0;
 
 function check(name: string, value: number, limit: number, unit: string): void {
@@ -77,7 +83,9 @@ function startService(): Promise<{ url: string; received: () => number; close: (
       ? { version: '1', poll_seconds: 60, rules: RULES }
       : request.url?.includes('pricing')
         ? { version: '1', pricing: PRICES }
-        : { accepted: 1 };
+        : request.url?.includes('patterns')
+          ? PATTERNS
+          : { accepted: 1 };
     if (request.method === 'POST') received += 1;
     response.writeHead(200, HEADERS).end(JSON.stringify(answer));
   });
@@ -133,9 +141,14 @@ function timePackage(): () => Float64Array {
  * Whole calls are compared by their medians, in alternating rounds: the far end of their times is garbage collection and
  * the machine's other work, with and without the package. The far end of the package's own work is measured inside it.
  */
-async function benchOverhead(): Promise<void> {
+async function benchOverhead(policyVerdicts: boolean): Promise<void> {
   const service = await startService();
-  const trueup = new Trueup({ url: service.url, apiKey: 'tru_bench', flushAtExit: false });
+  const trueup = new Trueup({
+    url: service.url,
+    apiKey: 'tru_bench',
+    flushAtExit: false,
+    policyVerdicts,
+  });
   if (!(await trueup.ready())) throw new Error('no rules');
   const plain = aClient();
   const observed = trueup.observe(aClient());
@@ -160,8 +173,9 @@ async function benchOverhead(): Promise<void> {
     await trueup.flush();
   }
   const median = differences.sort((left, right) => left - right)[Math.floor(ROUNDS / 2)] ?? 0;
-  check('a whole call, median, more than without', round(median), OVERHEAD_US_MAX, 'µs');
-  check("the package's own work in a call, p99", round(own), OVERHEAD_US_MAX, 'µs');
+  const withRules = policyVerdicts ? 'with rules and policyVerdicts' : 'with rules';
+  check(`${withRules}: a whole call, median, more than without`, round(median), OVERHEAD_US_MAX, 'µs');
+  check(`${withRules}: the package's own work in a call, p99`, round(own), OVERHEAD_US_MAX, 'µs');
   await trueup.close();
   service.close();
 }
@@ -247,7 +261,8 @@ async function benchPython(): Promise<void> {
   check(`Python: the program has ended with ${status}`, status === 0 ? 0 : 1, 0, 'failures');
 }
 
-await benchOverhead();
+await benchOverhead(false);
+await benchOverhead(true);
 await benchAway(undefined);
 await benchSpool();
 await benchPython();
