@@ -76,7 +76,12 @@ export class Reporter {
     return { ...this.#counts, waiting: this.#queue.length, waitingBytes: this.#queueBytes };
   }
 
+  /** Whether an event has not arrived yet; those under way count too. */
   get hasWaiting(): boolean {
+    return this.#underWay !== undefined || this.#hasUnsent;
+  }
+
+  get #hasUnsent(): boolean {
     return this.#queue.length > 0 || this.#spool?.isEmpty === false;
   }
 
@@ -164,7 +169,7 @@ export class Reporter {
 
   async #sendAll(isForced: boolean): Promise<void> {
     if (!isForced && Date.now() < this.#retryAt) return;
-    while (this.hasWaiting) {
+    while (this.#hasUnsent) {
       const fromDisk = this.#spool?.isEmpty === false;
       const batch = fromDisk ? this.#readSpool() : this.#takeBatch();
       if (batch.length === 0) return;
