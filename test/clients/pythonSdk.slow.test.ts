@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { CostCalculator } from './costCalculator.js';
 import { sendCaptured } from './support/captureServer.js';
-import { readEvents } from './support/observedEvents.js';
+import { expectEvents, readEvents } from './support/observedEvents.js';
 import { readRecording } from './support/recordings.js';
 import { SDK_CASES } from './support/sdkCases.js';
-import { expectSdkEvents } from './support/sdkRuns.js';
+import { expectedOfSdkPlan, expectSdkEvents } from './support/sdkRuns.js';
 
 const calculator = new CostCalculator(new URL('../../data/prices.json', import.meta.url));
 
@@ -15,20 +15,31 @@ beforeAll(async () => {
 });
 afterAll(() => api?.close());
 
+async function replay(recording: string) {
+  const { requests, recordedAt, plan } = readRecording(recording);
+  const { ingestKey, adminKey } = await api.addOrganization(recording);
+  expect(requests.length).toBeGreaterThan(0);
+  for (const request of [...requests, ...requests]) {
+    const answer = await sendCaptured(api.baseUrl, request, `Bearer ${ingestKey}`);
+    expect(answer.status).toBe(202);
+    await answer.arrayBuffer();
+  }
+  const atMillis = Date.parse(recordedAt);
+  return { events: await readEvents(api.baseUrl, adminKey, atMillis), plan, atMillis };
+}
+
 describe('recorded reports of the Python package, replayed', () => {
   it.each(SDK_CASES)(
     '$name: each call is one event with its exact cost, however often it is sent',
     async (one) => {
-      const { requests, recordedAt } = readRecording(`trueup-sdk-${one.name}`);
-      const { ingestKey, adminKey } = await api.addOrganization(one.name);
-      expect(requests.length).toBeGreaterThan(0);
-      for (const request of [...requests, ...requests]) {
-        const answer = await sendCaptured(api.baseUrl, request, `Bearer ${ingestKey}`);
-        expect(answer.status).toBe(202);
-        await answer.arrayBuffer();
-      }
-      const atMillis = Date.parse(recordedAt);
-      expectSdkEvents(await readEvents(api.baseUrl, adminKey, atMillis), one, atMillis, calculator);
+      const { events, atMillis } = await replay(`trueup-sdk-${one.name}`);
+      expectSdkEvents(events, one, atMillis, calculator);
     },
   );
+
+  it('a drawn plan of calls: each one is one event with its exact cost, however often it is sent', async () => {
+    const { events, plan, atMillis } = await replay('trueup-sdk-plan');
+    expect(plan.length).toBeGreaterThan(20);
+    expectEvents(events, expectedOfSdkPlan(plan, calculator, atMillis));
+  });
 });

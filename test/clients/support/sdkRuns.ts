@@ -6,10 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
+import type { PlannedCall } from '../../fakes/plannedCall.js';
 import { type ScriptedAnswer, type SeenRequest, startScriptedApi } from '../../fakes/scriptedApi.js';
 import { pythonEnvironment } from '../../support/python.js';
 import { makeVenv } from '../../support/pythonVenv.js';
 import type { CostCalculator } from '../costCalculator.js';
+import { TRUEUP_SDK_ANTHROPIC, TRUEUP_SDK_OPENAI } from './clientFacts.js';
+import { type ExpectedEvent, expectedEvents } from './expectedEvents.js';
 import type { ObservedEvent } from './observedEvents.js';
 import type { SdkCase, SdkEvent } from './sdkCase.js';
 
@@ -92,6 +95,20 @@ export async function runSdkCase(
 function requestText({ path, body }: SeenRequest): string {
   const boundary = /^--(\S+)\r\n/.exec(body)?.[1];
   return `${path} ${boundary === undefined ? body : body.replaceAll(boundary, '<boundary>')}`;
+}
+
+/** The events of a drawn plan of calls to OpenAI and Anthropic. */
+export function expectedOfSdkPlan(
+  plan: readonly PlannedCall[],
+  calculator: CostCalculator,
+  atMillis: number,
+): ExpectedEvent[] {
+  const isAnthropic = ({ api }: PlannedCall) => api === 'messages';
+  const others = plan.filter((call) => !isAnthropic(call));
+  return [
+    ...expectedEvents(others, TRUEUP_SDK_OPENAI, calculator, atMillis),
+    ...expectedEvents(plan.filter(isAnthropic), TRUEUP_SDK_ANTHROPIC, calculator, atMillis),
+  ];
 }
 
 /** Each call of a case is one event, with its exact cost. */

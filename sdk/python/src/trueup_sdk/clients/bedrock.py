@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 from ..calls import CallRequest, OpenCall, Reading, Recorder
@@ -15,7 +16,9 @@ _OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResp
 
 
 def is_bedrock(client: Any) -> bool:
-    if not hasattr(client, "_make_api_call"):
+    make = getattr(client, "_make_api_call", None)
+    # Clients of other libraries have botocore's methods as coroutines.
+    if make is None or inspect.iscoroutinefunction(make):
         return False
     service = getattr(getattr(client, "meta", None), "service_model", None)
     return getattr(service, "service_name", None) == "bedrock-runtime"

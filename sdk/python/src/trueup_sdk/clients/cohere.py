@@ -28,8 +28,11 @@ class _Place(NamedTuple):
 
 def is_cohere(client: Any) -> bool:
     wrapper = getattr(client, "_client_wrapper", None)
-    is_of_cohere = any(base.__module__.split(".")[0] == "cohere" for base in type(client).__mro__)
-    return is_of_cohere and hasattr(getattr(wrapper, "httpx_client", None), "stream")
+    modules = {base.__module__ for base in type(client).__mro__}
+    # Clients of clouds change their requests below this one, and others bill them.
+    if not modules.isdisjoint(("cohere.aws_client", "cohere.oci_client")):
+        return False
+    return any(module.split(".")[0] == "cohere" for module in modules) and hasattr(getattr(wrapper, "httpx_client", None), "stream")
 
 
 def attach_cohere(client: Any, recorder: Recorder, labels: Mapping[str, Any]) -> None:

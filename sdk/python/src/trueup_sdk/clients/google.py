@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
+import weakref
 from datetime import datetime
-from typing import Any, AsyncIterator, Dict, Iterator, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional
 
 from ..calls import CallRequest, LaterCall, OpenCall, Reading, Recorder
-from .iterate import left_as
+from .iterate import AsyncItems, Watcher, left_as
 from .labeling import take_labels_as_context
 from .readings import Fields, fields, items, number, parse, text
 from .tap import quietly
@@ -46,9 +47,9 @@ def attach_google(client: Any, recorder: Recorder, labels: Mapping[str, Any]) ->
         try:
             answer = make(http_method, made.path, *args, **kwargs)
         except BaseException as error:
-            made.fail(error)
+            made.failed(error)
             raise
-        made.answered(answer)
+        made.whole(answer)
         return answer
 
     @functools.wraps(make_async)
@@ -57,9 +58,9 @@ def attach_google(client: Any, recorder: Recorder, labels: Mapping[str, Any]) ->
         try:
             answer = await make_async(http_method, made.path, *args, **kwargs)
         except BaseException as error:
-            made.fail(error)
+            made.failed(error)
             raise
-        made.answered(answer)
+        made.whole(answer)
         return answer
 
     @functools.wraps(make_stream)
@@ -69,8 +70,11 @@ def attach_google(client: Any, recorder: Recorder, labels: Mapping[str, Any]) ->
             for chunk in make_stream(http_method, made.path, *args, **kwargs):
                 made.see(chunk)
                 yield chunk
+        except GeneratorExit:
+            made.left()
+            raise
         except BaseException as error:
-            made.stop(error)
+            made.failed(error)
             raise
         made.done()
 
@@ -80,9 +84,12 @@ def attach_google(client: Any, recorder: Recorder, labels: Mapping[str, Any]) ->
         try:
             chunks = await make_stream_async(http_method, made.path, *args, **kwargs)
         except BaseException as error:
-            made.fail(error)
+            made.failed(error)
             raise
-        return _chunks(chunks, made)
+        items = AsyncItems(chunks, made)
+        # A reader that never comes back.
+        weakref.finalize(items, made.left).atexit = False
+        return items
 
     api.request = request
     api.async_request = async_request
@@ -92,18 +99,7 @@ def attach_google(client: Any, recorder: Recorder, labels: Mapping[str, Any]) ->
     quietly(lambda: take_labels_as_context(client.aio.models, _LABELED))
 
 
-async def _chunks(chunks: Any, made: _Request) -> AsyncIterator[Any]:
-    try:
-        async for chunk in chunks:
-            made.see(chunk)
-            yield chunk
-    except BaseException as error:
-        made.stop(error)
-        raise
-    made.done()
-
-
-class _Request:
+class _Request(Watcher):
     """One request of the client: a call of a model, or one whose answer has calls of before."""
 
     def __init__(
@@ -138,16 +134,17 @@ class _Request:
         if self._call.new_model is not None:
             self.path = path.replace(f"models/{model}:", f"models/{self._call.new_model}:")
 
-    def answered(self, answer: Any) -> None:
+    def whole(self, answer: Any) -> None:
+        """The answer has arrived whole."""
         if self._call is not None:
             self.see(answer, is_whole=True)
             self.done()
         elif self._is_get and _BATCH.search(self.path):
             quietly(lambda: _record_batch(parse(answer.body), self._place))
 
-    def see(self, answer: Any, is_whole: bool = False) -> None:
+    def see(self, item: Any, is_whole: bool = False) -> None:
         if self._call is not None:
-            quietly(lambda: self._merge(parse(answer.body), is_whole))
+            quietly(lambda: self._merge(parse(item.body), is_whole))
 
     def _merge(self, value: Any, is_whole: bool) -> None:
         reading = read_google(value)
@@ -163,16 +160,11 @@ class _Request:
         if self._call is not None:
             self._call.end("ok", self._reading)
 
-    def stop(self, error: BaseException) -> None:
-        """A stream has ended by an error, or because its reader left."""
-        if self._call is None:
-            return
-        if isinstance(error, GeneratorExit):
+    def left(self) -> None:
+        if self._call is not None:
             self._call.end(left_as(self._reading), self._reading)
-        else:
-            self.fail(error)
 
-    def fail(self, error: BaseException) -> None:
+    def failed(self, error: BaseException) -> None:
         if self._call is not None:
             self._call.fail(error, self._reading)
 

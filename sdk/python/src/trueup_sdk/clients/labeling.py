@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, AsyncIterator, Callable, Dict, Iterable, Iterator
+from types import MethodType
+from typing import Any, AsyncIterator, Callable, Dict, Iterable, Iterator, Tuple
 
 from ..labels import OPTION, context_labels, merge_labels, with_labels
 from .readings import fields
@@ -18,18 +19,29 @@ def take_labels(part: Any, names: Iterable[str], change: Change, is_later: bool 
     arguments that carry the labels to the request. A later method makes its request after it has returned: it keeps
     the labels of this moment's context.
     """
-    for name in names:
-        method = getattr(part, name, None)
-        if callable(method):
-            setattr(part, name, _taking(method, change, is_later))
+    _replace(part, names, (change, is_later), lambda method: _taking(method, change, is_later))
 
 
 def take_labels_as_context(part: Any, names: Iterable[str]) -> None:
     """The same for methods without an argument that would carry the labels: they run within them."""
+    _replace(part, names, "context", _within)
+
+
+# Changed functions by the one of the class and by how it is changed: a client that is copied for each call gets them
+# without being wrapped anew.
+_changed: Dict[Tuple[Any, Any], Any] = {}
+
+
+def _replace(part: Any, names: Iterable[str], how: Any, change: Callable[[Any], Any]) -> None:
     for name in names:
-        method = getattr(part, name, None)
-        if callable(method):
-            setattr(part, name, _within(method))
+        function = getattr(type(part), name, None)
+        if name not in getattr(part, "__dict__", {}) and inspect.isfunction(function):
+            changed = _changed.get((function, how))
+            if changed is None:
+                changed = _changed.setdefault((function, how), change(function))
+            setattr(part, name, MethodType(changed, part))
+        elif callable(getattr(part, name, None)):
+            setattr(part, name, change(getattr(part, name)))
 
 
 def _taking(method: Any, change: Change, is_later: bool) -> Any:
@@ -82,7 +94,7 @@ def _still_within(result: Any, own: Dict[str, str]) -> Any:
     labels = merge_labels(context_labels(), own)
     if not labels:
         return result
-    return _items(result, labels) if inspect.isgenerator(result) else _async_items(result, labels)
+    return _items(result, labels) if inspect.isgenerator(result) else _AsyncItems(result, labels)
 
 
 def _items(generator: Any, labels: Dict[str, str]) -> Iterator[Any]:
@@ -98,14 +110,16 @@ def _items(generator: Any, labels: Dict[str, str]) -> Iterator[Any]:
         generator.close()
 
 
-async def _async_items(generator: Any, labels: Dict[str, str]) -> AsyncIterator[Any]:
-    try:
-        while True:
-            with with_labels(**labels):
-                try:
-                    item = await generator.__anext__()
-                except StopAsyncIteration:
-                    return
-            yield item
-    finally:
-        await generator.aclose()
+class _AsyncItems(AsyncIterator[Any]):
+    """No generator, as the event loop would close one of its own accord, while it closes the one below too."""
+
+    def __init__(self, generator: Any, labels: Dict[str, str]) -> None:
+        self._generator = generator
+        self._labels = labels
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._generator, name)
+
+    async def __anext__(self) -> Any:
+        with with_labels(**self._labels):
+            return await self._generator.__anext__()

@@ -43,19 +43,21 @@ _HOSTS = (
 # Clients that are named after the one who bills, where a gateway hides the host.
 _CLASSES = (("Azure", "azure_openai"), ("Bedrock", "aws_bedrock"), ("Vertex", "google"))
 _KEY_PREFIX_CHARS = 8
-# Methods that take labels of one call, by the part of the client that has them.
-_METHODS: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
-    ("chat.completions", ("create", "parse", "stream")),
-    ("completions", ("create",)),
-    ("responses", ("create", "parse", "stream", "compact")),
-    ("embeddings", ("create",)),
-    ("audio.transcriptions", ("create",)),
-    ("audio.translations", ("create",)),
-    ("audio.speech", ("create",)),
-    ("images", ("generate", "edit", "create_variation")),
-    ("messages", ("create", "parse", "stream")),
-    ("beta.messages", ("create", "parse", "stream", "tool_runner")),
+# Parts of the clients whose methods take labels of one call.
+_PARTS_OF_OPENAI = (
+    ("chat", "completions"),
+    ("completions",),
+    ("responses",),
+    ("embeddings",),
+    ("audio", "transcriptions"),
+    ("audio", "translations"),
+    ("audio", "speech"),
+    ("images",),
 )
+_PARTS_OF_ANTHROPIC = (("messages",), ("completions",), ("beta", "messages"))
+_METHODS = ("create", "parse", "compact", "generate", "edit", "create_variation")
+# The request of a helper is made when its result is entered.
+_HELPERS = ("stream", "tool_runner")
 
 
 def is_stainless(client: Any) -> bool:
@@ -81,8 +83,11 @@ def attach_stainless(client: Any, recorder: Recorder, labels: Mapping[str, Any])
         copy = getattr(client, name, None)
         if copy is not None:
             setattr(client, name, _observing(copy, recorder, labels))
-    for path, names in _METHODS:
-        quietly(lambda path=path, names=names: _take_labels(client, path, names))  # type: ignore[misc]
+    for path in _PARTS_OF_ANTHROPIC if place.is_anthropic else _PARTS_OF_OPENAI:
+        try:
+            _take_labels(functools.reduce(getattr, path, client))
+        except Exception:  # noqa: BLE001, PERF203 - a version without this part
+            continue
 
 
 class _Place:
@@ -96,14 +101,24 @@ class _Place:
         self.recorder = recorder
         self.labels = labels
         self._client = client
+        self._known: Tuple[Any, Optional[str], str] = (None, None, "")
 
     def base_url(self) -> Optional[str]:
-        url = getattr(self._client, "base_url", None)
-        return None if url is None else str(url)
+        return self._address()[1]
 
     def provider(self) -> str:
+        return self._address()[2]
+
+    def _address(self) -> Tuple[Any, Optional[str], str]:
+        """The client's address as it is kept, as a text, and the provider there. It may change between calls."""
+        url = getattr(self._client, "base_url", None)
+        if url is not self._known[0] or not self._known[2]:
+            self._known = (url, None if url is None else str(url), self._provider_at(str(url or "")))
+        return self._known
+
+    def _provider_at(self, url: str) -> str:
         try:
-            host = urlsplit(self.base_url() or "").hostname or ""
+            host = urlsplit(url).hostname or ""
         except ValueError:
             host = ""
         for pattern, provider in _HOSTS:
@@ -205,13 +220,9 @@ def _observing(copy: Any, recorder: Recorder, labels: Mapping[str, Any]) -> Any:
     return copied
 
 
-def _take_labels(client: Any, path: str, names: Tuple[str, ...]) -> None:
-    part = client
-    for name in path.split("."):
-        part = getattr(part, name, None)
-    for name in names:
-        # The request of a helper is made when its result is entered.
-        take_labels(part, (name,), _in_extra_body, is_later=name in ("stream", "tool_runner"))
+def _take_labels(part: Any) -> None:
+    take_labels(part, _METHODS, _in_extra_body)
+    take_labels(part, _HELPERS, _in_extra_body, is_later=True)
 
 
 def _in_extra_body(kwargs: Dict[str, Any], labels: Dict[str, str]) -> Dict[str, Any]:

@@ -14,6 +14,7 @@ import weakref
 from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from .frames import FrameReader
+from .iterate import AsyncItems, Watcher
 from .readings import parse
 
 # A longer answer is not read along, bytes.
@@ -222,12 +223,14 @@ def _methods(base: Any) -> Dict[str, Any]:
 def _async_methods(base: Any) -> Dict[str, Any]:
     def aiter_bytes(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[bytes]:
         chunks: AsyncIterator[bytes] = base.aiter_bytes(self, *args, **kwargs)
-        return _aread(self, base, chunks, is_seen=True) if TAP in self.__dict__ else chunks
+        return AsyncItems(chunks, _ResponseWatcher(self, base, True)) if TAP in self.__dict__ else chunks
 
     def aiter_raw(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[bytes]:
         chunks: AsyncIterator[bytes] = base.aiter_raw(self, *args, **kwargs)
         tap: Optional[Tap] = self.__dict__.get(TAP)
-        return chunks if tap is None or tap.depth > 0 else _aread(self, base, chunks, is_seen=False)
+        if tap is None or tap.depth > 0:
+            return chunks
+        return AsyncItems(chunks, _ResponseWatcher(self, base, False))
 
     async def aclose(self: Any) -> None:
         tap: Optional[Tap] = self.__dict__.get(TAP)
@@ -278,28 +281,31 @@ def _close(chunks: Any) -> None:
         close()
 
 
-async def _aread(response: Any, base: type, chunks: AsyncIterator[bytes], is_seen: bool) -> AsyncIterator[bytes]:
-    tap = _tap_of(response)
-    iterator = chunks.__aiter__()
-    try:
-        while True:
-            tap.depth += 1
-            try:
-                chunk = await iterator.__anext__()
-            except StopAsyncIteration:
-                break
-            finally:
-                tap.depth -= 1
-            if is_seen:
-                tap.feed(chunk)
-            yield chunk
-        tap.done()
-    except GeneratorExit:
-        # The event loop closes the inner one itself, as it does without this package.
-        tap.left()
-        raise
-    except BaseException as error:
-        tap.failed(error)
-        raise
-    finally:
-        release(response, base)
+class _ResponseWatcher(Watcher):
+    def __init__(self, response: Any, base: type, is_seen: bool) -> None:
+        self._response = response
+        self._base = base
+        self._is_seen = is_seen
+        self._tap = _tap_of(response)
+
+    def asked(self) -> None:
+        self._tap.depth += 1
+
+    def answered(self) -> None:
+        self._tap.depth -= 1
+
+    def see(self, item: Any) -> None:
+        if self._is_seen:
+            self._tap.feed(item)
+
+    def done(self) -> None:
+        self._tap.done()
+        release(self._response, self._base)
+
+    def left(self) -> None:
+        self._tap.left()
+        release(self._response, self._base)
+
+    def failed(self, error: BaseException) -> None:
+        self._tap.failed(error)
+        release(self._response, self._base)
