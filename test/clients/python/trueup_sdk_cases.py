@@ -98,6 +98,7 @@ async def openai_media():
         await got(transcribe(model="gpt-4o-transcribe", file=file, **own(feature="minutes"))),
         await got(client.images.generate(model="gpt-image-1", prompt="a cat")),
         await got(client.embeddings.create(model="text-embedding-3-small", input="Hello")),
+        await got(client.completions.create(model="gpt-3.5-turbo-instruct", prompt="Hello", **own(feature="text"))),
     ]
 
 
@@ -204,6 +205,9 @@ async def mistral_chat():
     seen += [type(events).__name__, await items(events)]
     async with entered(stream(**options, **own(feature="left"))) as events:
         seen.append(await items(events, 1))
+    fill, ask = getattr(client.fim, f"complete{end}"), getattr(client.agents, f"complete{end}")
+    seen.append(await got(fill(model="codestral-latest", prompt="def f(", suffix="return 1", **own(feature="fill"))))
+    seen.append(await got(ask(agent_id="ag:1:helper", messages=MESSAGES, **own(feature="agent"))))
     create = getattr(client.embeddings, f"create{end}")
     seen.append(await got(create(model="mistral-embed", inputs=["Hello"])))
     seen.append(await error_of(lambda: complete(model="mistral-absent", messages=MESSAGES)))

@@ -202,12 +202,24 @@ const openAiMedia: SdkCase = {
         usage: { prompt_tokens: 9, total_tokens: 9 },
       },
     },
+    {
+      path: '/v1/completions',
+      json: {
+        id: 'cmpl-1',
+        object: 'text_completion',
+        created: createdAt,
+        model: 'gpt-3.5-turbo-instruct',
+        choices: [{ index: 0, text: 'Hi', finish_reason: 'length', logprobs: null }],
+        usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 },
+      },
+    },
   ],
   events: [
     { model: 'gpt-4o-mini-tts', feature: null, outputTokens: 0 },
     { model: 'gpt-4o-transcribe', feature: 'minutes', outputTokens: 45 },
     { model: 'gpt-image-1', feature: null, outputTokens: 50 },
     { model: 'text-embedding-3-small', feature: null, tokens: { input: 9 } },
+    { model: 'gpt-3.5-turbo-instruct', feature: 'text', stop: 'length', tokens: { input: 9, output: 2 } },
   ].map((one) => ({ provider: 'openai', status: 'ok', stop: 'unknown', ...one })),
 };
 

@@ -152,6 +152,28 @@ const mistralChat: SdkCase = {
         ],
       })),
       {
+        path: '/v1/fim/completions',
+        json: {
+          id: 'fim-1',
+          object: 'chat.completion',
+          created: createdAt,
+          model: 'codestral-latest',
+          choices: [choice],
+          usage: mistralUsage,
+        },
+      },
+      {
+        path: '/v1/agents/completions',
+        json: {
+          id: 'agent-1',
+          object: 'chat.completion',
+          created: createdAt,
+          model: MISTRAL,
+          choices: [choice],
+          usage: mistralUsage,
+        },
+      },
+      {
         path: '/v1/embeddings',
         json: {
           id: 'emb-1',
@@ -167,6 +189,9 @@ const mistralChat: SdkCase = {
     { ...mistralOk, feature: 'whole' },
     { ...mistralOk, feature: 'stream', stop: 'tool_calls' },
     { provider: 'mistral', model: MISTRAL, status: 'cancelled', stop: 'unknown', feature: 'left' },
+    { ...mistralOk, feature: 'fill', model: 'codestral-latest' },
+    // The name is the agent's; the price is that of the model which answered.
+    { ...mistralOk, feature: 'agent', model: 'ag:1:helper', pricedAs: MISTRAL },
     { ...mistralOk, model: 'mistral-embed', stop: 'unknown', feature: null, tokens: { input: 9 } },
     { provider: 'mistral', model: 'mistral-absent', status: 'error', stop: 'unknown', feature: null },
   ],
