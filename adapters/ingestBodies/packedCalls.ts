@@ -24,7 +24,7 @@ export function packCall(call: CallRecord) {
     packOrigin(origin),
     [call.reportedClasses, call.reportedCostPico, searchedText(call), call.promptHash] as const,
     [call.payload, call.toolInput, call.toolOutput, call.service] as const,
-    [call.serviceName, call.scopeName, call.scopeVersion] as const,
+    [call.serviceName, call.scopeName, call.scopeVersion, call.process] as const,
     trace && ([trace.traceId, trace.spanId, trace.parentSpanId] as const),
   ] as const;
 }
@@ -60,7 +60,7 @@ export function unpackCall([
   [usageSource, inputSemantics, usageMissing, usageRaw, usageFlags],
   [reportedClasses, reportedCostPico, said, promptHash],
   [payload, toolInput, toolOutput, service],
-  [serviceName, scopeName, scopeVersion],
+  [serviceName, scopeName, scopeVersion, process],
   trace,
 ]: PackedCall): CallRecord {
   return {
@@ -106,6 +106,7 @@ export function unpackCall([
     serviceName,
     scopeName,
     scopeVersion,
+    process,
     trace: trace && unpackLink(trace),
   };
 }

@@ -1,3 +1,4 @@
+import { lastingPairKeyOf } from '../../domain/events/callProcess.js';
 import type { BillerSpan, CallRecord } from '../../domain/events/event.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
@@ -116,6 +117,7 @@ export const COLUMNS: readonly Column[] = [
   ['prompt_hash', 'int8', 'plain', (e) => e.call.promptHash, null],
   ['service_name', 'text', 'text', (e) => e.call.serviceName],
   ['scope_name', 'text', 'text', (e) => e.call.scopeName],
+  ['pair_key', 'int8', 'plain', (e) => lastingPairKeyOf(e.call), null],
 ];
 
 /** Lists are sent as one text each: Postgres has no arrays of arrays of unequal length. */
@@ -139,6 +141,7 @@ const FIXED_COLUMNS = new Set([
   'service_name',
   'scope_name',
   'told_classes',
+  'pair_key',
 ]);
 const COMPLETED_COLUMNS = COLUMNS.filter(([name]) => !FIXED_COLUMNS.has(name));
 

@@ -259,6 +259,7 @@ export function callOfStored(event: StoredEvent, trace: SpanLink | null): CallRe
     serviceName: event.serviceName,
     scopeName: event.scopeName,
     scopeVersion: '',
+    process: null,
     trace,
   };
 }

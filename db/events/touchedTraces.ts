@@ -9,7 +9,8 @@ const SWEEP_SPANS_MAX = 10_000;
 
 export interface TouchedTraces {
   byOrganization: ReadonlyMap<string, readonly string[]>;
-  /** The transaction up to which they were searched. */
+  /** The transactions that were searched: up to `below`, without it. */
+  from: number;
   below: number;
   more: boolean;
 }
@@ -33,7 +34,7 @@ export async function listTouchedTraces(database: Database): Promise<TouchedTrac
       [state.from_xid, below],
     );
     const byOrganization = new Map(rows.map((row) => [row.org_id, plainItems(row.traces)]));
-    return { byOrganization, more: below < state.below_xid, below };
+    return { byOrganization, more: below < state.below_xid, from: state.from_xid, below };
   });
 }
 

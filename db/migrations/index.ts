@@ -48,6 +48,7 @@ import { sessions } from './0049_sessions.js';
 import { demoRuns } from './0050_demo_runs.js';
 import { priceProposals } from './0051_price_proposals.js';
 import { observationRecords } from './0052_observation_records.js';
+import { pairedReports } from './0053_paired_reports.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -105,4 +106,5 @@ export const MIGRATIONS: readonly Migration[] = [
   demoRuns,
   priceProposals,
   observationRecords,
+  pairedReports,
 ];

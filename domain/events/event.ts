@@ -126,11 +126,21 @@ export interface CallRecord {
   serviceName: string;
   scopeName: string;
   scopeVersion: string;
+  /** The process that made the call; null: unknown. */
+  process: CallProcess | null;
   trace: SpanLink | null;
   /** Number of classes in this report itself (0: no usage), which ranks reports. Merges do not change it. */
   reportedClasses: number;
   /** The report that identified the biller; null: this one. */
   billerSpan: BillerSpan | null;
+}
+
+/** A process, as an OTLP resource describes it (callProcess.ts). */
+export interface CallProcess {
+  /** 64 bits, signed: equal for equal processes. */
+  hash: bigint;
+  /** Whether other requests name the process too; false: it is one entry of one request. */
+  isIdentified: boolean;
 }
 
 /** The span and times of the report that identified the biller, to check its nesting. */

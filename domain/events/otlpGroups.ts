@@ -40,21 +40,34 @@ function looseList(holder: unknown, field: string): readonly unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
+/** The items of one scope, and the resource and position of its entry in the request. */
+export interface OtlpGroup {
+  source: OtlpSource;
+  items: readonly unknown[];
+  entry: OtlpEntry;
+}
+
+/** An entry of a request: a resource and its scopes. */
+export interface OtlpEntry {
+  resource: unknown;
+  scopes: number;
+}
+
 /** The items by source. Checks the whole structure before the first item is mapped. @throws DomainError invalid_body. */
-export function groupsOf(
-  request: unknown,
-  names: GroupNames,
-): { source: OtlpSource; items: readonly unknown[] }[] {
+export function groupsOf(request: unknown, names: GroupNames): OtlpGroup[] {
   const issues = new Issues();
-  const groups: { source: OtlpSource; items: readonly unknown[] }[] = [];
+  const groups: OtlpGroup[] = [];
   if (!isObject(request)) issues.add('body', `must be an object with ${names.resources}`);
   for (const [at, resource] of listAt(request, names.resources, '', issues)) {
     const resourceAttributes = attributesOf(resource, 'resource', at, undefined, issues);
-    for (const [scopeAt, scope] of listAt(resource, names.scopes, `${at}.`, issues)) {
+    const scopes = listAt(resource, names.scopes, `${at}.`, issues);
+    const entry = { resource: resource.resource, scopes: scopes.length };
+    for (const [scopeAt, scope] of scopes) {
       const outer = attributesOf(scope, 'scope', scopeAt, resourceAttributes, issues);
       groups.push({
         source: sourceOf(scope, outer),
         items: itemsAt(scope, names.items, `${scopeAt}.`, issues),
+        entry,
       });
     }
   }

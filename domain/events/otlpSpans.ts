@@ -1,8 +1,10 @@
 /** OTLP traces → calls. A bad span does not affect others; only a body that is not OTLP is refused as a whole. Pure. */
+
+import { processOf } from './callProcess.js';
 import { type Client, findClient } from './clients.js';
-import type { MappedBatch, SpanLink } from './event.js';
+import type { CallProcess, MappedBatch, SpanLink } from './event.js';
 import { ItemFault, type MapContext, shown } from './itemFault.js';
-import { type GroupNames, groupsOf, isObject, type OtlpSource } from './otlpGroups.js';
+import { type GroupNames, groupsOf, isObject, type OtlpEntry, type OtlpSource } from './otlpGroups.js';
 import { SpanAttributes } from './spanAttributes.js';
 import { callOfSpan, isCallSpan } from './spanCall.js';
 
@@ -29,6 +31,7 @@ export interface OtlpSpan {
 /** A scope of a service, with the attributes that apply to all its spans. */
 export interface SpanSource extends OtlpSource {
   client: Client | undefined;
+  process: CallProcess | null;
 }
 
 /** The lists of a request that hold spans. */
@@ -38,8 +41,11 @@ export const SPAN_GROUPS: GroupNames = { resources: 'resourceSpans', scopes: 'sc
 export function mapOtlpRequest(request: OtlpRequest, context: MapContext): MappedBatch {
   const batch: MappedBatch = { calls: [], rejections: [], ignored: 0, links: [] };
   let index = 0;
-  for (const { source: sender, items } of groupsOf(request, SPAN_GROUPS)) {
-    const source = { ...sender, client: findClient(sender.scopeName, sender.scopeVersion) };
+  let last: { entry: OtlpEntry; process: CallProcess | null } | undefined;
+  for (const { source: sender, items, entry } of groupsOf(request, SPAN_GROUPS)) {
+    if (last?.entry !== entry) last = { entry, process: processOf(entry.resource, entry.scopes, items[0]) };
+    const { process } = last;
+    const source = { ...sender, client: findClient(sender.scopeName, sender.scopeVersion), process };
     for (const span of items) {
       mapSpan(span, source, index, context, batch);
       index += 1;

@@ -123,6 +123,7 @@ export function callOfSdkEvent(
     serviceName,
     scopeName,
     scopeVersion,
+    process: null,
     trace: null,
     billerSpan: null,
   };

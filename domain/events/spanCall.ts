@@ -89,6 +89,7 @@ export function callOfSpan(
     serviceName: source.serviceName,
     scopeName: source.scopeName,
     scopeVersion: source.scopeVersion,
+    process: source.process,
     trace: link,
     billerSpan: null,
   };

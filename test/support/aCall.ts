@@ -71,6 +71,7 @@ export function aCall(overrides: Partial<CallRecord> = {}): CallRecord {
     serviceName: 'checkout',
     scopeName: 'sdk',
     scopeVersion: '1.0.0',
+    process: null,
     trace: null,
     ...overrides,
   };

@@ -38,7 +38,7 @@ import { decimalFromPico } from '../../domain/money.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
 import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
-import { settleAlertsOfStored } from './traceSweep.js';
+import { settleAlertsOfStored } from './settleAlertsOfStored.js';
 
 /**
  * Repairs data of versions before 0038_one_event_a_call. They followed at most sixteen steps from a response id to the

@@ -1,6 +1,7 @@
 import type { Database } from '../../db/client.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
 import { insertEvents, type RefusedItems, recordRejections } from '../../db/events/ingest.js';
+import { type InstrumentedService, recordScopes } from '../../db/events/pairedReports.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { repeatOnConflict } from '../../db/pgErrors.js';
 import { type NewAlert, publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
@@ -19,6 +20,8 @@ import type { Prices } from '../pricing/priceBookHolder.js';
 import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js';
 import { type Judgement, judgeBatch, judgeCostBy } from './judgeBatch.js';
 import { resolveDuplicateReports } from './resolveDuplicateReports.js';
+
+import { SeenScopes } from './seenScopes.js';
 import { BATCH_ROWS_MAX, WaitingRequests } from './waitingRequests.js';
 
 /**
@@ -72,6 +75,7 @@ export class IngestWriter {
   readonly #connectionsMax: number;
   readonly #rules: AssumedRules;
   readonly #waiting = new WaitingRequests<Pending>();
+  readonly #seenScopes = new SeenScopes();
   #connections = 0;
   #storageFull: { error: DomainError; untilMs: number } | undefined;
 
@@ -158,11 +162,13 @@ export class IngestWriter {
       const rules = await this.#rules.of(orgDb);
       const prepared = await prepareBatch(requests, prices, rules.settings);
       const judgement = await judgeBatch(prepared.events, rules.judges);
+      const newScopes = this.#seenScopes.findUnseen(orgId, prepared.events);
       if (rules.settings.dropPayloads) dropPayloads(prepared);
       try {
         const { stored, alerts } = await repeatOnConflict(() =>
-          orgDb.transaction((inside) => storeAll(inside, { prepared, judgement, rules, prices })),
+          orgDb.transaction((inside) => storeAll(inside, { prepared, judgement, rules, prices, newScopes })),
         );
+        this.#seenScopes.remember(orgId, newScopes);
         this.#notifyObserver(judgement, stored, alerts);
         return countOutcomes(prepared, stored);
       } catch (error) {
@@ -198,12 +204,13 @@ interface Storing {
   judgement: Judgement;
   rules: IngestRules;
   prices: PriceBook;
+  newScopes: readonly InstrumentedService[];
 }
 
 /** Stores a batch and its alerts in the running transaction; returns the ids of new events, and the alerts. */
 async function storeAll(
   orgDb: OrgDb,
-  { prepared, judgement, rules, prices }: Storing,
+  { prepared, judgement, rules, prices, newScopes }: Storing,
 ): Promise<{ stored: Set<string>; alerts: Iterable<NewAlert> }> {
   const { events, links } = prepared;
   const stored = new Set<string>();
@@ -230,6 +237,7 @@ async function storeAll(
   for (const alert of changes.added) alerts.set(alert.id, alert);
   if (rules.alertsWanted) await publishPolicyAlerts(orgDb, [...alerts.keys()]);
   await recordRejections(orgDb, prepared.refusals);
+  await recordScopes(orgDb, newScopes);
   return { stored, alerts: alerts.values() };
 }
 

@@ -41,6 +41,7 @@ import type { Violation } from '../../domain/policies/alert.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Steps } from '../../domain/steps.js';
 import type { Judgement } from './judgeBatch.js';
+import { pairNewReports } from './pairStoredReports.js';
 
 /** Judgements of a batch's events that affect their calls' alerts. */
 export interface JudgedReports {
@@ -56,7 +57,7 @@ export interface JudgedReports {
 /**
  * Decides which event counts for each call of a batch whose identity another event already has: the same response id or
  * span arrived before, in another request, by another way of ingest or in another process. Afterwards each call has one
- * counting event, its identities refer to that event, and so do its alerts.
+ * counting event, its identities refer to that event, and so do its alerts. New reports that share no identity are paired.
  */
 export async function resolveDuplicateReports(
   orgDb: OrgDb,
@@ -67,6 +68,7 @@ export async function resolveDuplicateReports(
 ): Promise<AlertChanges> {
   const settled = new SettledCalls();
   const { reports, newEvents } = reportsToSettle(events, result);
+  const touched = new Set<string>();
   if (reports.length > 0) {
     const contested = reports.filter(({ isContested }) => isContested).map(({ event }) => event);
     const identities = await lockIdentities(orgDb, contested);
@@ -82,7 +84,9 @@ export async function resolveDuplicateReports(
       orgDb,
       completing.map(({ event }) => event),
     );
+    for (const { kept, superseded } of calls) for (const { id } of [kept, ...superseded]) touched.add(id);
   }
+  await pairNewReports(orgDb, events, { stored: result.stored, settled: touched }, prices, settled);
   return settleAlerts(orgDb, settled, fresh, judgeCost);
 }
 

@@ -1,13 +1,13 @@
 import type { Database } from '../../db/client.js';
 import { pointResponsesOf } from '../../db/events/callIdentities.js';
 import { lockEventsById, lockLiveEvents } from '../../db/events/events.js';
-import { parsePolicies, readMarkedRules } from '../../db/events/ingest.js';
 import {
   type LiveReport,
   type MergedCall,
   storedReport,
   writeMergedCalls,
 } from '../../db/events/mergeReports.js';
+import { findPairedIds } from '../../db/events/pairedReports.js';
 import { callOfStored, linkOf, type StoredEvent } from '../../db/events/storedEvents.js';
 import {
   listTouchedTraces,
@@ -18,7 +18,7 @@ import {
 } from '../../db/events/touchedTraces.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { repeatOnConflict } from '../../db/pgErrors.js';
-import { publishPolicyAlerts, SettledCalls, settleAlerts } from '../../db/policies/policyAlerts.js';
+import { SettledCalls } from '../../db/policies/policyAlerts.js';
 import { inTurns, Turns } from '../../db/turns.js';
 import { SpanTree } from '../../domain/events/callGroups.js';
 import { mergeReport } from '../../domain/events/callReport.js';
@@ -26,7 +26,8 @@ import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { type ResolvedCall, resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
-import { Judges, judgeCostBy } from './judgeBatch.js';
+import { pairStoredReports } from './pairStoredReports.js';
+import { settleAlertsOfStored } from './settleAlertsOfStored.js';
 
 export interface Sweep {
   superseded: number;
@@ -38,7 +39,7 @@ export interface Sweep {
 
 /**
  * Finds spans of one call that arrived in different requests, one an ancestor of the other, in the traces that got
- * spans since the last sweep. Runs every few seconds; a repeat changes nothing. Organizations take turns, so that long
+ * spans since the last sweep, and pairs reports that share no id (pairStoredReports.ts). Runs every few seconds; a repeat changes nothing. Organizations take turns, so that long
  * traces of one of them do not delay the others.
  */
 export async function sweepTraces(database: Database, prices: Pick<Prices, 'of'>): Promise<Sweep> {
@@ -60,6 +61,7 @@ export async function sweepTraces(database: Database, prices: Pick<Prices, 'of'>
       );
     }
   }
+  sweep.superseded += await pairStoredReports(database, prices, found);
   await noteSwept(database, found.below);
   return sweep;
 }
@@ -117,9 +119,12 @@ async function mergeResolved(
     if (loser === undefined || winner === undefined || loser.supersededBy !== null) return [];
     return [{ loser, winner, winnerIndex: supersededBy as number, loserCall: calls[index] as CallRecord }];
   });
+  const replaced = pairs.filter(({ winner }) => winner.supersededBy !== null).map(({ winner }) => winner.id);
+  // Of equal calls at once nothing shows which two reports were of one call, so a pair is no proof for a third report.
+  const paired = await findPairedIds(orgDb, replaced);
   const elsewhere = await lockLiveEvents(
     orgDb,
-    pairs.flatMap(({ winner }) => winner.supersededBy ?? []),
+    pairs.flatMap(({ winner }) => (paired.has(winner.id) ? [] : (winner.supersededBy ?? []))),
   );
   const swept = new SweptCalls(new SpanTree([...links, ...calls.flatMap((call) => call.trace ?? [])]));
   const turns = new Turns();
@@ -175,18 +180,4 @@ class SweptCalls {
   get merged(): MergedCall[] {
     return [...this.#calls.values()].filter(({ superseded }) => superseded.length > 0);
   }
-}
-
-/** Moves the alerts to the counting events; of the policies only those on cost can change, by the completed calls. */
-export async function settleAlertsOfStored(orgDb: OrgDb, settled: SettledCalls): Promise<void> {
-  const { policiesText, alertsWanted } = await readMarkedRules(orgDb);
-  const ofCost = parsePolicies(policiesText).filter(
-    ({ type }) => type === 'approval_required_threshold_cents',
-  );
-  const { added } = await settleAlerts(orgDb, settled, [], judgeCostBy(new Judges(ofCost)));
-  if (alertsWanted)
-    await publishPolicyAlerts(
-      orgDb,
-      added.map(({ id }) => id),
-    );
 }

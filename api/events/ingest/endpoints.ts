@@ -1,5 +1,6 @@
 import type { BodyKind } from '../../../adapters/ingestBodies/decodeBody.js';
 import { listDoubleReports } from '../../../db/events/ingestHealth.js';
+import { listPairedScopes } from '../../../db/events/pairedReports.js';
 import { getOrganization } from '../../../db/installation/organizations.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { MappedBatch } from '../../../domain/events/event.js';
@@ -292,12 +293,13 @@ const health = routes.get('/api/v1/ingest/health', {
   async handle({ orgDb }, deps) {
     const sinceMicros = deps.nowMicros() - HEALTH_DAYS * MICROS_PER_DAY;
     const whole = orgDb.leaveProject('which scopes count is one rule for all projects');
-    const [sources, doubles, { settings }] = await Promise.all([
+    const [sources, doubles, paired, { settings }] = await Promise.all([
       listSourceHealth(orgDb, sinceMicros),
       listDoubleReports(orgDb, sinceMicros),
+      listPairedScopes(orgDb, sinceMicros),
       getOrganization(whole),
     ]);
-    return { status: 200, body: presentIngestHealth(sinceMicros, sources, doubles, settings) };
+    return { status: 200, body: presentIngestHealth(sinceMicros, sources, doubles, paired, settings) };
   },
 });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { DoubleReport, SourceHealth } from '../../../db/events/ingestHealth.js';
+import type { PairedScopes } from '../../../db/events/pairedReports.js';
 import type { Rejection } from '../../../domain/events/event.js';
 import { publicId } from '../../../domain/ids.js';
 import type { OrganizationSettings } from '../../../domain/installation/settings.js';
@@ -269,6 +270,18 @@ export const ingestHealthResponse = z.strictObject({
       message: z.string(),
     }),
   ),
+  paired_reports: z.array(
+    z.strictObject({
+      service: z.string(),
+      scopes: z.array(z.string()).meta({ description: 'The scope whose reports count, then the other one' }),
+      pairs: z.int().meta({ description: 'Calls that both reported without a common id; each counts once' }),
+      leftovers: z
+        .int()
+        .meta({ description: 'Reports of the two scopes without a partner in the other one; each counts' }),
+      not_counted_usd: z.number().meta({ description: 'Cost of the reports that do not count' }),
+      message: z.string(),
+    }),
+  ),
 });
 
 /** A service that seems to be instrumented twice, with the remedy or the action that was taken. */
@@ -294,6 +307,21 @@ function presentDouble(
   };
 }
 
+function presentPaired(
+  paired: PairedScopes,
+): z.output<typeof ingestHealthResponse>['paired_reports'][number] {
+  const { serviceName, scopes, pairs, leftovers, costPico } = paired;
+  const [counted, other] = scopes;
+  return {
+    service: serviceName,
+    scopes,
+    pairs,
+    leftovers,
+    not_counted_usd: usdNumberFromPico(costPico),
+    message: `service ${serviceName}: ${counted} and ${other} reported ${pairs} calls without a common id; each counts once, $${decimalFromPico(costPico)} of ${other} do not count`,
+  };
+}
+
 function presentSource(source: SourceHealth): z.output<typeof sourceSchema> {
   return {
     service: source.serviceName,
@@ -313,11 +341,13 @@ export function presentIngestHealth(
   sinceMicros: bigint,
   sources: readonly SourceHealth[],
   doubles: readonly DoubleReport[],
+  paired: readonly PairedScopes[],
   settings: OrganizationSettings,
 ): z.output<typeof ingestHealthResponse> {
   return {
     since: isoFromMicros(sinceMicros),
     sources: sources.map(presentSource),
     instrumented_twice: doubles.map((double) => presentDouble(double, settings)),
+    paired_reports: paired.map(presentPaired),
   };
 }

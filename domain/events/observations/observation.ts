@@ -188,6 +188,7 @@ export function callOfObservation(
     serviceName: '',
     scopeName: source.scopeName,
     scopeVersion: '',
+    process: null,
     trace: null,
     billerSpan: null,
   };

@@ -74,6 +74,7 @@ export function callRecordOf(call: TrafficCall, startMicros: bigint, random: Ran
     serviceName: call.serviceName,
     scopeName: 'bench-instrumentation',
     scopeVersion: '1.0.0',
+    process: null,
     trace: { traceId: random.hex(32), spanId: random.hex(16), parentSpanId: null },
     reportedClasses: 4,
     billerSpan: null,

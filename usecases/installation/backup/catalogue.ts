@@ -183,6 +183,9 @@ const FOLDED = `${FIRST} + coalesce(c.closings, 0) + 1`;
  */
 const PROJECTS_ARE_FOLDED = 'join rollup_state r on r.org_id = t.org_id and r.projects_xid = r.folded_xid';
 
+/** Swept rows come before the others. */
+const BY_SWEEP = `case when t.ingest_xid < (select swept_xid from sweep_state) then ${FIRST} else ${FIRST + 1} end`;
+
 interface Renumbering {
   /** Joins that the expressions need, besides the table itself as t. */
   joins: string;
@@ -204,12 +207,8 @@ export const RENUMBERINGS: Readonly<Record<string, Renumbering>> = {
   },
   project_cells: { joins: PROJECTS_ARE_FOLDED, columns: {} },
   project_adjustments: { joins: PROJECTS_ARE_FOLDED, columns: {} },
-  call_spans: {
-    joins: '',
-    columns: {
-      ingest_xid: `case when t.ingest_xid < (select swept_xid from sweep_state) then ${FIRST} else ${FIRST + 1} end`,
-    },
-  },
+  call_spans: { joins: '', columns: { ingest_xid: BY_SWEEP } },
+  instrumentation_scopes: { joins: '', columns: { ingest_xid: BY_SWEEP } },
   sweep_state: { joins: '', columns: { swept_xid: `${FIRST + 1}` } },
   period_closings: {
     joins: `join (${CLOSINGS}) c on c.org_id = t.org_id join (${ORDERED_CLOSINGS}) o on o.org_id = t.org_id and o.month = t.month`,

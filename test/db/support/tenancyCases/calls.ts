@@ -49,7 +49,7 @@ import { repairNextCalls } from '../../../../usecases/events/callRepairs.js';
 import { openEventExport } from '../../../../usecases/events/eventExport.js';
 import { listSourceHealth } from '../../../../usecases/events/ingestHealth.js';
 import { resolveDuplicateReports } from '../../../../usecases/events/resolveDuplicateReports.js';
-import { settleAlertsOfStored } from '../../../../usecases/events/traceSweep.js';
+import { settleAlertsOfStored } from '../../../../usecases/events/settleAlertsOfStored.js';
 import { listUnpricedModels } from '../../../../usecases/pricing/repriceCalls.js';
 import { readChargeback } from '../../../../usecases/usage/chargeback.js';
 import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';

@@ -25,7 +25,7 @@ export default function IngestHealth() {
   );
   if (health.isPending) return page(<Loading />);
   if (health.error) return page(<ErrorState error={health.error} retry={() => void health.refetch()} />);
-  const { sources, instrumented_twice: twice, since } = health.data;
+  const { sources, instrumented_twice: twice, paired_reports: paired, since } = health.data;
   if (sources.length === 0)
     return page(
       <Empty title={`No call has arrived since ${day(since)}`}>
@@ -48,6 +48,14 @@ export default function IngestHealth() {
           {one.counted_scopes.length > 0
             ? `Counted: ${one.counted_scopes.join(', ')}.`
             : 'Choose the one that counts in the settings of the organization (counted_scopes).'}
+        </Notice>
+      ))}
+      {paired.map((one) => (
+        <Notice key={JSON.stringify([one.service, one.scopes])} kind="info">
+          <strong>{one.service || 'A service without a name'} reports calls twice.</strong> {count(one.pairs)}{' '}
+          calls came from {one.scopes.join(' and ')} without a common id. Each counts once;{' '}
+          <Money usd={one.not_counted_usd} /> of {one.scopes[1]} do not count. {count(one.leftovers)} reports
+          of the two had no partner and count.
         </Notice>
       ))}
       {problems.length === 0 && twice.length === 0 && (
