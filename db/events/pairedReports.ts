@@ -16,10 +16,10 @@ const PAIRED_DAYS = 35;
 const DROPPED_MAX = 50_000;
 /** Earlier reports that are read when a service has its second instrumentation. */
 const EARLIER_MAX = 10_000;
-/** Longest call that contains another report of it, hours. */
-const CALL_HOURS_MAX = 1;
-/** Most reports of one process with equal counts that are compared. */
-const GROUP_ROWS_MAX = 2_000;
+/** Time before and after new reports in which others are looked for. */
+const CALL_TIME = `interval '1 hour'`;
+/** Most reports of one process with equal counts that are read on each side of new ones. */
+const GROUP_ROWS_MAX = 1_000;
 
 export interface InstrumentedService {
   serviceName: string;
@@ -126,7 +126,7 @@ export async function listEarlierReports(
 ): Promise<FoundReport[]> {
   return found(
     await orgDb.rows<FoundRow>(
-      `${FOUND} and e.ingest_xid < $3 and e.timestamp >= $4::timestamptz - interval '${CALL_HOURS_MAX} hours'
+      `${FOUND} and e.ingest_xid < $3 and e.timestamp >= $4::timestamptz - ${CALL_TIME}
          and e.timestamp <= $5::timestamptz
        order by e.timestamp desc, e.id limit ${EARLIER_MAX}`,
       [
@@ -205,7 +205,10 @@ export interface PairGroup {
   toMicros: bigint;
 }
 
-/** The reports with each pair key around its times, where two scopes have some; locked. */
+/**
+ * The reports with each pair key around its times, where two scopes have some; locked. Earlier and later ones are needed,
+ * since a new report may take the partner of one of them, which then needs another.
+ */
 export async function lockPairable(orgDb: OrgDb, groups: readonly PairGroup[]): Promise<HeldPairable[]> {
   if (groups.length === 0) return [];
   const rows = await orgDb.rows<Omit<HeldPairable, 'pairKey'> & { pairKey: string }>(
@@ -214,14 +217,18 @@ export async function lockPairable(orgDb: OrgDb, groups: readonly PairGroup[]): 
        r.paired_with as "pairedWith"
      from unnest($2::int8[], $3::timestamptz[], $4::timestamptz[]) as g (pair_key, from_at, to_at)
      cross join lateral (
-       select event_id from paired_reports
-       where org_id = $1 and pair_key = g.pair_key and start_at between g.from_at - interval '${CALL_HOURS_MAX} hours' and g.to_at
-       order by start_at desc limit ${GROUP_ROWS_MAX}) f
+       (select event_id from paired_reports
+        where org_id = $1 and pair_key = g.pair_key and start_at between g.from_at - ${CALL_TIME} and g.to_at
+        order by start_at desc limit ${GROUP_ROWS_MAX})
+       union all
+       (select event_id from paired_reports
+        where org_id = $1 and pair_key = g.pair_key and start_at > g.to_at and start_at <= g.to_at + ${CALL_TIME}
+        order by start_at limit ${GROUP_ROWS_MAX})) f
      join paired_reports r on r.org_id = $1 and r.event_id = f.event_id
      where exists (
        select from paired_reports o
        where o.org_id = $1 and o.pair_key = g.pair_key and o.scope_name <> r.scope_name
-         and o.start_at between g.from_at - interval '${CALL_HOURS_MAX} hours' and g.to_at)
+         and o.start_at between g.from_at - ${CALL_TIME} and g.to_at + ${CALL_TIME})
      order by r.event_id for update of r`,
     [
       orgDb.orgId,

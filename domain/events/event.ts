@@ -135,7 +135,7 @@ export interface CallRecord {
   billerSpan: BillerSpan | null;
 }
 
-/** A process, as an OTLP resource describes it (callProcess.ts). */
+/** A process, as an OTLP resource describes it (otlpGroups.ts). */
 export interface CallProcess {
   /** 64 bits, signed: equal for equal processes. */
   hash: bigint;

@@ -1,7 +1,8 @@
 /** The structure that the requests of OTLP share: items of scopes of resources (opentelemetry-proto). Pure. */
+import { hash } from 'node:crypto';
 import { DomainError, type FieldIssue } from '../errors.js';
-import { LABEL_CHARS_MAX } from './event.js';
-import { stripText } from './jsonValues.js';
+import { type CallProcess, LABEL_CHARS_MAX } from './event.js';
+import { readAnyValue, stripText } from './jsonValues.js';
 import { SpanAttributes } from './spanAttributes.js';
 
 /** Names of the lists in a request of one signal. */
@@ -157,4 +158,52 @@ function itemsAt(holder: unknown, field: string, prefix: string, issues: Issues)
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The process that an OTLP resource describes. Two resources are of one process only if all their attributes are equal
+ * and identify a process: OpenTelemetry's `service.instance.id`, else a host and a process id on it.
+ */
+
+const INSTANCE = 'service.instance.id';
+const PROCESS = 'process.pid';
+const HOSTS = ['host.id', 'host.name', 'container.id', 'k8s.pod.uid'];
+
+/**
+ * The process of a resource in a request; null: the resource identifies no process and has spans of one scope only, so
+ * no call of it can be paired. Spans of a resource that identifies no process are of one process within its entry of
+ * the request, since an exporter describes itself; `firstSpan` distinguishes that entry from all others.
+ */
+export function processOf(resource: unknown, scopes: number, firstSpan: unknown): CallProcess | null {
+  const attributes = valuesOf(resource);
+  const isIdentified =
+    isPresent(attributes.get(INSTANCE)) ||
+    (isPresent(attributes.get(PROCESS)) && HOSTS.some((name) => isPresent(attributes.get(name))));
+  if (!isIdentified && scopes < 2) return null;
+  const sorted = [...attributes].sort(([one], [other]) => (one < other ? -1 : 1));
+  const entry = isIdentified ? [] : [idsOf(firstSpan)];
+  const text = JSON.stringify([sorted, ...entry], (_, value) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+  return { hash: numberOf(text), isIdentified };
+}
+
+function valuesOf(resource: unknown): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  const pairs = isObject(resource) ? resource.attributes : undefined;
+  if (!Array.isArray(pairs)) return found;
+  for (const pair of pairs as ({ key?: unknown; value?: unknown } | null)[])
+    if (typeof pair?.key === 'string') found.set(stripText(pair.key), readAnyValue(pair.value));
+  return found;
+}
+
+const isPresent = (value: unknown) => value !== undefined && value !== '';
+
+function idsOf(span: unknown): unknown {
+  return isObject(span) ? [span.traceId, span.spanId] : null;
+}
+
+/** The first 64 bits of the text's sha256. */
+function numberOf(text: string): bigint {
+  return BigInt.asIntN(64, BigInt(`0x${hash('sha256', text, 'hex').slice(0, 16)}`));
 }

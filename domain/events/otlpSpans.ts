@@ -1,10 +1,16 @@
 /** OTLP traces → calls. A bad span does not affect others; only a body that is not OTLP is refused as a whole. Pure. */
 
-import { processOf } from './callProcess.js';
 import { type Client, findClient } from './clients.js';
 import type { CallProcess, MappedBatch, SpanLink } from './event.js';
 import { ItemFault, type MapContext, shown } from './itemFault.js';
-import { type GroupNames, groupsOf, isObject, type OtlpEntry, type OtlpSource } from './otlpGroups.js';
+import {
+  type GroupNames,
+  groupsOf,
+  isObject,
+  type OtlpEntry,
+  type OtlpSource,
+  processOf,
+} from './otlpGroups.js';
 import { SpanAttributes } from './spanAttributes.js';
 import { callOfSpan, isCallSpan } from './spanCall.js';
 

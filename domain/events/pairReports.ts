@@ -9,7 +9,7 @@ import {
   wholeOutput,
 } from './callReport.js';
 import { trustIn } from './clients.js';
-import type { TokenUsage } from './event.js';
+import type { CallRecord, TokenUsage } from './event.js';
 
 /**
  * Pairs reports of one process that two instrumentations made of one call without a common id (docs/decisions/0001).
@@ -19,6 +19,29 @@ import type { TokenUsage } from './event.js';
  * belong together. In such a group always the same scope counts, so that no later report makes a superseded one count
  * again.
  */
+
+const INPUT_FACTOR = 0x9e3779b97f4a7c15n;
+const OUTPUT_FACTOR = 0xc2b2ae3d27d4eb4fn;
+
+/**
+ * A number that is equal for reports of one process with equal counts of input and output, and otherwise almost never;
+ * null: the report cannot be one of a pair, since its process, scope or usage is unknown. Of two reports with equal
+ * counts the numbers are equal only if their processes' hashes are.
+ */
+export function pairKeyOf({ process, scopeName, usage, status }: PairedCall): bigint | null {
+  if (process === null || scopeName === '' || usage === null || status === 'blocked') return null;
+  const [input, output] = [wholeInput(usage), wholeOutput(usage)];
+  if (input + output === 0) return null;
+  const counts = BigInt(input) * INPUT_FACTOR + BigInt(output) * OUTPUT_FACTOR;
+  return BigInt.asIntN(64, process.hash ^ counts);
+}
+
+type PairedCall = Pick<CallRecord, 'process' | 'scopeName' | 'usage' | 'status'>;
+
+/** The pair key of a report whose process other requests can name too; null: there is none. */
+export function lastingPairKeyOf(call: PairedCall): bigint | null {
+  return call.process?.isIdentified === true ? pairKeyOf(call) : null;
+}
 
 /** Microseconds by which the inner interval may begin before the outer one, or end after it. */
 export const PAIR_TOLERANCE_MICROS = 50_000n;

@@ -31,9 +31,13 @@ import { repeatOnConflict } from '../../db/pgErrors.js';
 import { SettledCalls } from '../../db/policies/policyAlerts.js';
 import { inTurns } from '../../db/turns.js';
 import { SpanTree } from '../../domain/events/callGroups.js';
-import { pairKeyOf } from '../../domain/events/callProcess.js';
 import { mergeReport } from '../../domain/events/callReport.js';
-import { type PairableReport, pairReports, type ReportPair } from '../../domain/events/pairReports.js';
+import {
+  type PairableReport,
+  pairKeyOf,
+  pairReports,
+  type ReportPair,
+} from '../../domain/events/pairReports.js';
 import { costOf } from '../../domain/pricing/cost.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';

@@ -46,6 +46,30 @@ export async function makeCalls(api: TestApi, org: TestOrganization, marker: str
   await ingest(api, [anEvent({ ...labels, ...blocked })], org.ingestKey);
   // Not folded: a read sums it itself.
   await ingest(api, [anEvent(labels)], org.ingestKey);
+  await pairCalls(api, org, marker);
+}
+
+/** The pair key of the calls that carry the organization's own label. */
+export const OWNED_PAIR_KEY = 7n;
+
+/** Makes each call that carries the label one of a pair, by two scopes. */
+async function pairCalls(api: TestApi, { orgId }: TestOrganization, marker: string): Promise<void> {
+  const { superuser } = api.database;
+  await superuser.query('update events set pair_key = $3 where org_id = $1 and team_id = $2', [
+    orgId,
+    marker,
+    OWNED_PAIR_KEY,
+  ]);
+  await superuser.query(
+    `insert into paired_reports (org_id, event_id, pair_key, start_at, end_at, service_name, scope_name, paired_with, paired_scope, cost_usd)
+     select org_id, id, pair_key, timestamp, end_at, $2, concat($2::text, row_number() over (order by id)), id, $2, 1
+     from events where org_id = $1 and team_id = $2`,
+    [orgId, marker],
+  );
+  await superuser.query(
+    'insert into instrumentation_scopes (org_id, service_name, scope_name) values ($1, $2, $2)',
+    [orgId, marker],
+  );
 }
 
 /** A generation and its trace that a client has reported in part; every organization's have the same ids. */
@@ -90,5 +114,6 @@ function twiceInstrumented(marker: string) {
     spans: spans(offset),
   }));
   const resource = { attributes: [{ key: 'service.name', value: { stringValue: marker } }] };
-  return { resourceSpans: [{ resource, scopeSpans: scopes }] };
+  // Nothing names the process, and the two scopes are apart: they are not paired.
+  return { resourceSpans: scopes.map((scope) => ({ resource, scopeSpans: [scope] })) };
 }

@@ -37,6 +37,17 @@ import {
 } from '../../../../db/events/observationRecords.js';
 import { listObservedSince } from '../../../../db/events/observedCalls.js';
 import { completePayloads } from '../../../../db/events/payloads.js';
+import {
+  findPairedIds,
+  insertPairable,
+  listEarlierReports,
+  listNewReports,
+  listPairedScopes,
+  lockPairable,
+  recordPairs,
+  recordScopes,
+  takeScopes,
+} from '../../../../db/events/pairedReports.js';
 import { changePrices, completeEvents, supersedeEvents } from '../../../../db/events/revisions.js';
 import { callOfStored, placeOf, type StoredEvent, storableOf } from '../../../../db/events/storedEvents.js';
 import { listTraceParts, readTraceSpans } from '../../../../db/events/touchedTraces.js';
@@ -48,12 +59,14 @@ import { readBooks, readFoldedXid, readFoldState, readUsage } from '../../../../
 import { repairNextCalls } from '../../../../usecases/events/callRepairs.js';
 import { openEventExport } from '../../../../usecases/events/eventExport.js';
 import { listSourceHealth } from '../../../../usecases/events/ingestHealth.js';
+import { pairNewReports } from '../../../../usecases/events/pairStoredReports.js';
 import { resolveDuplicateReports } from '../../../../usecases/events/resolveDuplicateReports.js';
 import { settleAlertsOfStored } from '../../../../usecases/events/settleAlertsOfStored.js';
 import { listUnpricedModels } from '../../../../usecases/pricing/repriceCalls.js';
 import { readChargeback } from '../../../../usecases/usage/chargeback.js';
 import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';
 import { OWNED_RECORDS, RECORDS_KEY, reportedSpan } from '../ownedCalls.js';
+import { OWNED_PAIR_KEY, reportedSpan } from '../ownedCalls.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -72,6 +85,15 @@ const reportOf = (of: Owned) => {
   const call = { ...storable(of.live, of).call, responseId, trace: { traceId, spanId, parentSpanId: null } };
   return { id: of.other.id, call };
 };
+const pairableOf = ({ live, marker }: Owned) => ({
+  eventId: neighbourOf(live.id),
+  pairKey: OWNED_PAIR_KEY,
+  startMicros: live.timestampMicros,
+  endMicros: live.endMicros,
+  serviceName: marker,
+  scopeName: marker,
+  takenScopes: [],
+});
 const mergedCall = ({ live, other }: Owned) => {
   const kept = storedReport(live, null);
   return { kept, call: kept.call, superseded: [storedReport(other, null)], added: [] };
@@ -121,6 +143,33 @@ export const CALL_CASES: Record<string, TenancyCase> = {
     const held = await lockIdentities(db, [reportOf(of)]);
     const superseded = held.map(({ holderId }) => ({ id: holderId, liveId: of.live.id }));
     return pointResponsesOf(db, [reportedSpan(of.marker).traceId], superseded);
+  },
+  recordScopes: (db, { marker }) => recordScopes(db, [{ serviceName: marker, scopeName: `${marker}-other` }]),
+  listNewReports: (db) => listNewReports(db, [''], { from: 0, below: 1e15 }),
+  listEarlierReports: (db) => listEarlierReports(db, [''], 1e15, WINDOW),
+  insertPairable: (db, of) => insertPairable(db, [pairableOf(of)]),
+  takeScopes: (db, { live, marker }) => takeScopes(db, [{ eventId: live.id, scopeName: marker }]),
+  lockPairable: (db) => lockPairable(db, [{ pairKey: OWNED_PAIR_KEY, ...WINDOW }]),
+  recordPairs: (db, { live, other, marker }) =>
+    recordPairs(db, [{ eventId: live.id, winnerId: other.id, winnerScope: `${marker}-other`, costPico: 2n }]),
+  findPairedIds: (db, { live }) => findPairedIds(db, [live.id]),
+  listPairedScopes: (db) => listPairedScopes(db, 0n),
+  pairNewReports: (db, of) => {
+    const { live, other } = of;
+    const loser = {
+      ...storable(other, of).call,
+      process: { hash: 1n, isIdentified: true },
+      scopeName: 'scope-a',
+      responseId: null,
+      reportedClasses: 1,
+    };
+    const winner = { ...loser, scopeName: 'scope-b', reportedClasses: 2 };
+    const events = [
+      { ...storable(other, of), call: loser },
+      { ...storable(live, of), call: winner },
+    ];
+    const sets = { stored: new Set([live.id, other.id]), settled: new Set<string>() };
+    return pairNewReports(db, events, sets, of.prices, new SettledCalls());
   },
   repairNextCalls: (db, { prices }) => repairNextCalls(db, prices),
   streamEventTexts: async (db) => {
