@@ -40,6 +40,9 @@ create table paired_reports (
 );
 create index paired_reports_by_key on paired_reports (org_id, pair_key, start_at);
 select protect_tenant_table('paired_reports', 'select, insert, update, delete');
+-- Each belongs to an event, and is seen with it.
+select limit_to_project('paired_reports', 'exists (select from events e
+  where e.org_id = paired_reports.org_id and e.timestamp = paired_reports.start_at and e.id = paired_reports.event_id)');
 `,
   down: `
 drop table paired_reports, instrumentation_scopes;
