@@ -1,5 +1,5 @@
 import type { BillerSpan, CallRecord } from '../../domain/events/event.js';
-import { lastingPairKeyOf } from '../../domain/events/pairReports.js';
+import { lastingPairKeyOf } from '../../domain/events/pairs/pairReports.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { type CallPrice, costOf, isUnmetered } from '../../domain/pricing/cost.js';

@@ -1,4 +1,4 @@
-import { PAIR_TOLERANCE_MICROS } from '../../domain/events/pairReports.js';
+import { PAIR_TOLERANCE_MICROS } from '../../domain/events/pairs/pairReports.js';
 import type { Pico } from '../../domain/money.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
@@ -6,7 +6,7 @@ import type { Database } from '../client.js';
 import { andOfProject, type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 
-/** Instrumentations of one service, and their reports that share no id and can be of one call (domain/events/pairReports). */
+/** Instrumentations of one service, and their reports that share no id and can be of one call (domain/events/pairs). */
 
 /** Most instrumentations that an organization's services are known by; others are not paired. */
 const SCOPES_MAX = 10_000;

@@ -20,7 +20,6 @@ import type { Prices } from '../pricing/priceBookHolder.js';
 import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js';
 import { type Judgement, judgeBatch, judgeCostBy } from './judgeBatch.js';
 import { resolveDuplicateReports } from './resolveDuplicateReports.js';
-
 import { SeenScopes } from './seenScopes.js';
 import { BATCH_ROWS_MAX, WaitingRequests } from './waitingRequests.js';
 

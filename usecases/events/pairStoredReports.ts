@@ -37,7 +37,7 @@ import {
   pairKeyOf,
   pairReports,
   type ReportPair,
-} from '../../domain/events/pairReports.js';
+} from '../../domain/events/pairs/pairReports.js';
 import { costOf } from '../../domain/pricing/cost.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';

@@ -36,7 +36,6 @@ import {
   putRecords,
 } from '../../../../db/events/observationRecords.js';
 import { listObservedSince } from '../../../../db/events/observedCalls.js';
-import { completePayloads } from '../../../../db/events/payloads.js';
 import {
   findPairedIds,
   insertPairable,
@@ -48,6 +47,7 @@ import {
   recordScopes,
   takeScopes,
 } from '../../../../db/events/pairedReports.js';
+import { completePayloads } from '../../../../db/events/payloads.js';
 import { changePrices, completeEvents, supersedeEvents } from '../../../../db/events/revisions.js';
 import { callOfStored, placeOf, type StoredEvent, storableOf } from '../../../../db/events/storedEvents.js';
 import { listTraceParts, readTraceSpans } from '../../../../db/events/touchedTraces.js';
@@ -65,8 +65,7 @@ import { settleAlertsOfStored } from '../../../../usecases/events/settleAlertsOf
 import { listUnpricedModels } from '../../../../usecases/pricing/repriceCalls.js';
 import { readChargeback } from '../../../../usecases/usage/chargeback.js';
 import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';
-import { OWNED_RECORDS, RECORDS_KEY, reportedSpan } from '../ownedCalls.js';
-import { OWNED_PAIR_KEY, reportedSpan } from '../ownedCalls.js';
+import { OWNED_PAIR_KEY, OWNED_RECORDS, RECORDS_KEY, reportedSpan, reportedSpan } from '../ownedCalls.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 

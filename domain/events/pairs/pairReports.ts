@@ -1,5 +1,5 @@
-import { compare } from '../compare.js';
-import { Pace, type Steps } from '../steps.js';
+import { compare } from '../../compare.js';
+import { Pace, type Steps } from '../../steps.js';
 import {
   type CallReport,
   canBeOneCall,
@@ -7,9 +7,9 @@ import {
   traitsOf,
   wholeInput,
   wholeOutput,
-} from './callReport.js';
-import { trustIn } from './clients.js';
-import type { CallRecord, TokenUsage } from './event.js';
+} from '../callReport.js';
+import { trustIn } from '../clients.js';
+import type { CallRecord, TokenUsage } from '../event.js';
 
 /**
  * Pairs reports of one process that two instrumentations made of one call without a common id (docs/decisions/0001).

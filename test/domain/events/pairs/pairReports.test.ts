@@ -1,10 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { CallRecord } from '../../../domain/events/event.js';
-import { type PairableReport, pairReports, type ReportPair } from '../../../domain/events/pairReports.js';
-import { finish } from '../../../domain/steps.js';
-import { aCall, aUsage } from '../../support/aCall.js';
-import { propertyRuns } from '../../support/propertyRuns.js';
+import type { CallRecord } from '../../../../domain/events/event.js';
+import {
+  type PairableReport,
+  pairReports,
+  type ReportPair,
+} from '../../../../domain/events/pairs/pairReports.js';
+import { finish } from '../../../../domain/steps.js';
+import { aCall, aUsage } from '../../../support/aCall.js';
+import { propertyRuns } from '../../../support/propertyRuns.js';
 
 const START = 1_790_000_000_000_000n;
 const MILLI = 1_000n;
