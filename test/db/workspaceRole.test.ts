@@ -29,6 +29,7 @@ const READABLE: Record<string, string | null> = {
   event_price_changes: `(select project_id from events e where e.org_id = event_price_changes.org_id and e.id = event_price_changes.event_id)`,
   events: 'project_id',
   ingest_rejections: 'project_id',
+  paired_reports: `(select project_id from events e where e.org_id = paired_reports.org_id and e.id = paired_reports.event_id)`,
   period_closings: null,
   policies: null,
   project_adjustments: 'project_id',
@@ -99,6 +100,11 @@ beforeAll(async () => {
       toMicros: microsOfDay('2026-02-04'),
     });
     await foldAll(test.superuser, orgDb);
+    await test.superuser.query(
+      `insert into paired_reports (org_id, event_id, pair_key, start_at, end_at, service_name, scope_name)
+       select org_id, id, 1, timestamp, end_at, service_name, scope_name from events where org_id = $1`,
+      [orgId],
+    );
   }
 });
 afterAll(() => test.close());
