@@ -65,7 +65,7 @@ import { settleAlertsOfStored } from '../../../../usecases/events/settleAlertsOf
 import { listUnpricedModels } from '../../../../usecases/pricing/repriceCalls.js';
 import { readChargeback } from '../../../../usecases/usage/chargeback.js';
 import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';
-import { OWNED_PAIR_KEY, OWNED_RECORDS, RECORDS_KEY, reportedSpan, reportedSpan } from '../ownedCalls.js';
+import { OWNED_PAIR_KEY, OWNED_RECORDS, RECORDS_KEY, reportedSpan } from '../ownedCalls.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
