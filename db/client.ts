@@ -138,21 +138,22 @@ export class Database {
     });
   }
 
-  /** `transact` for a transaction of one statement: one round trip. A failed statement is rolled back. */
-  async transactOne(
+  /** `transact` for a transaction of the one statement that `send` sends at once: one round trip. A failed statement is
+   * rolled back. */
+  async transactOne<T>(
     role: TransactionRole,
     tenant: Tenant | undefined,
-    statement: pg.QueryConfig | pg.QueryArrayConfig,
-  ): Promise<pg.QueryResult> {
+    send: (connection: TransactionConnection) => Promise<T>,
+  ): Promise<T> {
     return this.#withConnection(async (connection) => {
       sendTogether(connection);
       const answers = await Promise.allSettled([
         connection.query(this.#begin(connection, role, tenant, 'read committed')),
-        connection.query(statement),
+        send(connection),
         connection.query('commit'),
       ]);
       for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
-      return (answers[1] as PromiseFulfilledResult<pg.QueryResult>).value;
+      return (answers[1] as PromiseFulfilledResult<Awaited<T>>).value;
     });
   }
 

@@ -1,7 +1,6 @@
 import type pg from 'pg';
 import type { Database, Isolation, Tenant, TransactionConnection, TransactionRole } from './client.js';
-
-const AS_TEXT = { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig;
+import { CopyOut } from './copyOut.js';
 
 /** Values of a statement's parameters; a bigint is sent as its decimal text. */
 export type SqlValue =
@@ -115,10 +114,11 @@ export class OrgDb {
   }
 
   /** Rows in Postgres's text form, each value its text or null: for exports, which only pass values on. */
-  async textRows(sql: string, values: readonly SqlValue[], name?: string): Promise<(string | null)[][]> {
-    const asTexts = { rowMode: 'array' as const, types: AS_TEXT };
-    const result = await this.#run({ ...statementOf(sql, values, name), ...asTexts });
-    return result.rows as (string | null)[][];
+  async textRows(sql: string, values: readonly SqlValue[]): Promise<(string | null)[][]> {
+    if (this.#connection) return copyTexts(this.#connection, sql, values);
+    return this.database.transactOne(this.#role, this.#tenant, (connection) =>
+      copyTexts(connection, sql, values),
+    );
   }
 
   async run(sql: string, values: readonly SqlValue[] = []): Promise<number> {
@@ -128,7 +128,7 @@ export class OrgDb {
   #run(statement: pg.QueryConfig | pg.QueryArrayConfig): Promise<pg.QueryResult> {
     return this.#connection
       ? this.#connection.query(statement)
-      : this.database.transactOne(this.#role, this.#tenant, statement);
+      : this.database.transactOne(this.#role, this.#tenant, (connection) => connection.query(statement));
   }
 
   get #role(): TransactionRole {
@@ -177,6 +177,17 @@ export class SystemDb {
     const result = await this.#connection.query(statementOf(sql, values, name));
     return result.rowCount ?? 0;
   }
+}
+
+function copyTexts(
+  connection: TransactionConnection,
+  sql: string,
+  values: readonly SqlValue[],
+): Promise<(string | null)[][]> {
+  return new Promise((resolve, reject) => {
+    const copy = new CopyOut(sql, values, (error) => (error ? reject(error) : resolve(copy.texts)));
+    connection.query(copy);
+  });
 }
 
 function statementOf(text: string, values: readonly SqlValue[], name?: string): pg.QueryConfig {

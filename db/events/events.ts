@@ -327,6 +327,8 @@ export async function shortenChains(orgDb: OrgDb, walked: Chains): Promise<void>
 
 /** Rows of one partition of an export. */
 export const EXPORT_PARTITION_ROWS = 500;
+/** Rows of one statement without payloads, each of which may take 256 KB. Planning it costs as much as 200 rows. */
+const EXPORT_READ_ROWS = 1_000;
 
 /** Index of the keyset's columns in an exported row. */
 export const EXPORT_ID_INDEX = EVENT_COLUMNS.indexOf('id');
@@ -338,15 +340,15 @@ const LIST_COLUMNS: ReadonlySet<string> = new Set(['price_gaps', 'usage_missing'
  * `project` is the parameter of the handle's project. A keyset of times alone is read in the index's order
  * (docs/decisions/0042).
  */
-const EXPORT_BASE = (includePayload: boolean, after: boolean, project: string | undefined) => `
+const EXPORT_BASE = (includePayload: boolean, after: boolean, project: string | undefined, rows: number) => `
 select ${EVENT_COLUMNS.map((name) => (LIST_COLUMNS.has(name) ? `array_to_json(e.${name})` : `e.${name}`)).join(', ')}
   ${includePayload ? `, p.payload, p.tool_input, p.tool_output, p.service` : ''}
 from (select * from events e where e.org_id = $1 and e.timestamp >= $2::timestamptz and e.timestamp < $3::timestamptz and e.ingested_at <= $4::timestamptz
   and e.superseded_by is null ${project === undefined ? '' : `and e.project_id = ${project}`}
   ${after ? 'and e.timestamp >= $5::timestamptz and (e.timestamp, e.id) > ($5::timestamptz, $6::uuid)' : ''}
-  order by e.timestamp fetch first ${EXPORT_PARTITION_ROWS} rows with ties) e ${includePayload ? PAYLOAD_JOIN : ''}
+  order by e.timestamp fetch first ${rows} rows with ties) e ${includePayload ? PAYLOAD_JOIN : ''}
 order by e.timestamp, e.id
-limit ${EXPORT_PARTITION_ROWS}`;
+limit ${rows}`;
 
 /**
  * Events of a window as texts, oldest first, each partition one transaction; events that are ingested later are
@@ -365,26 +367,22 @@ export async function* streamEventTexts(
   ];
   const { projectId } = orgDb;
   const ofProject = projectId === undefined ? [] : [projectId];
-  const variant = includePayload ? 'payload' : 'plain';
+  const rowsMax = includePayload ? EXPORT_PARTITION_ROWS : EXPORT_READ_ROWS;
   const read = (after: (string | null)[] | undefined) => {
     const place =
       after === undefined ? [] : [after[EXPORT_TIMESTAMP_INDEX] ?? null, after[EXPORT_ID_INDEX] ?? null];
     const values = [...base, ...place, ...ofProject];
     const project = projectId === undefined ? undefined : `$${values.length}`;
-    const statement = EXPORT_BASE(includePayload, after !== undefined, project);
-    // As a prepared statement Postgres would plan for a project of average size and sort the rest of the window for
-    // each page.
-    const name =
-      project === undefined ? `export_${after === undefined ? 'first' : 'next'}_${variant}` : undefined;
-    return orgDb.textRows(statement, values, name);
+    return orgDb.textRows(EXPORT_BASE(includePayload, after !== undefined, project, rowsMax), values);
   };
   let rows = await read(undefined);
   while (rows.length > 0) {
-    const last = rows.length === EXPORT_PARTITION_ROWS ? rows[rows.length - 1] : undefined;
+    const last = rows.length === rowsMax ? rows[rows.length - 1] : undefined;
     // The next partition is read while this one is written.
     const next = last ? read(last) : Promise.resolve([]);
     next.catch(() => undefined);
-    yield rows;
+    for (let at = 0; at < rows.length; at += EXPORT_PARTITION_ROWS)
+      yield rows.slice(at, at + EXPORT_PARTITION_ROWS);
     rows = await next;
   }
 }

@@ -237,7 +237,7 @@ describe('an export', () => {
   });
 
   it('that loses its database connection in the middle is visibly broken, and the next one works', async () => {
-    const org = await withManyEvents(12_000);
+    const org = await withManyEvents(20_000);
     for (const [format, encoding] of [
       ['jsonl', 'identity'],
       ['json', 'identity'],
@@ -255,7 +255,7 @@ describe('an export', () => {
     }
     await expect.poll(connectionsInUse).toBe(0);
     const again = await send(api, { path: WINDOW, key: org.adminKey });
-    expect([again.isComplete, lines(again.bytes.toString()).length]).toEqual([true, 12_000]);
+    expect([again.isComplete, lines(again.bytes.toString()).length]).toEqual([true, 20_000]);
   });
 
   it('that finds the database away before its first row is an ordinary 503, not a cut', async () => {

@@ -172,12 +172,12 @@ class RehearsedDatabase extends Database {
     }
   }
 
-  override async transactOne(
+  override async transactOne<T>(
     role: TransactionRole,
     tenant: Tenant | undefined,
-    statement: pg.QueryConfig | pg.QueryArrayConfig,
-  ): Promise<pg.QueryResult> {
-    return this.transact(role, tenant, (connection) => connection.query(statement));
+    send: (connection: TransactionConnection) => Promise<T>,
+  ): Promise<T> {
+    return this.transact(role, tenant, send);
   }
 
   /** The connection, on which the role of requests is another one where row-level security is off. */

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CopyOut } from '../../db/copyOut.js';
+import { OrgDb } from '../../db/orgDb.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+
+let database: TestDatabase;
+let orgDb: OrgDb;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  orgDb = new OrgDb(database.database, '00000000-0000-7000-8000-000000000001');
+});
+afterAll(() => database.close());
+
+it('reads texts with tabs, line breaks, backslashes, quotes and braces as they are stored, and absent values as null', async () => {
+  const texts = [
+    '',
+    'plain',
+    'a\tb',
+    'a\nb\r',
+    '\\',
+    '\\N',
+    "it's",
+    '"q"',
+    '{"a":"\\u0001\\n"}',
+    '$1',
+    '\\.',
+  ];
+  const rows = await orgDb.textRows(
+    `select t.* from (values ${texts.map((_, index) => `(${index}, $${index + 1}::text, null::text)`).join(', ')}) as t order by 1`,
+    texts,
+  );
+  expect(rows).toEqual(texts.map((text, index) => [String(index), text, null]));
+});
+
+it('reads values of all types in the text form of Postgres', async () => {
+  const rows = await orgDb.textRows(
+    `select true, 1.50::numeric(24,12), '2026-01-02 03:04:05.6Z'::timestamptz, array_to_json('{a,"b c"}'::text[]), $1::bigint, '{"k": [1]}'::jsonb`,
+    [9_007_199_254_740_993n],
+  );
+  expect(rows).toEqual([
+    ['t', '1.500000000000', '2026-01-02 03:04:05.6+00', '["a","b c"]', '9007199254740993', '{"k": [1]}'],
+  ]);
+});
+
+it('reads in a transaction with other statements, and a failed one leaves the connection in order', async () => {
+  await expect(orgDb.textRows('select 1 / $1::int', [0])).rejects.toThrow(/division by zero/);
+  const [rows, again] = await orgDb.transaction(async (inside) => [
+    await inside.textRows('select $1::int', [7]),
+    await inside.rows<{ seven: number }>('select 7 as seven'),
+  ]);
+  expect([rows, again]).toEqual([[['7']], [{ seven: 7 }]]);
+});
+
+it('writes values into the statement so that none of them ends its literal', () => {
+  const copy = new CopyOut('select $1, $2, $10', ["a'; drop table events; --", null], () => undefined);
+  expect((copy as unknown as { text: string }).text).toContain(
+    "(select 'a''; drop table events; --', null, null)",
+  );
+});
