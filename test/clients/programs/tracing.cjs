@@ -3,7 +3,7 @@
  * configured by the standard environment variables alone.
  */
 const { registerInstrumentations } = require('@opentelemetry/instrumentation');
-const { resourceFromAttributes } = require('@opentelemetry/resources');
+const { detectResources, envDetector, resourceFromAttributes } = require('@opentelemetry/resources');
 const { BatchSpanProcessor, NodeTracerProvider } = require('@opentelemetry/sdk-trace-node');
 
 /** The exporter of OTEL_EXPORTER_OTLP_PROTOCOL: `http/json`, or protobuf as the SDK's default. */
@@ -19,7 +19,9 @@ function makeExporter() {
 /** Registers tracing for the process; the returned provider is to be shut down before the process ends. */
 function startTracing(serviceName, instrumentations) {
   const provider = new NodeTracerProvider({
-    resource: resourceFromAttributes({ 'service.name': serviceName }),
+    resource: detectResources({ detectors: [envDetector] }).merge(
+      resourceFromAttributes({ 'service.name': serviceName }),
+    ),
     spanProcessors: [new BatchSpanProcessor(makeExporter())],
   });
   provider.register();
