@@ -1,4 +1,5 @@
 import { findPython } from '../../support/python.js';
 import { describeEndOfProcess } from './cases/endOfProcess.js';
 
-describeEndOfProcess('this interpreter', findPython);
+// The slow suite has every way, with each interpreter.
+describeEndOfProcess('this interpreter', findPython, ['os', 'fork', 'pool']);

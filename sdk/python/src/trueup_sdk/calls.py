@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
@@ -488,7 +489,12 @@ def now_ms() -> int:
 
 def _iso_time(at: int) -> str:
     seconds, millis = divmod(at, 1_000)
-    return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}.{millis:03d}Z"
+    return f"{_iso_second(seconds)}.{millis:03d}Z"
+
+
+@functools.lru_cache(maxsize=16)
+def _iso_second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}"
 
 
 def _new_id() -> str:

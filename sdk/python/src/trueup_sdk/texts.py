@@ -125,7 +125,7 @@ def _chars_of(value: Any, depth: int) -> int:
         return 0
     if isinstance(value, (list, tuple)):
         return sum(_chars_of(item, depth + 1) for item in value)
-    fields = value if type(value) is dict else fields_of(value)
+    fields = fields_of(value)
     if fields is None:
         return 0
     chars = 0

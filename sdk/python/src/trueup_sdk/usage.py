@@ -13,6 +13,8 @@ _COUNT_MAX = 2**53 - 1
 def _count(usage: Mapping[str, Any], *names: str) -> Optional[int]:
     for name in names:
         value = usage.get(name)
+        if value is None:
+            continue
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _COUNT_MAX:

@@ -54,8 +54,15 @@ afterEach(async () => {
   rmSync(spool, { recursive: true, force: true });
 });
 
+/** Ways to make a child: by the system alone, by multiprocessing's start methods and by its pools. */
+export const FORKS = ['os', 'fork', 'spawn', 'forkserver', 'pool', 'executor'] as const;
+
 /** The README's promises on the end of a process, by this interpreter. */
-export function describeEndOfProcess(name: string, python: () => string): void {
+export function describeEndOfProcess(
+  name: string,
+  python: () => string,
+  forks: readonly (typeof FORKS)[number][] = FORKS,
+): void {
   const start = (environment: Record<string, string>): ChildProgram =>
     startPython(python(), PROGRAM, { SERVICE_URL: serviceUrl, CALLS: String(CALLS), ...environment });
 
@@ -167,7 +174,7 @@ export function describeEndOfProcess(name: string, python: () => string): void {
       expect([...arrived.values()]).toEqual(Array.from({ length: CALLS }, () => 1));
     });
 
-    it.each(['os', 'fork', 'spawn', 'forkserver', 'pool', 'executor'])(
+    it.each(forks)(
       'sends the events of a parent and of its child once each, without and with a spool (%s)',
       async (fork) => {
         for (const environment of [{}, { SPOOL: spool }]) {

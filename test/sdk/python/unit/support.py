@@ -33,6 +33,7 @@ class Service:
     def __init__(self, rules=()):
         self.rules = list(rules)
         self.prices = PRICES
+        self.patterns = {"version": "none", "patterns": [], "not_evaluated": [], "automata": []}
         self.version = 1
         self.requests = []
         self.events = []
@@ -55,6 +56,8 @@ class Service:
             return self._with_etag(
                 request, {"version": str(self.version), "poll_seconds": 60, "rules": self.rules}
             )
+        if request.url.endswith("/enforcement/patterns"):
+            return self._with_etag(request, self.patterns)
         return self._with_etag(request, {"pricing": self.prices})
 
     def _with_etag(self, request, body):

@@ -1,4 +1,7 @@
 import contextlib
+import json
+import os
+import pathlib
 import threading
 import time
 import unittest
@@ -9,6 +12,10 @@ from trueup_sdk import trueup as connections
 from trueup_sdk.calls import Reading
 from trueup_sdk.transport import Response
 
+CASES = pathlib.Path(__file__).resolve().parents[4] / "sdk" / "patternCases.json"
+CASE = json.loads(CASES.read_text(encoding="utf-8"))["lists"][0]
+PATTERNS = CASE["served"]
+BANNED = next(search for search in CASE["searches"] if search["pattern_index"] is not None)
 CEILING = a_rule("token_ceiling", {"max_tokens": 100})
 
 
@@ -115,6 +122,106 @@ class Rules(unittest.TestCase):
         self.assertFalse(self.is_blocked(trueup))
         self.assertEqual([r for r in service.requests if r.method == "GET"], [])
         trueup.shutdown(20)
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "the system has no forks")
+class Forks(unittest.TestCase):
+    def in_child(self, work):
+        """Runs it in a forked process, which ends without the parent's tests, and returns what it returns."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                result = work()
+            except BaseException as error:
+                result = repr(error)
+            os.write(writing, json.dumps(result).encode())
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as answer:
+            result = json.loads(answer.read())
+        os.waitpid(child, 0)
+        return result
+
+    def test_a_forked_process_knows_the_rules_and_patterns_and_has_threads_of_its_own(self):
+        service = Service([CEILING])
+        service.patterns = PATTERNS
+        trueup = connect(service, enforcement=True, policy_verdicts=True)
+        self.addCleanup(trueup.shutdown, 1)
+        self.assertTrue(trueup.ready(20))
+        record(trueup)
+
+        def work():
+            threads = threading.active_count()
+            with self.assertRaises(TrueupBlockedError):
+                trueup.recorder.begin(a_request("x" * 404))
+            call = trueup.recorder.begin(a_request(BANNED["text"]))
+            eventually(lambda: call.pattern_verdict._verdict is not None)
+            call.end("ok")
+            sent = trueup.refresh(20) and trueup.flush(20)
+            return [threads, sent, [event["status"] for event in service.events], trueup.stats.recorded]
+
+        # The parent's event still waits in the parent.
+        self.assertEqual(self.in_child(work), [1, True, ["blocked", "ok"], 2])
+        self.assertEqual(trueup.stats.waiting, 1)
+
+    def test_a_fork_while_threads_record_leaves_no_held_lock(self):
+        service = Service()
+        trueup = connect(service, flush_interval_seconds=0.001)
+        self.addCleanup(trueup.shutdown, 1)
+        is_over = threading.Event()
+
+        def work():
+            while not is_over.is_set():
+                record(trueup)
+
+        def work_in_child():
+            # The stand-in's own lock may be held.
+            service.lock = threading.Lock()
+            record(trueup)
+            return trueup.flush(20)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(20):
+                self.assertIs(self.in_child(work_in_child), True)
+        finally:
+            is_over.set()
+            for thread in threads:
+                thread.join()
+
+
+class Patterns(unittest.TestCase):
+    def test_a_thread_makes_the_verdict_while_the_provider_works(self):
+        service = Service()
+        service.patterns = PATTERNS
+        trueup = connect(service, policy_verdicts=True)
+        self.assertTrue(trueup.ready(20))
+        call = trueup.recorder.begin(a_request(BANNED["text"]))
+        eventually(lambda: call.pattern_verdict._verdict is not None)
+        call.end("ok")
+        self.assertTrue(trueup.shutdown(20))
+        index = BANNED["pattern_index"]
+        verdict = {
+            "version": PATTERNS["version"],
+            "pattern_index": index,
+            "pattern_id": PATTERNS["patterns"][index]["id"],
+            "match_offset": BANNED["match_offset"],
+            "complete": True,
+        }
+        self.assertEqual(service.events[0]["_service"]["policy_verdict"], verdict)
+
+    def test_tables_that_cannot_be_used_change_nothing_and_are_reported(self):
+        service, errors = Service(), []
+        service.patterns = {**PATTERNS, "automata": [{}]}
+        trueup = connect(service, policy_verdicts=True, on_error=errors.append)
+        self.assertFalse(trueup.ready(20))
+        record(trueup)
+        self.assertTrue(trueup.shutdown(20))
+        self.assertNotIn("policy_verdict", service.events[0]["_service"])
+        self.assertIn("unknown form", str(errors[0]))
 
 
 class Client:
