@@ -10,9 +10,9 @@ import type { MeterDay, SeriesDay, Variant } from '../causes/cause.js';
 import { areModelsAnswered } from '../causes/places.js';
 import { amountAs } from '../causes/predict.js';
 import type { Excess, FindingLine, ResidualDay } from './finding.js';
-import { type SeriesNoise, sigmaOf } from './fit.js';
+import { type Aspect, type SeriesNoise, sigmaOf } from './fit.js';
 import { billedPicoOf, CENT, type DayReading, isMixAssumed, type MeterReading } from './reading.js';
-import type { DayState } from './states.js';
+import type { DayState, DayWork } from './states.js';
 
 /** One meter's share in a difference; `meter` null: the day's bill as a whole. */
 export interface MeterImpact {
@@ -40,17 +40,26 @@ const SCATTER = 4;
 const NOISE_DIVISOR = 2_000n;
 const CENT_PICO = BigInt(CENT);
 
-export function partsOf(reading: DayReading, state: DayState | undefined, noise: SeriesNoise): DayParts {
+/** What a state makes of the part of a day that its aspect is about. */
+export function partsOf(
+  aspect: Aspect,
+  { reading, right }: Pick<DayWork, 'reading' | 'right'>,
+  state: DayState | undefined,
+  noise: SeriesNoise,
+): DayParts {
   if (reading.depth === 'total') return partsOfTotal(reading, state, noise);
   const explained: MeterImpact[] = [];
   const unexplained: MeterImpact[] = [];
   const coverage = state?.fit.coverage ?? noise.coverage;
   reading.meters.forEach((one, at) => {
     const variant = state?.variant?.touches(one.of) ? state.variant : null;
+    const predicted = state?.prediction.quantities[at];
     const [taken, left] =
       one.of.meter.quantity === null
         ? partsOfAmount(reading, one, variant, coverage, noise)
-        : partsOfQuantity(reading, one, variant, state?.prediction.quantities[at], coverage, noise);
+        : aspect === 'rates'
+          ? partsOfRate(one, variant, right.amounts[at] ?? Number.NaN)
+          : partsOfCount(reading, one, variant, predicted, coverage, noise);
     if (taken) explained.push(taken);
     if (left) unexplained.push(left);
   });
@@ -59,7 +68,21 @@ export function partsOf(reading: DayReading, state: DayState | undefined, noise:
 
 type Taken = readonly [taken: MeterImpact | null, left: MeterImpact | null];
 
-function partsOfQuantity(
+/** The rate: amount − quantity at the agreed rates. `right`: what the counts' own explanation makes of the amount. */
+function partsOfRate(one: MeterReading, variant: Variant | null, right: number): Taken {
+  const { of } = one;
+  const expected = of.expectedPico;
+  if (expected === null) return [null, null];
+  const rate = one.rateEvidence === 'none' ? 0n : of.meter.amountPico - expected;
+  const part = { meter: of, billedPico: of.meter.amountPico, ratePico: rate, volumePico: 0n };
+  if (variant) return [{ ...part, rightQuantity: of.meter.quantity ?? 0n }, null];
+  const noise = max(of.meter.roundingPico + 1n, absPico(expected) / NOISE_DIVISOR);
+  const isNoise = absPico(rate) <= noise || Math.abs(one.amount - right) <= Number(noise);
+  return [null, isNoise || !tellsRate(one, rate) ? null : part];
+}
+
+/** The volume; and the rate where moved calls change it. */
+function partsOfCount(
   reading: DayReading,
   one: MeterReading,
   variant: Variant | null,
@@ -71,7 +94,6 @@ function partsOfQuantity(
   const billed = of.meter.quantity ?? 0n;
   const expected = of.expectedPico;
   if (expected === null) return [null, null];
-  const rate = one.rateEvidence === 'none' ? 0n : of.meter.amountPico - expected;
   const taken = variant ? excessOf(of, variant, coverage) : 0n;
   const atRates = amountAs(reading.day, of, billed - taken);
   const volume = taken === 0n || atRates === null ? 0n : expected - atRates;
@@ -85,8 +107,8 @@ function partsOfQuantity(
     noise,
     taken,
   );
-  const isNoise = absPico(rate) <= max(of.meter.roundingPico + 1n, absPico(expected) / NOISE_DIVISOR);
-  const unexplainedRate = variant || isNoise || !tellsRate(one, rate) ? 0n : rate;
+  const changesRate = one.rateEvidence !== 'none' && variant && variant.amountOf(of, billed) !== expected;
+  const rate = changesRate ? of.meter.amountPico - expected : 0n;
   return [
     variant
       ? {
@@ -97,14 +119,9 @@ function partsOfQuantity(
           rightQuantity: billed - taken,
         }
       : null,
-    unexplainedRate === 0n && rest === 0n
+    rest === 0n
       ? null
-      : {
-          meter: of,
-          billedPico: variant ? 0n : of.meter.amountPico,
-          ratePico: unexplainedRate,
-          volumePico: rest,
-        },
+      : { meter: of, billedPico: variant ? 0n : of.meter.amountPico, ratePico: 0n, volumePico: rest },
   ];
 }
 

@@ -1,3 +1,4 @@
+import type { Pico } from '../../../money.js';
 import type { Provider } from '../../../providers.js';
 import type { SeriesDayEvidence } from '../../evidence/evidenceText.js';
 import type { ChargePrices } from '../../matching/charges.js';
@@ -6,15 +7,15 @@ import type { FindingKind } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import { type Hypothesis, type SeriesContext, type SeriesDay, seriesContextOf } from '../causes/cause.js';
 import { HYPOTHESES } from '../causes/library.js';
-import { impactOf, type MeterImpact, residualOf } from './dollars.js';
+import { type DayParts, impactOf, type MeterImpact, residualOf } from './dollars.js';
 import { untoldDiscounts } from './doubts.js';
 import type { ExplainedDay, SeriesExplanation } from './finding.js';
 import { type FindingInput, findingsOf, unexplainedOf } from './findings.js';
-import { noiseOf, type SeriesNoise } from './fit.js';
+import { type Aspect, noiseOf, type SeriesNoise } from './fit.js';
 import { type JudgedDay, judgeDays, runsOf, unexplainedRunsOf } from './judge.js';
-import { billedPicoOf, readDay, rightPrediction } from './reading.js';
+import { billedPicoOf, type DayReading, type Prediction, readDay, rightPrediction } from './reading.js';
 import { seriesDaysOf } from './seriesDays.js';
-import { statesOf } from './states.js';
+import { type DayState, statesOf } from './states.js';
 
 export interface ExplainSeriesInput {
   provider: Provider;
@@ -36,24 +37,30 @@ export interface ExplainSeriesInput {
  */
 export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
   const { provider, accountId, model, weights } = input;
-  const { judged, noise } = judgedAgainstDiscounts(input);
-  const finding: FindingInput = {
-    series: { provider, accountId, model },
-    noise,
-    weights,
-    ties: input.invoiceTies,
-    judged,
-  };
+  const { tracks, noise } = judgedAgainstDiscounts(input);
+  const together = togetherOf(tracks);
+  const found = tracks.flatMap((judged) => {
+    const finding: FindingInput = {
+      series: { provider, accountId, model },
+      noise,
+      weights,
+      ties: input.invoiceTies,
+      judged,
+      together,
+    };
+    return [
+      ...runsOf(judged).flatMap((run) => findingsOf(run, finding)),
+      ...unexplainedRunsOf(judged).map((run) => unexplainedOf(run, finding)),
+    ];
+  });
+  const [first = []] = tracks;
   return {
     provider,
     accountId,
     model,
-    findings: [
-      ...runsOf(judged).flatMap((run) => findingsOf(run, finding)),
-      ...unexplainedRunsOf(judged).map((run) => unexplainedOf(run, finding)),
-    ],
-    days: judged.map(explainedDay),
-    residuals: judged.flatMap((one) => residualOf(one.work.reading, noise)),
+    findings: found,
+    days: first.map((_, at) => explainedDay(tracks.flatMap((judged) => judged[at] ?? []))),
+    residuals: first.flatMap((one) => residualOf(one.work.reading, noise)),
   };
 }
 
@@ -67,8 +74,9 @@ export interface ExplainedImpacts {
 
 /** What `explainSeries` makes its findings' days of, in their order: for whoever has to show the computation. */
 export function explainedImpactsOf(input: ExplainSeriesInput): ExplainedImpacts[] {
-  const { judged } = judgedAgainstDiscounts(input);
-  return [...runsOf(judged), ...unexplainedRunsOf(judged)].flatMap(({ state, days }) =>
+  const { tracks } = judgedAgainstDiscounts(input);
+  const runs = tracks.flatMap((judged) => [...runsOf(judged), ...unexplainedRunsOf(judged)]);
+  return runs.flatMap(({ state, days }) =>
     days.map((one) => ({
       kind: state.kind === 'none' ? 'unexplained' : state.kind,
       variant: state.variant,
@@ -78,11 +86,17 @@ export function explainedImpactsOf(input: ExplainSeriesInput): ExplainedImpacts[
   );
 }
 
+/** A series' days once for each aspect, in the same order. */
+interface JudgedSeries {
+  tracks: readonly (readonly JudgedDay[])[];
+  noise: SeriesNoise;
+}
+
 /** What else is wrong beside a discount that nobody entered is explained against it. */
-function judgedAgainstDiscounts(input: ExplainSeriesInput): { judged: JudgedDay[]; noise: SeriesNoise } {
+function judgedAgainstDiscounts(input: ExplainSeriesInput): JudgedSeries {
   const context = contextOf(input);
   const first = judgedOf(input, context, new Map());
-  const discounts = untoldDiscounts(first.judged);
+  const discounts = untoldDiscounts(first.tracks.find((judged) => judged[0]?.aspect === 'rates') ?? []);
   return discounts.size > 0 ? judgedOf(input, context, discounts) : first;
 }
 
@@ -90,13 +104,51 @@ function judgedOf(
   input: ExplainSeriesInput,
   context: SeriesContext,
   discounts: ReadonlyMap<string, number>,
-): { judged: JudgedDay[]; noise: SeriesNoise } {
+): JudgedSeries {
   const { weights } = input;
   const days = seriesDaysOf(input.provider, input.days, input.prices, context, discounts);
   const readings = days.map((day) => readDay(day, weights));
-  const noise = noiseOf(readings, readings.map(rightPrediction), weights.quantitySigma);
-  const series = statesOf(readings, input.hypotheses ?? HYPOTHESES, context, noise, weights);
-  return { judged: judgeDays(series, context, weights), noise };
+  const rights = readings.map(rightPrediction);
+  const noise = noiseOf(readings, rights, weights.quantitySigma);
+  const judge = (aspect: Aspect, isMeant: (reading: DayReading) => boolean, beside = rights) => {
+    const own = readings.map((one) => (isMeant(one) ? one : { ...one, judged: false }));
+    const library = input.hypotheses ?? HYPOTHESES;
+    const series = statesOf({ aspect, readings: own, rights: beside, library, context, noise, weights });
+    return judgeDays(series, context, weights);
+  };
+  const hasCounts = ({ depth }: DayReading) => depth === 'quantities';
+  const tracks: JudgedDay[][] = [];
+  if (readings.some(hasCounts)) {
+    const counts = judge('counts', hasCounts);
+    tracks.push(judge('rates', hasCounts, counts.map(amountsBeside)), counts);
+  }
+  if (!readings.every(hasCounts) || tracks.length === 0)
+    tracks.push(judge('amounts', (reading) => !hasCounts(reading)));
+  return { tracks, noise };
+}
+
+/** What the amounts of a day should be once its counts are explained: moved calls have another mixture of rates. */
+function amountsBeside({ work, shown, state }: JudgedDay): Prediction {
+  const { right } = work;
+  return state.hypothesis && shown ? { ...right, amounts: shown.prediction.amounts } : right;
+}
+
+/** What the explanations of a day's aspects predict together. */
+function togetherOf(tracks: readonly (readonly JudgedDay[])[]): Map<string, DayState> {
+  const together = new Map<string, DayState>();
+  const counts = tracks.find((judged) => judged[0]?.aspect === 'counts') ?? [];
+  const rates = tracks.find((judged) => judged[0]?.aspect === 'rates') ?? [];
+  rates.forEach(({ work, shown }, at) => {
+    const beside = counts[at]?.shown;
+    if (!shown || !beside || !work.reading.judged) return;
+    const { quantities } = beside.prediction;
+    together.set(work.reading.day.day, {
+      ...shown,
+      fit: { ...beside.fit, rate: shown.fit.rate },
+      prediction: { amounts: shown.prediction.amounts, quantities },
+    });
+  });
+  return together;
 }
 
 function contextOf({ days, prices, provider }: ExplainSeriesInput): SeriesContext {
@@ -108,15 +160,20 @@ function contextOf({ days, prices, provider }: ExplainSeriesInput): SeriesContex
   return { ...bare, hasContract: periods.some((period) => period.contractId !== null) };
 }
 
-function explainedDay({ work, shown, parts }: JudgedDay): ExplainedDay {
+/** One day of all aspects. */
+function explainedDay(aspects: readonly JudgedDay[]): ExplainedDay {
+  const own = aspects.find((one) => one.work.reading.judged && one.aspect !== 'rates') ?? aspects[0];
+  if (!own) throw new RangeError('a day has an aspect');
+  const { work, shown } = own;
   const { reading } = work;
   const coverage = reading.comparable ? (shown ?? [...work.states.values()][0])?.fit.coverage : undefined;
+  const sum = (of: (parts: DayParts) => Pico) => aspects.reduce((total, one) => total + of(one.parts), 0n);
   return {
     day: reading.day.day,
     visibility: reading.day.evidence.visibility,
     billedPico: billedPicoOf(reading.day),
     coverage: coverage === undefined ? null : Math.min(1, coverage),
-    explainedPico: impactOf(parts.explained),
-    unexplainedPico: impactOf(parts.unexplained),
+    explainedPico: sum((parts) => impactOf(parts.explained)),
+    unexplainedPico: sum((parts) => impactOf(parts.unexplained)),
   };
 }

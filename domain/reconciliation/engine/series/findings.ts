@@ -22,7 +22,7 @@ import {
   totalOf,
   weighted,
 } from './runFigures.js';
-import type { State } from './states.js';
+import type { DayState, State } from './states.js';
 import {
   DAY_OF_A_PRICE,
   discountText,
@@ -49,8 +49,10 @@ export interface FindingInput {
   noise: SeriesNoise;
   weights: WeightSet;
   ties: ReadonlyMap<string, InvoiceTie> | undefined;
-  /** All days of the series. */
+  /** All days of the series, under the aspect of the run. */
   judged: readonly JudgedDay[];
+  /** By day, what the explanations of its aspects predict together; absent: one aspect is all there is. */
+  together: ReadonlyMap<string, DayState>;
 }
 
 /** No explanation of a model of the world is surer than the model. */

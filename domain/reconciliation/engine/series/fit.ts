@@ -25,6 +25,12 @@ export const SHARP_FLOORS: Floors = { rate: -25, quantity: -8 };
 /** Something unknown gives any amount, equally badly. */
 export const OPEN_FLOORS: Floors = { rate: -7, quantity: -5 };
 
+/**
+ * What is judged by itself. Where a bill has quantities, its rates need no calls and its counts need no rates: both may be
+ * wrong on one day, each for its own reason. Amounts alone are rates and counts in one.
+ */
+export type Aspect = 'rates' | 'counts' | 'amounts';
+
 export interface Fit {
   readonly rate: number;
   readonly quantity: number;
@@ -51,6 +57,15 @@ export function fitDay(reading: DayReading, prediction: Prediction, noise: Serie
     if (quantity > best.quantity) best = { quantity, coverage };
   }
   return { rate, ...best };
+}
+
+/**
+ * The part of a fit that an aspect is judged by. Moved calls change amounts as well: of rates, counts are judged by what they
+ * give beyond the null alone.
+ */
+export function fitOf(fit: Fit, aspect: Aspect, nullRate: number): Fit {
+  if (aspect === 'amounts') return fit;
+  return aspect === 'rates' ? { ...fit, quantity: 0 } : { ...fit, rate: fit.rate - nullRate };
 }
 
 /** Amounts against quantity × rate, where the bill has quantities. */

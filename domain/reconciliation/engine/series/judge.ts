@@ -8,6 +8,7 @@ import type { WeightSet } from '../../weights/weightSet.js';
 import type { SeriesContext } from '../causes/cause.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './dollars.js';
 import { historyOf, isCheaperUse, isRuledOutByHistory, missesCounts } from './doubts.js';
+import type { Aspect } from './fit.js';
 import { FEWER_SEEN, fewerSeen } from './seenLess.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
 
@@ -84,6 +85,7 @@ function normalised(values: Float64Array): Float64Array {
 
 /** A day under the explanation that was chosen for it. */
 export interface JudgedDay {
+  readonly aspect: Aspect;
   readonly work: DayWork;
   readonly state: State;
   /** Undefined where the explanation does not show itself on the day. */
@@ -158,13 +160,14 @@ function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): Judge
     state = one;
     most = pooled[at] ?? 0;
   });
-  const fewer = kind === 'none' ? fewerSeen(work, series.noise) : undefined;
+  const fewer = kind === 'none' && series.aspect === 'counts' ? fewerSeen(work, series.noise) : undefined;
   if (fewer) return judgedAsFewer(series, work, byKind, fewer);
   const shown = work.states.get(state);
   const parts: DayParts = work.reading.judged
-    ? partsOf(work.reading, kind === 'none' ? undefined : shown, series.noise)
+    ? partsOf(series.aspect, work, kind === 'none' ? undefined : shown, series.noise)
     : { explained: [], unexplained: [] };
   return {
+    aspect: series.aspect,
     work,
     state,
     shown,
@@ -187,8 +190,9 @@ function judgedAsFewer(
   pooled.set('none', 0);
   // All that the bill has and nobody saw, whatever share of it is usual.
   const whole: DayState = { ...fewer, fit: { ...fewer.fit, coverage: 1 } };
-  const { explained } = worthTelling(work, partsOf(work.reading, whole, series.noise));
+  const { explained } = worthTelling(work, partsOf(series.aspect, work, whole, series.noise));
   return {
+    aspect: series.aspect,
     work,
     state: FEWER_SEEN,
     shown: fewer,

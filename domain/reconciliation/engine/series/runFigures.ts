@@ -12,6 +12,7 @@ import {
 import type { FindingKind } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import type { MeterImpact } from './dollars.js';
+import { touchedOf } from './doubts.js';
 import type { Finding, FindingDay, FindingLine } from './finding.js';
 import { mixtureOf } from './fit.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
@@ -23,20 +24,21 @@ export interface Match {
   readonly waterfall: readonly WaterfallStep[];
 }
 
-export function matchOf(
-  reading: DayReading,
+function matchOf(
+  judged: JudgedDay,
   state: DayState | undefined,
   weights: WeightSet,
   tie: InvoiceTie | undefined,
 ): Match {
-  const waterfall = linkWaterfall(evidenceOf(reading, state), weights.link, tie ?? 'none');
+  const waterfall = linkWaterfall(evidenceOf(judged, state), weights.link, tie ?? 'none');
   return { probability: linkProbability(waterfall), waterfall };
 }
 
 /** Deviations up to twice what missed calls leave by their mixture are the coverage's, not the charge's. */
 const MIXTURES = 2;
 
-function evidenceOf(reading: DayReading, state: DayState | undefined): LinkEvidence {
+function evidenceOf(judged: JudgedDay, state: DayState | undefined): LinkEvidence {
+  const { reading } = judged.work;
   const { evidence } = reading.day;
   const coverage = Math.min(1, state?.fit.coverage ?? 1);
   let [billed, predicted] = [0, 0];
@@ -51,17 +53,25 @@ function evidenceOf(reading: DayReading, state: DayState | undefined): LinkEvide
       if (Math.abs(one.amount - amount) > Math.max(one.rounding, one.rateSigma)) isExplained = false;
     }
   });
+  // A rate that the bill shows by itself is judged without calls: whose they were does not change it.
+  const hasCalls = reading.comparable && !showsRateAlone(judged);
   const total = reading.depth === 'quantities' ? predicted : predicted / coverage;
   return {
     model: evidence.level,
     worstQuantityDeviation:
-      reading.comparable && reading.depth === 'quantities' ? worstClass(reading, state, coverage) : null,
-    callDeviation: callDeviationOf(reading, coverage),
+      hasCalls && reading.depth === 'quantities' ? worstClass(reading, state, coverage) : null,
+    callDeviation: hasCalls ? callDeviationOf(reading, coverage) : null,
     // A known mistake's amounts are as good as a known multiplier.
     rateRatio: reading.depth !== 'quantities' ? null : isExplained ? 2 : billed / Math.max(total, 1),
     rateWithinRounding: reading.depth === 'quantities' && isRight,
     totalDeviation: Math.abs(reading.billedAmount - total) / Math.max(reading.billedAmount, 1),
   };
+}
+
+/** Whether an explained rate rests on the bill's own quantities and amounts, and on nothing that calls show. */
+function showsRateAlone(judged: JudgedDay): boolean {
+  const touched = judged.aspect === 'rates' && judged.state.hypothesis ? touchedOf(judged) : [];
+  return touched.length > 0 && touched.every(({ rateEvidence }) => rateEvidence === 'sharp');
 }
 
 /**
@@ -133,6 +143,7 @@ function levelOf(bits: number): string {
 /** What the days of a run come to: dollars, shares, the next best explanation, and lines that a reader recomputes. */
 
 interface MatchInput {
+  readonly together: ReadonlyMap<string, DayState>;
   readonly weights: WeightSet;
   readonly ties: ReadonlyMap<string, InvoiceTie> | undefined;
 }
@@ -163,9 +174,11 @@ export function strongestOf(run: RunOfDays): RunOfDays['days'][number] {
   return rest.reduce((best, day) => (absPico(day.impactPico) > absPico(best.impactPico) ? day : best), first);
 }
 
-export function matchAt({ work, shown }: JudgedDay, input: MatchInput): Match {
+export function matchAt(judged: JudgedDay, input: MatchInput): Match {
+  const { work, shown } = judged;
   const { day } = work.reading.day;
-  return matchOf(work.reading, shown, input.weights, input.ties?.get(day.slice(0, 7)));
+  const beside = shown ? (input.together.get(day) ?? shown) : shown;
+  return matchOf(judged, beside, input.weights, input.ties?.get(day.slice(0, 7)));
 }
 
 /** Each day's share of the run's dollars. */

@@ -6,9 +6,11 @@ import type { FindingKind } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import type { Hypothesis, SeriesContext, Variant } from '../causes/cause.js';
 import {
+  type Aspect,
   asCharged,
   type Fit,
   fitDay,
+  fitOf,
   median,
   OPEN_FLOORS,
   partialFit,
@@ -44,6 +46,9 @@ export interface DayWork {
 }
 
 export interface SeriesStates {
+  readonly aspect: Aspect;
+  /** Something that no explanation knows: what is left of a day, whatever the days beside it show. */
+  readonly unknown: State;
   readonly noise: SeriesNoise;
   readonly states: readonly State[];
   readonly days: readonly DayWork[];
@@ -86,20 +91,36 @@ const KEPT_LOG = -9;
 const NULL_IS_FINE = -2.5;
 const NOTHING_SHOWS = -6;
 
-export function statesOf(
-  readings: readonly DayReading[],
-  hypotheses: readonly Hypothesis[],
-  context: SeriesContext,
-  noise: SeriesNoise,
-  weights: WeightSet,
-): SeriesStates {
+export interface StatesInput {
+  readonly aspect: Aspect;
+  readonly readings: readonly DayReading[];
+  /** What each day's bill shows if nothing is wrong. */
+  readonly rights: readonly Prediction[];
+  readonly library: readonly Hypothesis[];
+  readonly context: SeriesContext;
+  readonly noise: SeriesNoise;
+  readonly weights: WeightSet;
+}
+
+export function statesOf({
+  aspect,
+  readings,
+  rights,
+  library,
+  context,
+  noise,
+  weights,
+}: StatesInput): SeriesStates {
+  const hypotheses = library.filter(({ nature }) => aspect === 'amounts' || ASPECT_OF[nature] === aspect);
   const unknown: State = {
     kind: 'unexplained',
     variant: '',
     hypothesis: null,
     logPrior: Math.log(weights.unexplainedPrior),
   };
-  const drafts = readings.map((reading) => draftOf(reading, noise, unknown));
+  const drafts = readings.map((reading, at) =>
+    draftOf(aspect, reading, rights[at] ?? rightPrediction(reading), noise, unknown),
+  );
   markEdges(drafts);
   const byKey = new Map<string, State>();
   const used = usedTiers(readings);
@@ -123,11 +144,19 @@ export function statesOf(
         if (state) draft.states.set(state, tryVariant(draft, hypothesis, variant, noise));
       }
     refuteUnsaid(drafts, [...byKey.values()]);
-    for (const draft of drafts) contradict(draft, asked, context);
+    if (aspect !== 'rates') for (const draft of drafts) contradict(draft, asked, context);
   }
   const states = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, state]) => state);
-  return { noise, states: [NULL_STATE, unknown, ...addUnseen(drafts, noise), ...states], days: drafts };
+  return {
+    aspect,
+    unknown,
+    noise,
+    states: [NULL_STATE, unknown, ...addUnseen(drafts, noise), ...states],
+    days: drafts,
+  };
 }
+
+const ASPECT_OF = { rate: 'rates', quantity: 'counts' } as const;
 
 const scoreOf = (state: DayState): number => state.fit.rate + state.fit.quantity;
 
@@ -183,21 +212,31 @@ function contradict(draft: Draft, hypotheses: readonly Hypothesis[], context: Se
 const REFUTED = SHARP_FLOORS.rate;
 
 interface Draft extends DayWork {
+  readonly aspect: Aspect;
+  /** Of the null, before it was cut to the aspect. */
+  readonly nullRate: number;
   readonly states: Map<State, DayState>;
   readonly bestScore: number;
   readonly isOdd: boolean;
   isEdge: boolean;
 }
 
-function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft {
-  const right = rightPrediction(reading);
+function draftOf(
+  aspect: Aspect,
+  reading: DayReading,
+  right: Prediction,
+  noise: SeriesNoise,
+  unknown: State,
+): Draft {
+  const nullFit = fitDay(reading, right, noise, SHARP_FLOORS);
   const none: DayState = {
-    fit: fitDay(reading, right, noise, SHARP_FLOORS),
+    fit: fitOf(nullFit, aspect, nullFit.rate),
     prediction: right,
     variant: null,
   };
   const isFine = scoreOf(none) >= NULL_IS_FINE;
-  const openFit = fitDay(reading, right, noise, OPEN_FLOORS);
+  const anyFit = fitDay(reading, right, noise, OPEN_FLOORS);
+  const openFit = fitOf(anyFit, aspect, anyFit.rate);
   // Something unknown would show itself: a day without a deviation speaks against it.
   const open: DayState = {
     fit: isFine ? { ...openFit, rate: openFit.rate + NOTHING_SHOWS } : openFit,
@@ -209,7 +248,16 @@ function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft
     [unknown, open],
   ]);
   const bestScore = Math.max(scoreOf(none), scoreOf(open) + unknown.logPrior);
-  return { reading, right, states, bestScore, isOdd: reading.judged && !isFine, isEdge: false };
+  return {
+    aspect,
+    nullRate: nullFit.rate,
+    reading,
+    right,
+    states,
+    bestScore,
+    isOdd: reading.judged && !isFine,
+    isEdge: false,
+  };
 }
 
 /** Days beside one without a deviation: an error may begin or end there. */
@@ -228,7 +276,8 @@ const DOES_NOT_GIVE = -10;
 function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, noise: SeriesNoise): DayState {
   const { reading, right } = draft;
   const prediction = predict(reading, variant, right);
-  const whole: DayState = { fit: fitDay(reading, prediction, noise, SHARP_FLOORS), prediction, variant };
+  const fit = fitOf(fitDay(reading, prediction, noise, SHARP_FLOORS), draft.aspect, draft.nullRate);
+  const whole: DayState = { fit, prediction, variant };
   if (hypothesis.nature !== 'rate' || hypothesis.blame !== 'provider') return whole;
   if (!draft.isEdge || reading.depth !== 'quantities' || whole.fit.rate > DOES_NOT_GIVE) return whole;
   const rate = partialFit(reading, right, prediction, variant, SHARP_FLOORS);
