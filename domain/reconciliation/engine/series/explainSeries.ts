@@ -1,4 +1,3 @@
-import type { Pico } from '../../../money.js';
 import type { Provider } from '../../../providers.js';
 import type { SeriesDayEvidence } from '../../evidence/evidenceText.js';
 import type { ChargePrices } from '../../matching/charges.js';
@@ -7,7 +6,7 @@ import type { FindingKind } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import { type Hypothesis, type SeriesContext, type SeriesDay, seriesContextOf } from '../causes/cause.js';
 import { HYPOTHESES } from '../causes/library.js';
-import { type DayParts, impactOf, type MeterImpact, residualOf } from './dollars.js';
+import { impactOf, type MeterImpact, residualOf } from './dollars.js';
 import { untoldDiscounts } from './doubts.js';
 import type { ExplainedDay, SeriesExplanation } from './finding.js';
 import { type FindingInput, findingsOf, unexplainedOf } from './findings.js';
@@ -15,6 +14,7 @@ import { type Aspect, noiseOf, type SeriesNoise } from './fit.js';
 import { type JudgedDay, judgeDays, runsOf, unexplainedRunsOf } from './judge.js';
 import { billedPicoOf, type DayReading, type Prediction, readDay, rightPrediction } from './reading.js';
 import { seriesDaysOf } from './seriesDays.js';
+import { shared } from './sharedDay.js';
 import { type DayState, statesOf } from './states.js';
 
 export interface ExplainSeriesInput {
@@ -37,29 +37,32 @@ export interface ExplainSeriesInput {
  */
 export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
   const { provider, accountId, model, weights } = input;
-  const { tracks, noise } = judgedAgainstDiscounts(input);
+  const { tracks, rest, noise } = judgedAgainstDiscounts(input);
   const together = togetherOf(tracks);
-  const found = tracks.flatMap((judged) => {
-    const finding: FindingInput = {
-      series: { provider, accountId, model },
-      noise,
-      weights,
-      ties: input.invoiceTies,
-      judged,
-      together,
-    };
-    return [
-      ...runsOf(judged).flatMap((run) => findingsOf(run, finding)),
-      ...unexplainedRunsOf(judged).map((run) => unexplainedOf(run, finding)),
-    ];
+  const series = { provider, accountId, model };
+  const finding = (judged: readonly JudgedDay[]): FindingInput => ({
+    series,
+    noise,
+    weights,
+    ties: input.invoiceTies,
+    judged,
+    together,
   });
   const [first = []] = tracks;
   return {
     provider,
     accountId,
     model,
-    findings: found,
-    days: first.map((_, at) => explainedDay(tracks.flatMap((judged) => judged[at] ?? []))),
+    findings: [
+      ...tracks.flatMap((judged) => runsOf(judged).flatMap((run) => findingsOf(run, finding(judged)))),
+      ...unexplainedRunsOf(rest).map((run) => unexplainedOf(run, finding(rest))),
+    ],
+    days: first.map((_, at) =>
+      explainedDay(
+        tracks.flatMap((judged) => judged[at] ?? []),
+        rest[at],
+      ),
+    ),
     residuals: first.flatMap((one) => residualOf(one.work.reading, noise)),
   };
 }
@@ -74,9 +77,8 @@ export interface ExplainedImpacts {
 
 /** What `explainSeries` makes its findings' days of, in their order: for whoever has to show the computation. */
 export function explainedImpactsOf(input: ExplainSeriesInput): ExplainedImpacts[] {
-  const { tracks } = judgedAgainstDiscounts(input);
-  const runs = tracks.flatMap((judged) => [...runsOf(judged), ...unexplainedRunsOf(judged)]);
-  return runs.flatMap(({ state, days }) =>
+  const { tracks, rest } = judgedAgainstDiscounts(input);
+  return [...tracks.flatMap(runsOf), ...unexplainedRunsOf(rest)].flatMap(({ state, days }) =>
     days.map((one) => ({
       kind: state.kind === 'none' ? 'unexplained' : state.kind,
       variant: state.variant,
@@ -89,6 +91,8 @@ export function explainedImpactsOf(input: ExplainSeriesInput): ExplainedImpacts[
 /** A series' days once for each aspect, in the same order. */
 interface JudgedSeries {
   tracks: readonly (readonly JudgedDay[])[];
+  /** What all aspects of a day leave without an explanation. */
+  rest: readonly JudgedDay[];
   noise: SeriesNoise;
 }
 
@@ -124,7 +128,12 @@ function judgedOf(
   }
   if (!readings.every(hasCounts) || tracks.length === 0)
     tracks.push(judge('amounts', (reading) => !hasCounts(reading)));
-  return { tracks, noise };
+  const apart = tracks[0]?.map((_, at) => shared(tracks.flatMap((judged) => judged[at] ?? []))) ?? [];
+  return {
+    tracks: tracks.map((_, of) => apart.flatMap(({ aspects }) => aspects[of] ?? [])),
+    rest: apart.map((day) => day.rest),
+    noise,
+  };
 }
 
 /** What the amounts of a day should be once its counts are explained: moved calls have another mixture of rates. */
@@ -161,19 +170,18 @@ function contextOf({ days, prices, provider }: ExplainSeriesInput): SeriesContex
 }
 
 /** One day of all aspects. */
-function explainedDay(aspects: readonly JudgedDay[]): ExplainedDay {
+function explainedDay(aspects: readonly JudgedDay[], rest: JudgedDay | undefined): ExplainedDay {
   const own = aspects.find((one) => one.work.reading.judged && one.aspect !== 'rates') ?? aspects[0];
   if (!own) throw new RangeError('a day has an aspect');
   const { work, shown } = own;
   const { reading } = work;
   const coverage = reading.comparable ? (shown ?? [...work.states.values()][0])?.fit.coverage : undefined;
-  const sum = (of: (parts: DayParts) => Pico) => aspects.reduce((total, one) => total + of(one.parts), 0n);
   return {
     day: reading.day.day,
     visibility: reading.day.evidence.visibility,
     billedPico: billedPicoOf(reading.day),
     coverage: coverage === undefined ? null : Math.min(1, coverage),
-    explainedPico: sum((parts) => impactOf(parts.explained)),
-    unexplainedPico: sum((parts) => impactOf(parts.unexplained)),
+    explainedPico: aspects.reduce((total, one) => total + impactOf(one.parts.explained), 0n),
+    unexplainedPico: impactOf(rest?.parts.unexplained ?? []),
   };
 }

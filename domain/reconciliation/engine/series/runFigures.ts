@@ -53,20 +53,24 @@ function evidenceOf(judged: JudgedDay, state: DayState | undefined): LinkEvidenc
       if (Math.abs(one.amount - amount) > Math.max(one.rounding, one.rateSigma)) isExplained = false;
     }
   });
-  // A rate that the bill shows by itself is judged without calls: whose they were does not change it.
-  const hasCalls = reading.comparable && !showsRateAlone(judged);
+  // A rate that the bill shows by itself stands whatever its counts are; where they agree, they speak for the match.
+  const worst =
+    reading.comparable && reading.depth === 'quantities' ? worstClass(reading, state, coverage) : null;
+  const isApart = worst !== null && worst > COUNTS_APART && showsRateAlone(judged);
   const total = reading.depth === 'quantities' ? predicted : predicted / coverage;
   return {
     model: evidence.level,
-    worstQuantityDeviation:
-      hasCalls && reading.depth === 'quantities' ? worstClass(reading, state, coverage) : null,
-    callDeviation: hasCalls ? callDeviationOf(reading, coverage) : null,
+    worstQuantityDeviation: isApart ? null : worst,
+    callDeviation: isApart ? null : callDeviationOf(reading, coverage),
     // A known mistake's amounts are as good as a known multiplier.
     rateRatio: reading.depth !== 'quantities' ? null : isExplained ? 2 : billed / Math.max(total, 1),
     rateWithinRounding: reading.depth === 'quantities' && isRight,
     totalDeviation: Math.abs(reading.billedAmount - total) / Math.max(reading.billedAmount, 1),
   };
 }
+
+/** Counts that are farther apart than this speak against a match (linkModels.ts). */
+const COUNTS_APART = 0.03;
 
 /** Whether an explained rate rests on the bill's own quantities and amounts, and on nothing that calls show. */
 function showsRateAlone(judged: JudgedDay): boolean {

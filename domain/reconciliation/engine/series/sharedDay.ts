@@ -1,0 +1,90 @@
+/**
+ * A day on which rates and counts are both explained: every billed dollar belongs to one finding, and what neither explains is
+ * one rest.
+ */
+import { absPico } from '../../../money.js';
+import type { MeterDay } from '../causes/cause.js';
+import { impactOf, type MeterImpact } from './dollars.js';
+import type { JudgedDay } from './judge.js';
+
+export interface SharedDay {
+  /** The aspects as they were given, none with dollars of another. */
+  readonly aspects: readonly JudgedDay[];
+  /** The aspect with most of the rest, holding all of it. */
+  readonly rest: JudgedDay;
+}
+
+export function shared(given: readonly JudgedDay[]): SharedDay {
+  const aspects = billedOnce(oneOfAKind(given));
+  const explained = new Set(aspects.flatMap(({ parts }) => parts.explained.map(({ meter }) => meter?.index)));
+  const byMeter = new Map<MeterDay | null, MeterImpact>();
+  for (const { parts } of aspects)
+    for (const part of parts.unexplained) {
+      const known = byMeter.get(part.meter);
+      byMeter.set(part.meter, {
+        ...part,
+        billedPico: explained.has(part.meter?.index) ? 0n : part.billedPico,
+        ratePico: part.ratePico + (known?.ratePico ?? 0n),
+        volumePico: part.volumePico + (known?.volumePico ?? 0n),
+      });
+    }
+  const restOf = ({ parts }: JudgedDay) => absPico(impactOf(parts.unexplained));
+  const [first, ...others] = aspects;
+  if (!first) throw new RangeError('a day has an aspect');
+  const most = others.reduce((best, one) => (restOf(one) > restOf(best) ? one : best), first);
+  return { aspects, rest: { ...most, parts: { ...most.parts, unexplained: [...byMeter.values()] } } };
+}
+
+/** A day has one finding of a kind and direction: the smaller one of two is left to the rest. */
+function oneOfAKind(aspects: readonly JudgedDay[]): JudgedDay[] {
+  const sizeOf = ({ parts }: JudgedDay) => impactOf(parts.explained);
+  const isSame = (a: JudgedDay, b: JudgedDay) =>
+    a !== b && a.state.kind === b.state.kind && sizeOf(a) > 0n === sizeOf(b) > 0n;
+  return aspects.map((one, at) => {
+    const isLess = aspects.some(
+      (other, beside) =>
+        isSame(one, other) &&
+        one.parts.explained.length > 0 &&
+        other.parts.explained.length > 0 &&
+        (absPico(sizeOf(other)) > absPico(sizeOf(one)) ||
+          (absPico(sizeOf(other)) === absPico(sizeOf(one)) && beside < at)),
+    );
+    if (!isLess) return one;
+    const { explained, unexplained } = one.parts;
+    return { ...one, parts: { explained: [], unexplained: [...unexplained, ...explained] } };
+  });
+}
+
+/**
+ * Of a meter whose rate and count are both explained, the units too many are billed for nothing, and the rest of the amount at
+ * another rate.
+ */
+function billedOnce(aspects: readonly JudgedDay[]): JudgedDay[] {
+  const counts = aspects.find(({ aspect }) => aspect === 'counts');
+  const rates = aspects.find(({ aspect }) => aspect === 'rates');
+  if (!counts || !rates) return [...aspects];
+  const byRate = new Set(rates.parts.explained.map(({ meter }) => meter?.index));
+  const taken = new Map(
+    counts.parts.explained
+      .filter(({ meter }) => byRate.has(meter?.index))
+      .map(({ meter, ratePico, volumePico }) => {
+        const impact = ratePico + volumePico;
+        return [meter?.index, impact > 0n ? impact : 0n] as const;
+      }),
+  );
+  if (taken.size === 0) return [...aspects];
+  const billed = (one: JudgedDay, of: (part: MeterImpact, units: bigint) => bigint): JudgedDay => ({
+    ...one,
+    parts: {
+      ...one.parts,
+      explained: one.parts.explained.map((part) => {
+        const units = taken.get(part.meter?.index);
+        return units === undefined ? part : { ...part, billedPico: of(part, units) };
+      }),
+    },
+  });
+  return aspects.map((one) => {
+    if (one === counts) return billed(one, (_, units) => units);
+    return one === rates ? billed(one, ({ billedPico }, units) => billedPico - units) : one;
+  });
+}
