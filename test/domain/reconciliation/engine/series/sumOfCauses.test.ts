@@ -50,5 +50,8 @@ describe('rates and counts', () => {
     const cached = [5, 6, 7, 8, 9].reduce((total, at) => total + BigInt(useAt(at).cache_read), 0n);
     expect(rate?.impactPico).toBe((cached * 18n * 10n ** 11n) / 10n ** 6n);
     expect(count?.impactPico).toBe(chargeFor('input', cached));
+    // The first of these days is the worked example of docs/engine.md: $165.78 and $184.20.
+    expect(rate?.days[0]?.impactPico).toBe(165_780_000_000_000n);
+    expect(count?.days[0]?.impactPico).toBe(184_200_000_000_000n);
   });
 });
