@@ -1,6 +1,7 @@
 """
-The Python package in `npm run bench:sdk`: its own work in a call with rules on; and 10,000 calls while the service is
-away. Prints one JSON object a line: `{"name", "value", "limit", "unit"}`. `SERVICE_URL` serves rules and prices.
+The Python package in `npm run bench:sdk`: what it takes to judge and record a call with rules on, without the adapter of
+a client; and 10,000 calls while the service is away. Prints one JSON object a line: `{"name", "value", "limit", "unit"}`.
+`SERVICE_URL` serves rules and prices.
 """
 
 import gc
@@ -73,8 +74,8 @@ def bench_overhead():
     # Other work of the machine only adds: the best of some rounds is the package's own.
     median = min(statistics.median(times) for times in rounds)
     far = min(times[int(len(times) * 0.99)] for times in rounds)
-    check("the package's own work in a call, median", round(median, 1), OVERHEAD_US_MAX, "µs")
-    check("the package's own work in a call, p99", round(far, 1), OVERHEAD_US_MAX, "µs")
+    check("judging and recording a call, without a client's adapter, median", round(median, 1), OVERHEAD_US_MAX, "µs")
+    check("judging and recording a call, without a client's adapter, p99", round(far, 1), OVERHEAD_US_MAX, "µs")
 
 
 def make_calls(trueup):
