@@ -296,6 +296,11 @@ class Recorder:
         self._reporter = reporter
 
     @property
+    def is_silent(self) -> bool:
+        """Whether it neither judges nor records."""
+        return False
+
+    @property
     def captures_payloads(self) -> bool:
         return self._options.capture_payloads
 
@@ -463,6 +468,35 @@ class Recorder:
         except Exception:
             # A body that is no JSON, such as an upload.
             return None
+
+
+class SilentRecorder(Recorder):
+    """Of a connection without an address: it only takes the labels away that the provider must not see."""
+
+    def __init__(self) -> None:
+        """It has no parts."""
+
+    @property
+    def is_silent(self) -> bool:
+        return True
+
+    @property
+    def captures_payloads(self) -> bool:
+        return False
+
+    def begin(self, request: CallRequest) -> OpenCall:
+        return OpenCall(self, request, _RequestBefore(request, {}, 0), {}, ALLOWED)
+
+    def end(
+        self, call: OpenCall, status: str, reading: Reading, http_status: Optional[int] = None
+    ) -> None:
+        """Nothing is recorded."""
+
+    def record_later(self, call: LaterCall) -> None:
+        """Nothing is recorded."""
+
+    def report_error(self, error: BaseException) -> None:
+        """Nobody is told."""
 
 
 _LABEL_FIELDS = (

@@ -8,7 +8,7 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple, Type, TypeVar, TypedDict, Union
 
-from .calls import Recorder, RecorderOptions, VerdictNote
+from .calls import Recorder, RecorderOptions, SilentRecorder, VerdictNote
 from .clients.attach import attach
 from .configuration import Configuration
 from .labels import NAMES, Labels
@@ -25,6 +25,7 @@ Client = TypeVar("Client")
 
 _QUEUE_BYTES_MAX = 12_000_000
 _SPOOL_BYTES_MAX = 104_857_600
+_SILENT = SilentRecorder()
 _FLUSH_INTERVAL_SECONDS = 1.0
 _REQUEST_TIMEOUT_SECONDS = 10.0
 _EXIT_TIMEOUT_SECONDS = 2.0
@@ -145,12 +146,12 @@ class Trueup:
         Reports the calls of an official client and applies the rules to them. The client stays the same object. A
         client that is not known is reported to `on_error` and stays unobserved.
         """
-        if self._recorder is None:
-            return client
+        # Without an address the option of one call must still not reach the client, which would refuse it.
+        recorder = self._recorder or _SILENT
         try:
-            attach(client, self._recorder, labels)
+            attach(client, recorder, labels)
         except Exception as error:
-            self._recorder.report_error(RuntimeError(f"the client is not observed: {message_of(error)}"))
+            recorder.report_error(RuntimeError(f"the client is not observed: {message_of(error)}"))
         return client
 
     def ready(self, timeout_seconds: float = _READY_SECONDS) -> bool:

@@ -1,12 +1,14 @@
 import asyncio
 import json
+import os
 import threading
 import unittest
+from unittest import mock
 
 import standins
 from standins import AsyncOpenAI, OpenAI, Response, a_chat, a_chunk, stream_of, whole
 from support import Service, a_rule, connect
-from trueup_sdk import TrueupBlockedError, with_labels
+from trueup_sdk import Trueup, TrueupBlockedError, with_labels
 
 MESSAGES = [{"role": "user", "content": "Hello"}]
 CREATED = 1_790_000_000
@@ -314,6 +316,32 @@ class Concurrency(Observed):
 
         asyncio.run(cancel())
         self.assertEqual(self.one_event()["status"], "cancelled")
+
+
+class WithoutAnAddress(unittest.TestCase):
+    def test_a_call_with_labels_is_made_as_one_without_them(self):
+        with mock.patch.dict(os.environ, {}, clear=True):
+            trueup = Trueup()
+        self.assertIsNone(trueup.recorder)
+        client = OpenAI(lambda _: whole(a_chat()))
+        for _ in range(3):
+            self.assertIs(trueup.observe(client), client)
+        body = {"model": "large", "messages": MESSAGES}
+        answer = client.chat.completions.create(**body, trueup={"feature": "draft"})
+        self.assertEqual((answer, client.sent), (a_chat(), [("/chat/completions", body)]))
+        self.assertIsNotNone(trueup.observe(object()))
+
+    def test_its_clients_can_be_observed_later(self):
+        with mock.patch.dict(os.environ, {}, clear=True):
+            client = Trueup().observe(OpenAI(lambda _: whole(a_chat())))
+        service = Service()
+        trueup = connect(service)
+        for _ in range(2):
+            trueup.observe(client)
+        client.chat.completions.create(model="large", messages=MESSAGES, trueup={"feature": "draft"})
+        self.assertTrue(trueup.shutdown(20))
+        (event,) = service.events
+        self.assertEqual(event["feature"], "draft")
 
 
 if __name__ == "__main__":

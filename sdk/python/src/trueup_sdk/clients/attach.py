@@ -9,6 +9,7 @@ from . import bedrock, cohere, google, mistral, stainless
 
 # Set on an observed client, so that it is observed once.
 _OBSERVED = "_trueup_observed"
+_EARNEST, _SILENT = "earnest", "silent"
 
 Attach = Callable[[Any, Recorder, Mapping[str, Any]], None]
 
@@ -33,13 +34,15 @@ ADAPTERS: List[Adapter] = [
 
 def attach(client: Any, recorder: Recorder, labels: Mapping[str, Any]) -> None:
     """Finds out which client it is, and observes it in place. Raises TypeError for a client that is not known."""
-    if getattr(client, _OBSERVED, False) is True:
+    # A client that is observed in silence may be observed in earnest later.
+    before = getattr(client, _OBSERVED, None)
+    if before == _EARNEST or (before is not None and recorder.is_silent):
         return
     for adapter in ADAPTERS:
         if adapter.is_known(client):
             adapter.attach(client, recorder, labels)
             try:
-                object.__setattr__(client, _OBSERVED, True)
+                object.__setattr__(client, _OBSERVED, _SILENT if recorder.is_silent else _EARNEST)
             except (AttributeError, TypeError):
                 # A class with slots: observing it again is its adapter's matter.
                 pass
