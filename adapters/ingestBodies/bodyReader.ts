@@ -164,6 +164,7 @@ async function readBy(thread: ThreadHandle, body: BodyToRead): Promise<MappedBat
     batch.links.push(...answer.part.links);
     batch.rejections.push(...answer.part.rejections);
     addObservations(batch, answer.part.observations);
+    if (answer.part.points !== undefined) batch.points = [...(batch.points ?? []), ...answer.part.points];
     // Other requests run between two parts, however many wait.
     await letOthersRun();
     answer = await thread.ask({ type: 'next' });

@@ -1,13 +1,16 @@
 import { DomainError } from '../../domain/errors.js';
 import { LOG_GROUPS, mapLogRequest } from '../../domain/events/agentLogs.js';
+import { countPoints, METRIC_GROUPS, mapMetricsRequest } from '../../domain/events/agentMetrics.js';
 import { INGEST_ITEMS_MAX, type MappedBatch } from '../../domain/events/event.js';
 import type { MapContext } from '../../domain/events/itemFault.js';
+import { mapLiteLlmPayloads } from '../../domain/events/litellm/litellmCalls.js';
 import { listLangfuseItems, readLangfuseItems } from '../../domain/events/observations/langfuseBatch.js';
 import { mapObservation } from '../../domain/events/observations/observation.js';
 import { countGroups, countItems, type GroupNames } from '../../domain/events/otlpGroups.js';
 import { mapOtlpRequest, type OtlpRequest, SPAN_GROUPS } from '../../domain/events/otlpSpans.js';
 import { mapSdkEvents } from '../../domain/events/sdkEvents.js';
 import { parseJson } from '../../domain/parseJson.js';
+import { decodeMetricsRequest } from '../otlp/metrics.js';
 import { decodeLogsRequest, decodeTraceRequest } from '../otlp/protobuf.js';
 
 /** The forms of sent calls. */
@@ -16,8 +19,12 @@ export type BodyKind =
   | 'otlp_protobuf'
   | 'logs_json'
   | 'logs_protobuf'
+  | 'metrics_json'
+  | 'metrics_protobuf'
   | 'observation'
   | 'langfuse'
+  | 'litellm_json'
+  | 'litellm_lines'
   | 'events_json'
   | 'events_lines';
 
@@ -39,6 +46,10 @@ export function decodeBody(kind: BodyKind, bytes: Buffer): DecodedBody {
       return otlpOf(parseJson(bytes), LOG_GROUPS, mapLogRequest);
     case 'logs_protobuf':
       return otlpOf(decodeLogsRequest(bytes), LOG_GROUPS, mapLogRequest);
+    case 'metrics_json':
+      return metricsOf(parseJson(bytes));
+    case 'metrics_protobuf':
+      return metricsOf(decodeMetricsRequest(bytes));
     case 'observation': {
       const observation = parseJson(bytes);
       return { items: 1, map: (context) => mapObservation(observation, context) };
@@ -48,6 +59,10 @@ export function decodeBody(kind: BodyKind, bytes: Buffer): DecodedBody {
       if (items.length > INGEST_ITEMS_MAX) throw tooManyItems(items.length);
       return { items: items.length, map: () => readLangfuseItems(items) };
     }
+    case 'litellm_json':
+      return litellmOf(listOf(parseJson(bytes)));
+    case 'litellm_lines':
+      return litellmOf(readLines(bytes));
     case 'events_json':
       return eventsOf(readEvents(parseJson(bytes)));
     case 'events_lines':
@@ -65,6 +80,22 @@ function otlpOf<T>(
   const groups = countGroups(request, names);
   if (groups > INGEST_ITEMS_MAX) throw tooManyItems(groups);
   return { items, map: (context) => map(request, context) };
+}
+
+/** A data point is an item. */
+function metricsOf(request: unknown): DecodedBody {
+  const items = countPoints(request);
+  const groups = countGroups(request, METRIC_GROUPS);
+  if (Math.max(items, groups) > INGEST_ITEMS_MAX) throw tooManyItems(Math.max(items, groups));
+  return { items, map: (context) => mapMetricsRequest(request, context) };
+}
+
+/** One payload comes without a list. */
+const listOf = (body: unknown): readonly unknown[] => (Array.isArray(body) ? body : [body]);
+
+function litellmOf(payloads: readonly unknown[]): DecodedBody {
+  if (payloads.length > INGEST_ITEMS_MAX) throw tooManyItems(payloads.length);
+  return { items: payloads.length, map: (context) => mapLiteLlmPayloads(payloads, context) };
 }
 
 function eventsOf(events: readonly unknown[]): DecodedBody {

@@ -160,7 +160,7 @@ export interface Failure {
 }
 
 /** A part of a mapped batch, small enough to be processed without a noticeable pause. */
-export interface BatchPart extends Pick<MappedBatch, 'links' | 'rejections' | 'observations'> {
+export interface BatchPart extends Pick<MappedBatch, 'links' | 'rejections' | 'observations' | 'points'> {
   calls: readonly PackedCall[];
 }
 
@@ -170,7 +170,13 @@ const OBSERVATIONS_A_PART = 256;
 /** Characters of call JSON in one part. */
 const CHARS_A_PART = 1_048_576;
 
-export function* partsOf({ calls, links, rejections, observations }: MappedBatch): Generator<BatchPart> {
+export function* partsOf({
+  calls,
+  links,
+  rejections,
+  observations,
+  points = [],
+}: MappedBatch): Generator<BatchPart> {
   let from = 0;
   let chars = 0;
   for (const [at, call] of calls.entries()) {
@@ -185,6 +191,8 @@ export function* partsOf({ calls, links, rejections, observations }: MappedBatch
     yield { calls: [], links: links.slice(at, at + LINKS_A_PART), rejections: [] };
   for (let at = 0; at < rejections.length; at += LINKS_A_PART)
     yield { calls: [], links: [], rejections: rejections.slice(at, at + LINKS_A_PART) };
+  for (let at = 0; at < points.length; at += LINKS_A_PART)
+    yield { calls: [], links: [], rejections: [], points: points.slice(at, at + LINKS_A_PART) };
   if (observations === undefined) return;
   const { itemIds, parts } = observations;
   yield { calls: [], links: [], rejections: [], observations: { itemIds, parts: [] } };

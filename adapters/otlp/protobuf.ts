@@ -11,20 +11,20 @@ const VALUE_DEPTH_MAX = 64;
 
 type ReadField<T> = (reader: WireReader, message: T, end: number) => void;
 /** Readers by field number and wire type: number × 8 + type, which is the field's tag. */
-type Fields<T> = readonly (ReadField<T> | undefined)[];
+export type Fields<T> = readonly (ReadField<T> | undefined)[];
 
-function fields<T>(byTag: Record<number, ReadField<T>>): Fields<T> {
+export function fields<T>(byTag: Record<number, ReadField<T>>): Fields<T> {
   const table: (ReadField<T> | undefined)[] = new Array(18 * 8).fill(undefined);
   for (const [tag, read] of Object.entries(byTag)) table[Number(tag)] = read;
   return table;
 }
 
-function tag(field: number, wireType: number): number {
+export function tag(field: number, wireType: number): number {
   return field * 8 + wireType;
 }
 
 /** Reads a message up to `end` into `message`. */
-function readMessage<T>(reader: WireReader, table: Fields<T>, message: T, end: number): T {
+export function readMessage<T>(reader: WireReader, table: Fields<T>, message: T, end: number): T {
   reader.enter();
   while (reader.at < end) {
     const fieldTag = reader.uint32();
@@ -46,7 +46,11 @@ function checkEnd(reader: WireReader, end: number): void {
 }
 
 /** A reader of an embedded message. */
-function inside<T, I>(table: Fields<I>, make: () => I, put: (message: T, inner: I) => void): ReadField<T> {
+export function inside<T, I>(
+  table: Fields<I>,
+  make: () => I,
+  put: (message: T, inner: I) => void,
+): ReadField<T> {
   return (reader, message, end) => {
     const innerEnd = reader.end(end);
     put(message, readMessage(reader, table, make(), innerEnd));
@@ -149,11 +153,11 @@ function readItems<I>(
   return items;
 }
 
-interface Attributed {
+export interface Attributed {
   attributes: KeyValue[];
 }
 
-const readAttribute: ReadField<Attributed> = (reader, message, end) => {
+export const readAttribute: ReadField<Attributed> = (reader, message, end) => {
   message.attributes.push(readPair(reader, reader.end(end), 0));
 };
 
@@ -228,12 +232,12 @@ const SPAN: Fields<Span> = fields<Span>({
   ),
 });
 
-interface Scope extends Attributed {
+export interface Scope extends Attributed {
   name?: string;
   version?: string;
 }
 
-const SCOPE: Fields<Scope> = fields<Scope>({
+export const SCOPE: Fields<Scope> = fields<Scope>({
   [tag(1, LENGTH)]: (reader, scope, end) => {
     scope.name = reader.text(reader.end(end));
   },
@@ -243,7 +247,7 @@ const SCOPE: Fields<Scope> = fields<Scope>({
   [tag(3, LENGTH)]: readAttribute,
 });
 
-const RESOURCE: Fields<Attributed> = fields<Attributed>({
+export const RESOURCE: Fields<Attributed> = fields<Attributed>({
   [tag(1, LENGTH)]: readAttribute,
 });
 
@@ -252,7 +256,7 @@ interface ScopeSpans {
   spans: Span[];
 }
 
-const newAttributed = (): Attributed => ({ attributes: [] });
+export const newAttributed = (): Attributed => ({ attributes: [] });
 
 const SCOPE_SPANS: Fields<ScopeSpans> = fields<ScopeSpans>({
   [tag(1, LENGTH)]: inside(SCOPE, newAttributed as () => Scope, (scopeSpans, scope) => {

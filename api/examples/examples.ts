@@ -1,5 +1,6 @@
 import { LANGFUSE } from './langfuseBody.js';
-import { LOGS, TRACE } from './otlpBodies.js';
+import { LITELLM } from './litellmBody.js';
+import { LOGS, METRICS, TRACE } from './otlpBodies.js';
 
 /** A value that differs between installations: a literal to show, and the operation whose answer holds a real one. */
 export class ValueFrom {
@@ -235,7 +236,9 @@ const CALL_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ingestTraceStandardPath: { body: TRACE },
   ingestTraceLangfusePath: { body: TRACE },
   ingestLangfuse: { body: LANGFUSE },
+  ingestLitellm: { body: LITELLM },
   ingestLogs: { body: LOGS },
+  ingestMetrics: { body: METRICS },
   ingestObservability: {
     body: {
       type: 'observation-create',

@@ -67,3 +67,39 @@ export const LOGS = {
     },
   ],
 };
+
+/** OTLP metrics with the tokens of Claude Code in a minute. */
+export const METRICS = {
+  resourceMetrics: [
+    {
+      resource: { attributes: [attribute('service.name', 'claude-code')] },
+      scopeMetrics: [
+        {
+          scope: { name: 'com.anthropic.claude_code', version: '2.1.0' },
+          metrics: [
+            {
+              name: 'claude_code.token.usage',
+              unit: 'tokens',
+              sum: {
+                aggregationTemporality: 1,
+                isMonotonic: true,
+                dataPoints: [
+                  {
+                    attributes: [
+                      attribute('type', 'input'),
+                      attribute('model', 'claude-opus-4-5'),
+                      attribute('session.id', 'b1946ac9-2492-4d23-8c3d-a1f6cb6eafae'),
+                    ],
+                    startTimeUnixNano: '1769860740000000000',
+                    timeUnixNano: '1769860800000000000',
+                    asDouble: 12,
+                  },
+                ],
+              },
+            },
+          ],
+        },
+      ],
+    },
+  ],
+};

@@ -49,6 +49,7 @@ import { demoRuns } from './0050_demo_runs.js';
 import { priceProposals } from './0051_price_proposals.js';
 import { observationRecords } from './0052_observation_records.js';
 import { pairedReports } from './0053_paired_reports.js';
+import { meteredUsage } from './0054_metered_usage.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -107,4 +108,5 @@ export const MIGRATIONS: readonly Migration[] = [
   priceProposals,
   observationRecords,
   pairedReports,
+  meteredUsage,
 ];

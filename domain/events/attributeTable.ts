@@ -192,6 +192,8 @@ export const ATTRIBUTE_TABLE = {
   uncachedTokens: { from: 'span', names: ['ai.usage.inputTokenDetails.noCacheTokens'] },
   usageDetails: { from: 'span', names: ['langfuse.observation.usage_details'] },
   providerMetadata: { from: 'span', names: ['ai.response.providerMetadata'] },
+  /** LiteLLM's usage as the text of a Python dictionary. */
+  usageObject: { from: 'span', names: ['metadata.usage_object'] },
   cost: {
     from: 'span',
     names: [

@@ -4,6 +4,7 @@
  */
 import type { Pico } from '../money.js';
 import type { Biller, Provider } from '../providers.js';
+import type { MeteredPoint } from './agentMetrics.js';
 import type { ObservationPart } from './observations/observationRecord.js';
 
 export type EventKind = 'otel_span' | 'observability_generation' | 'sdk_event';
@@ -187,6 +188,8 @@ export interface MappedBatch {
   rejections: Rejection[];
   ignored: number;
   links: SpanLink[];
+  /** Tokens and costs that metrics report; absent: the request has another form. */
+  points?: MeteredPoint[];
   /** Observations that are reported in parts; absent: the request has another form. */
   observations?: ReportedObservations;
 }

@@ -32,6 +32,7 @@ import {
   stripText,
   withinLimit,
 } from './jsonValues.js';
+import { readObjectText } from './litellm/pythonLiteral.js';
 import type { OtlpSpan, SpanSource } from './otlpSpans.js';
 import { keepingShort, promptHashOf, promptsOfSpan } from './prompts.js';
 import type { SpanAttributes } from './spanAttributes.js';
@@ -305,6 +306,7 @@ export function usageOfSpan(
     if (read) return { ...read, isInputOnly, cannotSend: client?.missing ?? [] };
   }
   if (attributes.has('providerMetadata')) addProviderMetadata(reported, attributes);
+  if (attributes.has('usageObject')) addUsageObject(reported, raw, attributes);
   return {
     reported,
     expected: semanticsOf(attributes, client, provider),
@@ -359,6 +361,23 @@ function isEmbedding(attributes: SpanAttributes): boolean {
     attributes.label('observationType')?.toLowerCase() === 'embedding' ||
     attributes.label('aiOperation')?.endsWith('.doEmbed') === true
   );
+}
+
+/** LiteLLM's spans have the parts of input and output only in its own usage object. */
+function addUsageObject(
+  reported: ReportedUsage,
+  raw: { [name: string]: unknown },
+  attributes: SpanAttributes,
+): void {
+  const text = attributes.get('usageObject');
+  const usage = typeof text === 'string' ? readObjectText(text) : undefined;
+  if (usage === undefined) return;
+  const name = attributes.nameOf('usageObject');
+  const read = readUsageObject(stripJson(usage) as { [key: string]: Json }, name);
+  if (read === undefined) return;
+  for (const [count, value] of Object.entries(read.reported) as [keyof ReportedUsage, number][])
+    reported[count] ??= value;
+  raw[name] = usage;
 }
 
 /** The AI SDK passes on Anthropic's usage beside its own counts; only it contains cache writes and their lifetimes. */

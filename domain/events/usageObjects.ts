@@ -76,6 +76,9 @@ const DIALECTS: readonly Dialect[] = [
         'prompt_tokens_details.cache_creation_tokens',
         'cache_creation_input_tokens',
       ],
+      // LiteLLM's form of Anthropic's usage.
+      cacheWrite5m: ['prompt_tokens_details.cache_creation_token_details.ephemeral_5m_input_tokens'],
+      cacheWrite1h: ['prompt_tokens_details.cache_creation_token_details.ephemeral_1h_input_tokens'],
       reasoning: ['completion_tokens_details.reasoning_tokens', 'reasoning_tokens'],
       total: ['total_tokens'],
       inputAudio: ['prompt_tokens_details.audio_tokens'],

@@ -125,7 +125,14 @@ export function fineTunedBase(modelId: string): string | undefined {
   return `ft:${base.toLowerCase()}`;
 }
 
-/** Possible family names, without region, vendor, version and date in turn. */
+/** Gateways write `claude-sonnet-4.5` where the maker writes `claude-sonnet-4-5`, and the other way round. */
+const VERSION_DOTS = /(?<=\d)\.(?=\d)/g;
+const VERSION_DASHES = /(?<=\d)-(?=\d)/g;
+
+/**
+ * Possible family names, without region, vendor, version and date in turn; last with the other sign between the digits
+ * of a version.
+ */
 export function familyNames(provider: Provider, modelId: string): string[] {
   if (modelId.length > MODEL_ID_CHARS_MAX) return [];
   const id = modelId.trim();
@@ -143,6 +150,10 @@ export function familyNames(provider: Provider, modelId: string): string[] {
   }
   if (provider === 'google') strip(GOOGLE_VERSION);
   for (const suffix of DATE_SUFFIXES) strip(suffix);
+  for (const one of [...names]) {
+    names.add(one.replace(VERSION_DOTS, '-'));
+    names.add(one.replace(VERSION_DASHES, '.'));
+  }
   return [...names];
 }
 

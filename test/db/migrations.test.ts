@@ -20,6 +20,7 @@ import {
   CREDIT_STATUSES,
   isTerminal,
 } from '../../domain/claims/lifecycle.js';
+import { METERED_MEASURES } from '../../domain/events/agentMetrics.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
 import { RECORD_KINDS } from '../../domain/events/observations/observationRecord.js';
 import { DEMO_RUN_STATUSES } from '../../domain/installation/demoRuns.js';
@@ -321,6 +322,7 @@ const LISTS: Record<string, readonly string[]> = {
   'outbox.kind': OUTBOX_KINDS,
   'policies.policy_type': POLICY_TYPES,
   'observation_records.kind': RECORD_KINDS,
+  'metered_usage.measure': METERED_MEASURES,
   'alerts.kind': ALERT_KINDS,
   'alerts.policy_type': POLICY_TYPES,
   'alerts.notice': NOTICE_CODES,

@@ -29,6 +29,7 @@ const READABLE: Record<string, string | null> = {
   event_price_changes: `(select project_id from events e where e.org_id = event_price_changes.org_id and e.id = event_price_changes.event_id)`,
   events: 'project_id',
   ingest_rejections: 'project_id',
+  metered_usage: 'project_id',
   paired_reports: `(select project_id from events e where e.org_id = paired_reports.org_id and e.id = paired_reports.event_id)`,
   period_closings: null,
   policies: null,

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { deleteOldIdentities } from '../../db/events/callIdentities.js';
+import { deleteOldMeteredUsage } from '../../db/events/meteredUsage.js';
 import { deleteOldRecords } from '../../db/events/observationRecords.js';
 import { deleteOldPairable } from '../../db/events/pairedReports.js';
 import { ensurePartitions } from '../../db/partitions.js';
@@ -19,12 +20,13 @@ export async function makePartitions(directUrl: string): Promise<void> {
 }
 
 /**
- * Deletes old span identities, parts of observations and paired reports, a bounded number at a time; returns the number
- * deleted.
+ * Deletes old span identities, parts of observations, series of metrics and paired reports, a bounded number at a time;
+ * returns the number deleted.
  */
 export async function pruneCallSpans({ database }: UseCaseDeps): Promise<number> {
   const identities = await deleteOldIdentities(database);
-  return identities + (await deleteOldRecords(database)) + (await deleteOldPairable(database));
+  const records = (await deleteOldRecords(database)) + (await deleteOldMeteredUsage(database));
+  return identities + records + (await deleteOldPairable(database));
 }
 
 /** Analyzes tables that have grown, so that query plans match the stored data. */

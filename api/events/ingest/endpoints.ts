@@ -12,6 +12,7 @@ import {
   mapObservations,
   noteLabelsPassedOn,
 } from '../../../usecases/events/joinObservations.js';
+import { listMeteredSources, meterPoints } from '../../../usecases/events/meterPoints.js';
 import type { ApiDeps } from '../../deps.js';
 import {
   defineEndpoint,
@@ -26,8 +27,11 @@ import {
   ingestResponse,
   langfuseRequestDoc,
   langfuseResponse,
+  litellmRequestDoc,
   logsRequestDoc,
   logsResponse,
+  metricsRequestDoc,
+  metricsResponse,
   observationRequestDoc,
   partialSuccessOf,
   presentIngest,
@@ -35,6 +39,7 @@ import {
   presentIngestHealth,
   presentLangfuse,
   presentLogs,
+  presentMetrics,
   traceRequestDoc,
 } from './wire.js';
 
@@ -199,6 +204,37 @@ const logs = defineEndpoint({
   handle: ingestLogs,
 });
 
+async function ingestMetrics(request: AnyRequest, deps: ApiDeps): Promise<EndpointResponse> {
+  const isProtobuf = isProtobufBody(request);
+  const batch = await read(request, deps, isProtobuf ? 'metrics_protobuf' : 'metrics_json');
+  const whole = request.orgDb.leaveProject('sums of metrics carry their project');
+  await meterPoints(whole, request.caller.workspace?.projectId ?? null, batch.points ?? []);
+  await store(request, deps, batch);
+  const partial = partialSuccessOf(batch.rejections);
+  if (!isProtobuf) return { status: 200, body: presentMetrics(partial) };
+  return {
+    status: 200,
+    content: { type: 'application/x-protobuf', data: deps.otlp.encodeExportResponse(partial) },
+  };
+}
+
+const metrics = defineEndpoint({
+  method: 'post',
+  tag: 'Ingest',
+  access: { scope: 'ingest', workspace: 'own' },
+  idempotency: 'ignored',
+  operationId: 'ingestMetrics',
+  path: '/v1/metrics',
+  aliases: ['/api/v1/ingest/metrics', '/api/v1/ingest/v1/metrics'],
+  summary: 'OTLP metrics of tokens, JSON or protobuf',
+  description:
+    'Token and cost metrics of Claude Code, Codex CLI, Gemini CLI and gen_ai.client.token.usage show in ingest health whether calls are missing; others are ignored. Metrics never become events. The answer is OTLP’s own.',
+  streams: { 'application/json': metricsRequestDoc, 'application/x-protobuf': 'binary' },
+  responses: { 200: { description: 'Committed', schema: metricsResponse } },
+  problems: [...BODY_PROBLEMS, 'invalid_protobuf'],
+  handle: ingestMetrics,
+});
+
 async function ingestLangfuse(request: AnyRequest, deps: ApiDeps): Promise<EndpointResponse> {
   const type = request.incoming.mediaType;
   if (!JSON_TYPES.has(type)) throw unsupported(type, 'application/json');
@@ -276,6 +312,25 @@ const events = routes.post('/api/v1/ingest/events', {
   },
 });
 
+const litellm = routes.post('/api/v1/ingest/litellm', {
+  operationId: 'ingestLitellm',
+  summary: 'Calls of LiteLLM’s callback generic_api',
+  description:
+    'A list of its StandardLoggingPayload, one of them, or one a line. Answers from LiteLLM’s cache and requests that call no model are ignored.',
+  idempotency: 'ignored',
+  streams: { 'application/json': litellmRequestDoc, 'application/x-ndjson': 'binary' },
+  responses: {
+    202: { description: 'Committed; the first refused items are listed', schema: ingestEventsResponse },
+  },
+  problems: BODY_PROBLEMS,
+  async handle(request, deps) {
+    const isLines = kindOfEvents(request.incoming.mediaType) === 'events_lines';
+    const batch = await read(request, deps, isLines ? 'litellm_lines' : 'litellm_json');
+    const outcome = await store(request, deps, batch);
+    return { status: 202, body: presentIngestEvents(request.caller.orgId, outcome, batch.rejections) };
+  },
+});
+
 const NDJSON_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
 
 function kindOfEvents(type: string): BodyKind {
@@ -293,13 +348,17 @@ const health = routes.get('/api/v1/ingest/health', {
   async handle({ orgDb }, deps) {
     const sinceMicros = deps.nowMicros() - HEALTH_DAYS * MICROS_PER_DAY;
     const whole = orgDb.leaveProject('which scopes count is one rule for all projects');
-    const [sources, doubles, paired, { settings }] = await Promise.all([
+    const [sources, metered, doubles, paired, { settings }] = await Promise.all([
       listSourceHealth(orgDb, sinceMicros),
+      listMeteredSources(orgDb, sinceMicros),
       listDoubleReports(orgDb, sinceMicros),
       listPairedScopes(orgDb, sinceMicros),
       getOrganization(whole),
     ]);
-    return { status: 200, body: presentIngestHealth(sinceMicros, sources, doubles, paired, settings) };
+    return {
+      status: 200,
+      body: presentIngestHealth(sinceMicros, sources, metered, doubles, paired, settings),
+    };
   },
 });
 
@@ -309,7 +368,9 @@ export const ingestEndpoints = [
   langfuseTrace,
   langfuse,
   logs,
+  metrics,
   observability,
+  litellm,
   events,
   health,
 ];

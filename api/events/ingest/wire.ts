@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { DoubleReport, SourceHealth } from '../../../db/events/ingestHealth.js';
+import type { MeteredSource } from '../../../db/events/meteredUsage.js';
 import type { PairedScopes } from '../../../db/events/pairedReports.js';
 import type { Rejection } from '../../../domain/events/event.js';
 import { publicId } from '../../../domain/ids.js';
@@ -73,6 +74,29 @@ export const logsRequestDoc = z
     ),
   })
   .meta({ id: 'ExportLogsServiceRequest' });
+
+/** OTLP/JSON as documented. */
+export const metricsRequestDoc = z
+  .looseObject({
+    resourceMetrics: z.array(
+      z.looseObject({
+        resource: z.looseObject({ attributes: z.array(keyValue).optional() }).optional(),
+        scopeMetrics: z.array(
+          z.looseObject({
+            scope: z.looseObject({ name: z.string().optional(), version: z.string().optional() }).optional(),
+            metrics: z.array(
+              z.looseObject({
+                name: z.string(),
+                sum: z.looseObject({}).optional(),
+                histogram: z.looseObject({}).optional(),
+              }),
+            ),
+          }),
+        ),
+      }),
+    ),
+  })
+  .meta({ id: 'ExportMetricsServiceRequest' });
 
 export const observationRequestDoc = z
   .looseObject({
@@ -152,6 +176,23 @@ export const eventsRequestDoc = z
   })
   .meta({ id: 'IngestEvents' });
 
+/** Payloads as LiteLLM sends them; fields that are not listed are ignored. */
+export const litellmRequestDoc = z
+  .array(
+    z.looseObject({
+      id: z.string(),
+      model: z.string(),
+      custom_llm_provider: z.string().optional(),
+      status: z.enum(['success', 'failure']).optional(),
+      startTime: z.number(),
+      endTime: z.number().optional(),
+      response_cost: z.number().optional(),
+      api_base: z.string().nullable().optional(),
+      metadata: z.looseObject({}).optional(),
+    }),
+  )
+  .meta({ id: 'LiteLlmPayloads' });
+
 const partialSuccess = z.strictObject({ rejectedSpans: z.string(), errorMessage: z.string() });
 
 export const ingestResponse = z
@@ -186,6 +227,21 @@ export function presentLogs(
   if (partial === undefined) return {};
   const { rejectedSpans: rejectedLogRecords, errorMessage } = partial;
   return { partialSuccess: { rejectedLogRecords, errorMessage } };
+}
+
+/** ExportMetricsServiceResponse. */
+export const metricsResponse = z
+  .strictObject({
+    partialSuccess: z.strictObject({ rejectedDataPoints: z.string(), errorMessage: z.string() }).optional(),
+  })
+  .meta({ id: 'ExportMetricsServiceResponse' });
+
+export function presentMetrics(
+  partial: { rejectedSpans: string; errorMessage: string } | undefined,
+): z.output<typeof metricsResponse> {
+  if (partial === undefined) return {};
+  const { rejectedSpans: rejectedDataPoints, errorMessage } = partial;
+  return { partialSuccess: { rejectedDataPoints, errorMessage } };
 }
 
 interface Outcome {
@@ -255,9 +311,25 @@ const sourceSchema = z.strictObject({
   rejected: z.record(z.string(), z.int()),
 });
 
+const meteredSchema = z.strictObject({
+  service: z.string(),
+  metric: z.string(),
+  since: z.string().meta({ description: 'The first hour of the metric; calls are summed from here on' }),
+  last_seen: z.string(),
+  input_tokens: z.int().meta({ description: 'All input, cached tokens included' }),
+  output_tokens: z.int(),
+  cost_usd: z.number().nullable().meta({ description: 'Null: the metric reports tokens' }),
+  call_input_tokens: z.int().meta({ description: 'All input of the calls of the service' }),
+  call_output_tokens: z.int(),
+  uncovered_input_tokens: z.int().meta({ description: 'Reported by the metric and part of no call' }),
+  uncovered_output_tokens: z.int(),
+  message: z.string().nullable(),
+});
+
 export const ingestHealthResponse = z.strictObject({
   since: z.string(),
   sources: z.array(sourceSchema),
+  metered: z.array(meteredSchema).meta({ description: 'Tokens that metrics report, beside those of calls' }),
   instrumented_twice: z.array(
     z.strictObject({
       service: z.string(),
@@ -337,9 +409,37 @@ function presentSource(source: SourceHealth): z.output<typeof sourceSchema> {
   };
 }
 
+/** Smaller uncovered shares are the calls of the last minutes, which metrics may report first. */
+const UNCOVERED_SHARE_MIN = 0.01;
+
+function presentMetered(metered: MeteredSource): z.output<typeof meteredSchema> {
+  const { serviceName, metric, inputTokens, outputTokens, costPico } = metered;
+  const input = Math.max(0, inputTokens - metered.callInputTokens);
+  const output = Math.max(0, outputTokens - metered.callOutputTokens);
+  const uncovered = input + output;
+  const isWorthMessage = uncovered > UNCOVERED_SHARE_MIN * (inputTokens + outputTokens);
+  return {
+    service: serviceName,
+    metric,
+    since: isoFromMicros(metered.firstHourMicros),
+    last_seen: isoFromMicros(metered.lastAtMicros),
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cost_usd: costPico === null ? null : usdNumberFromPico(costPico),
+    call_input_tokens: metered.callInputTokens,
+    call_output_tokens: metered.callOutputTokens,
+    uncovered_input_tokens: input,
+    uncovered_output_tokens: output,
+    message: isWorthMessage
+      ? `${metric} of service ${serviceName} reports ${uncovered} tokens that no call covers: send its calls too, as logs or traces`
+      : null,
+  };
+}
+
 export function presentIngestHealth(
   sinceMicros: bigint,
   sources: readonly SourceHealth[],
+  metered: readonly MeteredSource[],
   doubles: readonly DoubleReport[],
   paired: readonly PairedScopes[],
   settings: OrganizationSettings,
@@ -347,6 +447,7 @@ export function presentIngestHealth(
   return {
     since: isoFromMicros(sinceMicros),
     sources: sources.map(presentSource),
+    metered: metered.map(presentMetered),
     instrumented_twice: doubles.map((double) => presentDouble(double, settings)),
     paired_reports: paired.map(presentPaired),
   };

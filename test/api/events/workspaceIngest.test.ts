@@ -3,7 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '../../../api/app.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { encodeLogsMessage, encodeTraceMessage } from '../support/otlpMessage.js';
-import { aLog, anEvent, aSpan, aTime, aTrace, ingest, type RawRequest, send } from '../support/requests.js';
+import {
+  aLiteLlmPayload,
+  aLog,
+  anEvent,
+  aSpan,
+  aTime,
+  aTrace,
+  ingest,
+  type RawRequest,
+  send,
+} from '../support/requests.js';
 
 let api: TestApi;
 let org: TestOrganization;
@@ -70,6 +80,16 @@ const WAYS_IN: Record<string, readonly WayIn[]> = {
         ],
       }),
   ],
+  ingestLitellm: [
+    (path, session, project) =>
+      asJson(path, [
+        aLiteLlmPayload({
+          metadata: {
+            requester_metadata: { session_id: session, ...(project ? { project_id: project } : {}) },
+          },
+        }),
+      ]),
+  ],
   ingestLogs: [
     (path, session, project) => asJson(path, logsOf(session, project)),
     (path, session, project) => ({
@@ -100,8 +120,10 @@ const WAYS_IN: Record<string, readonly WayIn[]> = {
   ],
 };
 
+/** Metrics never become events. */
 const INGEST = ENDPOINTS.filter(
-  ({ access, method }) => method === 'post' && 'scope' in access && access.scope === 'ingest',
+  ({ access, method, operationId }) =>
+    method === 'post' && 'scope' in access && access.scope === 'ingest' && operationId !== 'ingestMetrics',
 );
 
 async function projectsOf(session: string): Promise<(string | null)[]> {

@@ -153,7 +153,7 @@ describe('/openapi.json', () => {
       }
       expect(operation.responses['429']?.description, place).toContain('`rate_limited`');
     }
-    expect(Object.fromEntries(limits)).toMatchObject({ ingest: 7, export: 7, gap_run: 1, reprice: 1 });
+    expect(Object.fromEntries(limits)).toMatchObject({ ingest: 9, export: 7, gap_run: 1, reprice: 1 });
     expect(Object.fromEntries(limits)).toMatchObject({ billing_sync: 1, billing_import: 1 });
   });
 

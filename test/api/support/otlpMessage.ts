@@ -5,6 +5,7 @@ const { root } = protobuf.parse(OTLP_PROTO, { keepCase: false });
 const REQUEST = root.lookupType('ExportTraceServiceRequest');
 const ANSWER = root.lookupType('ExportTraceServiceResponse');
 const LOGS = root.lookupType('ExportLogsServiceRequest');
+const METRICS = root.lookupType('ExportMetricsServiceRequest');
 const ID_FIELDS = new Set(['traceId', 'spanId', 'parentSpanId']);
 
 /** An OTLP/JSON request as the bytes of its protobuf message: ids, which JSON writes in hex, are bytes there. */
@@ -16,6 +17,11 @@ export function encodeTraceMessage(request: object): Buffer {
 /** The same for a request of logs. */
 export function encodeLogsMessage(request: object): Buffer {
   return Buffer.from(LOGS.encode(LOGS.fromObject(withIdBytes(request) as object)).finish());
+}
+
+/** The same for a request of metrics. */
+export function encodeMetricsMessage(request: object): Buffer {
+  return Buffer.from(METRICS.encode(METRICS.fromObject(request)).finish());
 }
 
 function withIdBytes(value: unknown): unknown {

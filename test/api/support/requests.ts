@@ -193,6 +193,65 @@ export function aLog(attributes: Record<string, AttributeValue | object | undefi
   };
 }
 
+/** A payload of LiteLLM's callback for one answered call. */
+export function aLiteLlmPayload(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  const startTime = (Date.now() - 86_400_000) / 1_000;
+  return {
+    id: `chatcmpl-${randomUUID()}`,
+    call_type: 'acompletion',
+    status: 'success',
+    custom_llm_provider: 'openai',
+    model: 'openai/gpt-4o',
+    startTime,
+    endTime: startTime + 1,
+    prompt_tokens: 100,
+    completion_tokens: 50,
+    total_tokens: 150,
+    metadata: {},
+    ...overrides,
+  };
+}
+
+/** Data points of one metric: their attributes and value. */
+export interface MetricToSend {
+  name: string;
+  points: readonly { attributes: Record<string, string>; value: number }[];
+  service?: string;
+  kind?: 'sum' | 'histogram' | 'exponentialHistogram';
+  temporality?: 'delta' | 'cumulative';
+  /** Milliseconds since 1970; default: an hour ago. */
+  startMillis?: number;
+  /** Milliseconds after the start. */
+  lastedMillis?: number;
+}
+
+/** An OTLP/JSON request of one metric, as Claude Code sends it where nothing else is said. */
+export function aMetric({ name, points, ...more }: MetricToSend) {
+  const { service = 'claude-code', kind = 'sum', temporality = 'delta', lastedMillis = 60_000 } = more;
+  const startMillis = more.startMillis ?? Date.now() - 3_600_000;
+  const nanos = (millis: number) => String(BigInt(millis) * 1_000_000n);
+  const dataPoints = points.map(({ attributes, value }) => ({
+    attributes: Object.entries(attributes).map(([key, text]) => anAttribute(key, text)),
+    startTimeUnixNano: nanos(startMillis),
+    timeUnixNano: nanos(startMillis + lastedMillis),
+    ...(kind === 'sum' ? { asDouble: value } : { count: 1, sum: value }),
+  }));
+  const aggregationTemporality = temporality === 'delta' ? 1 : 2;
+  return {
+    resourceMetrics: [
+      {
+        resource: { attributes: [anAttribute('service.name', service)] },
+        scopeMetrics: [
+          {
+            scope: { name: 'com.anthropic.claude_code', version: '2.1.0' },
+            metrics: [{ name, [kind]: { dataPoints, aggregationTemporality } }],
+          },
+        ],
+      },
+    ],
+  };
+}
+
 /** An OTLP/JSON request of one scope of one service. */
 export function aTrace(...spans: unknown[]) {
   return {

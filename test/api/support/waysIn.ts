@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { TestApi } from '../../support/api.js';
 import { encodeTraceMessage } from './otlpMessage.js';
-import { anAttribute, anEvent, aSpan, aTime, aTrace, type RawAnswer, send } from './requests.js';
+import {
+  aLiteLlmPayload,
+  anAttribute,
+  anEvent,
+  aSpan,
+  aTime,
+  aTrace,
+  type RawAnswer,
+  send,
+} from './requests.js';
 
 /** A call whose every field holds this text, sent to a server with a key. */
 export type WayIn = (api: TestApi, key: string, text: string) => Promise<RawAnswer>;
@@ -81,6 +90,15 @@ function waysIn(): Record<string, WayIn> {
           },
         ],
       }),
+    });
+  ways['the callback of LiteLLM'] = (api, key, text) =>
+    send(api, {
+      path: '/api/v1/ingest/litellm',
+      key,
+      headers: JSON_TYPE,
+      body: JSON.stringify([
+        aLiteLlmPayload({ messages: [{ role: 'user', content: text }], request_tags: [text] }),
+      ]),
     });
   ways['events of a wrapper'] = (api, key, text) =>
     send(api, {

@@ -3,6 +3,7 @@ import { listEvents } from '../../../db/events/events.js';
 import { lockRecords, putRecords } from '../../../db/events/observationRecords.js';
 import type { StoredEvent } from '../../../db/events/storedEvents.js';
 import { foldUsage } from '../../../db/usage/rollups.js';
+import { meterPoints } from '../../../usecases/events/meterPoints.js';
 import { anEvent, aSpan, aTime, aTrace, ingest } from '../../api/support/requests.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 
@@ -41,6 +42,7 @@ export async function makeCalls(api: TestApi, org: TestOrganization, marker: str
   const refused = anEvent({ cost_usd: -1, _service: { name: marker } });
   await api.post('/api/v1/ingest/events', { events: [refused] }, org.ingestKey);
   await makeRecords(org, marker);
+  await makeMetered(org, marker);
   await foldUsage(api.database.database, org.orgId);
   const blocked = { status: 'blocked', blocked_rule_id: marker, prevented_usd: 1, timestamp: aTime(9) };
   await ingest(api, [anEvent({ ...labels, ...blocked })], org.ingestKey);
@@ -79,6 +81,20 @@ export const OWNED_RECORDS = [
 ] as const;
 /** The key that reported them. */
 export const RECORDS_KEY = 'key_records';
+
+/** A point of a metric; the series of every organization has the same id. */
+export const OWNED_POINT = {
+  seriesId: '0'.repeat(31).concat('7'),
+  isCumulative: true,
+  amount: 12n,
+  metric: 'claude_code.token.usage',
+  measure: 'input',
+} as const;
+
+async function makeMetered({ orgDb }: TestOrganization, marker: string): Promise<void> {
+  const hourMicros = BigInt(Math.floor(Date.now() / 3_600_000)) * 3_600_000_000n;
+  await meterPoints(orgDb, null, [{ ...OWNED_POINT, serviceName: marker, hourMicros }]);
+}
 
 async function makeRecords({ orgDb }: TestOrganization, marker: string): Promise<void> {
   await lockRecords(orgDb, RECORDS_KEY, OWNED_RECORDS);

@@ -53,6 +53,25 @@ describe('finding a price', () => {
     expect(found('aws_bedrock', 'ca.amazon.nova-premier-v1:0')).toBe('amazon.nova-premier-v1:0 family');
   });
 
+  it('prices an id of a gateway, which writes a version with a dot or a dash unlike the maker', () => {
+    expect(found('anthropic', 'anthropic/claude-sonnet-4.5')).toBe('claude-sonnet-4-5 family');
+    expect(found('anthropic', 'claude-sonnet-4.5')).toBe('claude-sonnet-4-5 family');
+    expect(found('anthropic', 'claude-sonnet-4.5-20250929')).toBe('claude-sonnet-4-5 family');
+    expect(found('google', 'google/gemini-2-5-flash')).toBe('gemini-2.5-flash family');
+    expect(book.inferProvider('claude-sonnet-4.5')).toBe('anthropic');
+    expect(book.findByMaker('anthropic/claude-sonnet-4.5', AS_OF)?.entry.model).toBe('claude-sonnet-4-5');
+  });
+
+  it('takes no two families of one provider for one, however their versions are written', () => {
+    const written = new Map<string, Set<string>>();
+    for (const { provider, canonical_family: family } of json.models) {
+      const key = `${provider} ${family.replace(/(?<=\d)\.(?=\d)/g, '-')}`;
+      written.set(key, (written.get(key) ?? new Set()).add(family));
+    }
+    const shared = [...written.values()].filter((families) => families.size > 1);
+    expect(shared.map((families) => [...families])).toEqual([]);
+  });
+
   it('leaves an id of a family with several prices without one, and states why', () => {
     expect(found('openai', 'gpt-4o-2099-01-01')).toBeUndefined();
     expect(book.whyMissing('openai', 'gpt-4o-2099-01-01', AS_OF)).toBe('several_prices');

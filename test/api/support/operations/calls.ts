@@ -1,4 +1,4 @@
-import { aLog, anEvent, aSpan, aTime, aTrace } from '../requests.js';
+import { aLiteLlmPayload, aLog, aMetric, anEvent, aSpan, aTime, aTrace } from '../requests.js';
 import { makeEvent, markerOf, type Operation, randomName, unknownId } from './operation.js';
 
 const INGEST = { scope: 'ingest', workspace: 'own' } as const;
@@ -86,6 +86,19 @@ export const CALL_OPERATIONS: Record<string, Operation> = {
     status: 200,
     request: async (_place, owner) => ({ json: aLog({ 'session.id': markerOf(owner) }) }),
   },
+  ingestMetrics: {
+    method: 'POST',
+    path: '/v1/metrics',
+    access: INGEST,
+    status: 200,
+    request: async (_place, owner) => ({
+      json: aMetric({
+        name: 'claude_code.token.usage',
+        service: markerOf(owner),
+        points: [{ attributes: { type: 'input', 'session.id': randomName() }, value: 5 }],
+      }),
+    }),
+  },
   ingestObservability: {
     method: 'POST',
     path: '/api/v1/ingest/observability',
@@ -103,6 +116,15 @@ export const CALL_OPERATIONS: Record<string, Operation> = {
           metadata: { provider: 'openai' },
         },
       },
+    }),
+  },
+  ingestLitellm: {
+    method: 'POST',
+    path: '/api/v1/ingest/litellm',
+    access: INGEST,
+    status: 202,
+    request: async (_place, owner) => ({
+      json: [aLiteLlmPayload({ end_user: markerOf(owner), id: `${markerOf(owner)}-${randomName()}` })],
     }),
   },
   ingestEvents: {

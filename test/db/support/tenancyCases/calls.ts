@@ -30,6 +30,12 @@ import {
 } from '../../../../db/events/ingestHealth.js';
 import { storedReport, writeMergedCalls } from '../../../../db/events/mergeReports.js';
 import {
+  addMeteredUsage,
+  lockSeries,
+  putSeries,
+  readMeteredSources,
+} from '../../../../db/events/meteredUsage.js';
+import {
   listGenerationsOf,
   lockRecords,
   notePassedOn,
@@ -59,13 +65,14 @@ import { readBooks, readFoldedXid, readFoldState, readUsage } from '../../../../
 import { repairNextCalls } from '../../../../usecases/events/callRepairs.js';
 import { openEventExport } from '../../../../usecases/events/eventExport.js';
 import { listSourceHealth } from '../../../../usecases/events/ingestHealth.js';
+import { listMeteredSources } from '../../../../usecases/events/meterPoints.js';
 import { pairNewReports } from '../../../../usecases/events/pairStoredReports.js';
 import { resolveDuplicateReports } from '../../../../usecases/events/resolveDuplicateReports.js';
 import { settleAlertsOfStored } from '../../../../usecases/events/settleAlertsOfStored.js';
 import { listUnpricedModels } from '../../../../usecases/pricing/repriceCalls.js';
 import { readChargeback } from '../../../../usecases/usage/chargeback.js';
 import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';
-import { OWNED_PAIR_KEY, OWNED_RECORDS, RECORDS_KEY, reportedSpan } from '../ownedCalls.js';
+import { OWNED_PAIR_KEY, OWNED_POINT, OWNED_RECORDS, RECORDS_KEY, reportedSpan } from '../ownedCalls.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -238,6 +245,12 @@ export const CALL_CASES: Record<string, TenancyCase> = {
         price: { ...storable(of.live, of).price, computedPico: 1n },
       },
     ]),
+  lockSeries: (db) => lockSeries(db, [OWNED_POINT]),
+  putSeries: (db) => putSeries(db, [{ ...OWNED_POINT, amount: 99n }]),
+  addMeteredUsage: (db, { marker }) =>
+    addMeteredUsage(db, null, [{ ...OWNED_POINT, serviceName: marker, hourMicros: 1_700_000_000_000_000n }]),
+  readMeteredSources: (db) => readMeteredSources(db, WINDOW.fromMicros),
+  listMeteredSources: (db) => listMeteredSources(db, WINDOW.fromMicros),
   lockRecords: (db) => lockRecords(db, RECORDS_KEY, OWNED_RECORDS),
   putRecords: (db) =>
     putRecords(

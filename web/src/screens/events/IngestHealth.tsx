@@ -6,7 +6,7 @@ import { ButtonLink } from '../../parts/forms/Button';
 import { Money } from '../../parts/Money';
 import { Card, Chip, Grid, Page } from '../../parts/Page';
 import { Empty, ErrorState, Loading, Notice } from '../../parts/States';
-import { CHECKS, problemsOf, rejectedCalls, type Source } from './health';
+import { CHECKS, type Metered, problemsOf, rejectedCalls, type Source } from './health';
 import css from './IngestHealth.module.css';
 
 const AGAIN_MS = 10_000;
@@ -25,8 +25,8 @@ export default function IngestHealth() {
   );
   if (health.isPending) return page(<Loading />);
   if (health.error) return page(<ErrorState error={health.error} retry={() => void health.refetch()} />);
-  const { sources, instrumented_twice: twice, paired_reports: paired, since } = health.data;
-  if (sources.length === 0)
+  const { sources, metered, instrumented_twice: twice, paired_reports: paired, since } = health.data;
+  if (sources.length === 0 && metered.length === 0)
     return page(
       <Empty title={`No call has arrived since ${day(since)}`}>
         <p>
@@ -58,7 +58,17 @@ export default function IngestHealth() {
           of the two had no partner and count.
         </Notice>
       ))}
-      {problems.length === 0 && twice.length === 0 && (
+      {metered
+        .filter(({ message }) => message !== null)
+        .map((one) => (
+          <Notice key={JSON.stringify([one.service, one.metric])} kind="warn">
+            <strong>Calls of {one.service || 'a service without a name'} are missing.</strong> Its metric{' '}
+            {one.metric} reports {count(one.uncovered_input_tokens)} input and{' '}
+            {count(one.uncovered_output_tokens)} output tokens that no call covers since {time(one.since)}.
+            Let it send its calls too, as logs or traces.
+          </Notice>
+        ))}
+      {problems.length === 0 && twice.length === 0 && metered.every(({ message }) => message === null) && (
         <Notice kind="good">
           All clear: each call has usage, a price and a known biller, and none was rejected.
         </Notice>
@@ -88,11 +98,33 @@ export default function IngestHealth() {
           csv="/api/v1/ingest/health?format=csv"
         />
       </div>
+      {metered.length > 0 && (
+        <DataTable
+          caption="Tokens in metrics"
+          columns={METERED_COLUMNS}
+          rows={metered}
+          rowKey={({ service, metric }) => JSON.stringify([service, metric])}
+        />
+      )}
     </>,
   );
 }
 
 const keyOf = (source: Source) => JSON.stringify([source.service, source.scope]);
+
+const METERED_COLUMNS: Column<Metered>[] = [
+  { id: 'service', head: 'Service', cell: (one) => one.service || '(without a name)' },
+  { id: 'metric', head: 'Metric', cell: (one) => one.metric },
+  { id: 'last', head: 'Last report', cell: (one) => time(one.last_seen) },
+  { id: 'input', head: 'Input tokens', isNumber: true, cell: (one) => count(one.input_tokens) },
+  { id: 'output', head: 'Output tokens', isNumber: true, cell: (one) => count(one.output_tokens) },
+  {
+    id: 'uncovered',
+    head: 'In no call',
+    isNumber: true,
+    cell: (one) => count(one.uncovered_input_tokens + one.uncovered_output_tokens),
+  },
+];
 
 /** Calls that are left out on purpose have a column only where there are some. */
 const columnsOf = (sources: readonly Source[]): Column<Source>[] => [

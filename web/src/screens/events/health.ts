@@ -3,6 +3,7 @@ import type { paths } from '../../api/client';
 export type IngestHealth =
   paths['/api/v1/ingest/health']['get']['responses'][200]['content']['application/json'];
 export type Source = IngestHealth['sources'][number];
+export type Metered = IngestHealth['metered'][number];
 
 type CountOf = (source: Source) => number;
 
