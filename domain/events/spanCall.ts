@@ -231,6 +231,8 @@ const AGGREGATE_OPERATIONS = new Set([
   'execute_tool',
   'agent_step',
 ]);
+/** Gemini CLI's spans of calls have no usage; its log record of the same call has it and is the call. */
+const LOGGED_OPERATIONS = new Set(['llm_call']);
 const CALL_KINDS = new Set(['LLM', 'EMBEDDING']);
 const AGGREGATE_KINDS = new Set(['AGENT', 'CHAIN', 'TOOL']);
 const CALL_OBSERVATIONS = new Set(['generation', 'embedding']);
@@ -241,7 +243,8 @@ const FREE_REQUESTS = new Set(['anthropic.messages.count_tokens', 'anthropic.ses
 /** Whether a span is one call: by its marker, else because it names a model or carries usage. */
 export function isCallSpan(attributes: SpanAttributes, spanName: string): boolean {
   const operation = attributes.label('operation');
-  if (operation !== undefined && AGGREGATE_OPERATIONS.has(operation)) return false;
+  if (operation !== undefined && (AGGREGATE_OPERATIONS.has(operation) || LOGGED_OPERATIONS.has(operation)))
+    return false;
   const kind = attributes.label('spanKind')?.toUpperCase();
   if (kind !== undefined && AGGREGATE_KINDS.has(kind)) return false;
   const observation = attributes.label('observationType')?.toLowerCase();

@@ -10,10 +10,12 @@ import { listFormerPrices } from '../../db/pricing/repriceRuns.js';
 import { microsOfDay } from '../../domain/period.js';
 import { closePeriod } from '../../usecases/billing/periods.js';
 import { IngestWriter } from '../../usecases/events/ingestWriter.js';
+import { meterPoints } from '../../usecases/events/meterPoints.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { aBatch, aCall } from '../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { foldAll } from './support/compareTotals.js';
+import { OWNED_POINT } from './support/ownedCalls.js';
 import { otherPrices, repriceAll } from './support/repriceAll.js';
 
 /** A label as a client may choose it. */
@@ -67,6 +69,8 @@ beforeAll(async () => {
         ],
       };
       await writer.submit({ orgId, keyId: `key_${'0'.repeat(10)}`, defaultProjectId: projectId, batch });
+      const point = { ...OWNED_POINT, seriesId: randomUUID(), serviceName: name, hourMicros: 0n };
+      await meterPoints(new OrgDb(test.database, orgId), projectId, [point]);
     }
   };
   for (const orgId of orgs) {
