@@ -442,7 +442,7 @@ export function presentIngestHealth(
   metered: readonly MeteredSource[],
   doubles: readonly DoubleReport[],
   paired: readonly PairedScopes[],
-  settings: OrganizationSettings,
+  { settings }: { settings: OrganizationSettings },
 ): z.output<typeof ingestHealthResponse> {
   return {
     since: isoFromMicros(sinceMicros),
