@@ -30,18 +30,19 @@ async function tell(
 ): Promise<void> {
   const start = (now() - BigInt(hoursAgo) * 3_600_000_000n) * 1_000n;
   const body = {
-    resourceSpans: [
-      {
-        resource: { attributes: service === '' ? [] : [anAttribute('service.name', service)] },
-        scopeSpans: scopes.map((name, place) => ({
+    // Nothing names the process, and the scopes are apart in the request: their reports are not paired.
+    resourceSpans: scopes.map((name, place) => ({
+      resource: { attributes: service === '' ? [] : [anAttribute('service.name', service)] },
+      scopeSpans: [
+        {
           scope: { name },
           spans: Array.from({ length: 6 }, (_, index) => {
             const at = start + BigInt(index) * 60_000_000_000n + BigInt(place) * 1_000_000n;
             return aSpan({}, { startTimeUnixNano: `${at}`, endTimeUnixNano: `${at + 1_000n}` });
           }),
-        })),
-      },
-    ],
+        },
+      ],
+    })),
   };
   expect((await api.post('/api/v1/ingest/trace', body, org.ingestKey)).status).toBe(202);
   await foldAll(api.database.superuser, org.orgDb);
