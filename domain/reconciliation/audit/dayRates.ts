@@ -3,8 +3,8 @@ import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { divideHalfEven, type Pico } from '../../money.js';
 import { type ExpectedRates, expectedRatesOf } from '../../pricing/cost.js';
 import type { PriceBook } from '../../pricing/priceBook.js';
-import type { PricedModel } from '../../pricing/pricedModel.js';
-import { listedRate, sourceKey } from '../../pricing/priceStatement.js';
+import type { PricedModel, PriceModel } from '../../pricing/pricedModel.js';
+import { givesRate, listedRate, sourceKey } from '../../pricing/priceStatement.js';
 import { BATCH_TIER, normaliseServiceTier } from '../../pricing/rateCards.js';
 import type { Provider } from '../../providers.js';
 
@@ -110,9 +110,12 @@ export class DayRates {
     return [...(this.#find(model)?.cards.keys() ?? [])].filter((name) => name !== BATCH_TIER);
   }
 
-  /** The places with another than the ordinary price. */
+  /** The places with another than the ordinary price, one for each price. */
   regionsOf(model: string): string[] {
-    return Object.keys(this.#find(model)?.entry.facts.regionalMultipliers ?? {});
+    const priced = this.#find(model);
+    if (!priced) return [];
+    const hasZones = dearerPlacesFactor(priced) !== undefined;
+    return [...Object.keys(priced.entry.facts.regionalMultipliers), ...(hasZones ? ['data_zone'] : [])];
   }
 
   /** The rates of the model's other price periods, earlier and later ones. */
@@ -193,10 +196,24 @@ export class DayRates {
     return isDescribed ? priced : undefined;
   }
 
-  /** Classes with list rates on which the public collections differ; none for an own price. */
+  /** Classes with list rates on which the public collections differ; none of those that a document sets. */
   contestedClasses(model: string): readonly string[] {
     const priced = this.#find(model);
-    return !priced || priced.agreement === 'contract' ? [] : priced.entry.facts.conflicts;
+    if (!priced || priced.agreement === 'contract') return [];
+    const { conflicts } = priced.entry.facts;
+    const terms = hasDocument(priced) ? priced.laid?.statement.terms : undefined;
+    return terms ? conflicts.filter((name) => !givesRate(terms, name as TokenClass)) : conflicts;
+  }
+
+  /** Whether a document sets the price: a contract, or an own price that names the document with its rates. */
+  isDocumented(model: string): boolean {
+    const priced = this.#find(model);
+    if (!priced) return false;
+    const terms = hasDocument(priced) ? priced.laid?.statement.terms : undefined;
+    return (
+      priced.agreement === 'contract' ||
+      (terms !== undefined && givesRate(terms, 'input') && givesRate(terms, 'output'))
+    );
   }
 
   /** Whether the price belongs to a related id because the list lacks this one. */
@@ -249,11 +266,53 @@ function ratesUnder(priced: PricedModel, circumstances: Circumstances): Expected
   return rates;
 }
 
+const hasDocument = ({ laid }: PricedModel): boolean =>
+  laid?.statement.kind === 'override' && laid.statement.proof !== null;
+
 /** Factor on every rate for a place, scaled by 1e6; undefined: the price data has none. */
 function regionFactor(priced: PricedModel, region: string | null): bigint | undefined {
-  const factor = region === null ? undefined : priced.entry.facts.regionalMultipliers[region];
+  if (region === null) return undefined;
+  const listed = priced.entry.facts.regionalMultipliers[region];
+  const factor = listed ?? (AZURE_PLACES.has(region) ? dearerPlacesFactor(priced) : undefined);
   return factor === undefined ? undefined : BigInt(Math.round(factor * Number(FACTOR_SCALE)));
 }
+
+/** Places of Azure's meters outside the global deployment, with one price (Azure OpenAI pricing: a tenth more). */
+const AZURE_PLACES: ReadonlySet<string> = new Set(['data_zone', 'regional']);
+/** The collections list the data zones of the US and of the EU; both must have one factor. */
+const ZONES = ['us', 'eu'] as const;
+const FACTORS = new WeakMap<PriceModel, { factor: number | undefined }>();
+
+/**
+ * Price in a data zone ÷ global price, where the variants of an Azure model have one factor on input and output; undefined:
+ * they have not.
+ */
+function dearerPlacesFactor({ entry }: PricedModel): number | undefined {
+  if (entry.provider !== 'azure_openai') return undefined;
+  let known = FACTORS.get(entry);
+  if (!known) {
+    known = { factor: zonesFactor(entry) };
+    FACTORS.set(entry, known);
+  }
+  return known.factor;
+}
+
+function zonesFactor({ facts }: PriceModel): number | undefined {
+  const global = Object.values(facts.sources)[0] ?? {};
+  const factors = ZONES.flatMap((zone) => {
+    const variant = facts.variants[zone];
+    if (typeof variant !== 'object' || variant === null) return [];
+    return (['input', 'output'] as const).map(
+      (name) => Number((variant as Record<string, unknown>)[name]) / Number(global[name]),
+    );
+  });
+  const [first] = factors;
+  const isOne = first !== undefined && factors.every((one) => Math.abs(one - first) < FACTOR_TOLERANCE);
+  return isOne ? Number(first.toFixed(6)) : undefined;
+}
+
+/** Prices are listed with few digits, so equal factors may differ by this. */
+const FACTOR_TOLERANCE = 1e-3;
 
 const HALVES = 200n;
 

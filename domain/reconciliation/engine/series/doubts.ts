@@ -146,9 +146,10 @@ function isAboutRates({ hypothesis }: State): boolean {
   return hypothesis?.nature === 'rate' && hypothesis.blame === 'provider';
 }
 
+/** A contract or another document sets the price. */
 function isByContract({ work }: JudgedDay): boolean {
   const { day } = work.reading;
-  return day.pricedAs !== null && day.agreed.provenance(day.pricedAs).agreement === 'contract';
+  return day.pricedAs !== null && day.agreed.isDocumented(day.pricedAs);
 }
 
 /**

@@ -55,7 +55,10 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
       run.days.some(({ judged }) => !judged.shown?.isPartial),
     odds_against_next: odds >= ODDS_MIN,
     account_known: run.days.every(({ judged }) => judged.work.reading.day.evidence.accountKnown),
-    evidence_needed: hypothesis.needs.every((need) => hasNeed(run, need, noise)),
+    // A price of one source has a gate of its own: one missing fact closes one gate.
+    evidence_needed: hypothesis.needs.every(
+      (need) => (isRate && need === 'second_price_source') || hasNeed(run, need, noise),
+    ),
   };
   const holds = (gate: Gate): boolean =>
     together[gate] !== false && run.days.every(({ judged }) => ruleOf(gate)?.(judged, isRate, noise) ?? true);
@@ -97,8 +100,9 @@ const hasPrice = (judged: JudgedDay): boolean => (provenanceOf(judged)?.priceSou
 
 function pricesAgree(judged: JudgedDay): boolean {
   const provenance = provenanceOf(judged);
-  if (provenance === null || provenance.disputed || !AGREED.has(provenance.agreement)) return false;
   const { day } = judged.work.reading;
+  if (provenance === null || provenance.disputed) return false;
+  if (!AGREED.has(provenance.agreement) && !day.agreed.isDocumented(day.pricedAs ?? '')) return false;
   const contested = new Set(day.agreed.contestedClasses(day.pricedAs ?? ''));
   return !touchedOf(judged).some(({ of }) => contested.has(of.tokenClass));
 }
