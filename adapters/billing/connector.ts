@@ -20,7 +20,7 @@ export interface ConnectorFacts {
   credentialNames: readonly string[];
   /** Optional names in `credentials`, e.g. `session_token`. */
   optionalCredentialNames?: readonly string[];
-  /** A day fetched within this many days after its beginning is provisional. */
+  /** The longest time in which a day is provisional, in days from its beginning: such days are fetched at every sync. */
   provisionalDays: number;
   /** Days back that the provider may still restate: fetched again once a day. */
   revisableDays: number;

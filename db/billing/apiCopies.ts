@@ -1,6 +1,6 @@
 import type { Feed } from '../../domain/billing/billedRow.js';
 import type { ConnectionSettings } from '../../domain/billing/connections.js';
-import { type BillingFormat, SOURCE_RANKS } from '../../domain/billing/sources.js';
+import { type BillingFormat, type Restatable, SOURCE_RANKS } from '../../domain/billing/sources.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
@@ -64,17 +64,24 @@ export async function listCurrentCopies(
   );
 }
 
+/**
+ * The time from which the day of a row is closed (domain/billing/sources.ts), of a Restatable whose `of` and `days` are
+ * the values from `first` on.
+ */
+const closedSql = (first: number): string =>
+  `(case $${first}::text when 'month' then (date_trunc('month', day) + interval '1 month')::date else day end + $${first + 1}::integer)::timestamp at time zone 'UTC'`;
+
 /** Days that were complete when fetched, with the connection's present scope and exchange rate, by feed and report. */
 export async function listFetchedDays(
   orgDb: OrgDb,
   connection: { id: string; scope: string; settings: ConnectionSettings },
-  window: { fromDay: string; toDay: string; provisionalDays: number },
+  window: { fromDay: string; toDay: string; restatable: Restatable },
 ): Promise<{ feed: Feed; report: string; days: string[] }[]> {
   return orgDb.rows<{ feed: Feed; report: string; days: string[] }>(
     `select feed, report, array_agg(distinct day::text) as days from billing_days
      where org_id = $1 and connection_id = $2 and scope = $3 and day >= $4 and day < $5 and superseded_at is null
-       and coalesce(confirmed_at, source_fetched_at) >= (day + $6::integer)::timestamp at time zone 'UTC'
-       and fx_rate is not distinct from ${rateSql('day', 7)}
+       and coalesce(confirmed_at, source_fetched_at) >= ${closedSql(6)}
+       and fx_rate is not distinct from ${rateSql('day', 8)}
      group by 1, 2 order by 1, 2`,
     [
       orgDb.orgId,
@@ -82,7 +89,8 @@ export async function listFetchedDays(
       connection.scope,
       window.fromDay,
       window.toDay,
-      window.provisionalDays,
+      window.restatable.of,
+      window.restatable.days,
       ...rateValues(connection.settings),
     ],
   );
@@ -236,11 +244,11 @@ export async function confirmApiDays(
 export async function pruneSupersededCopies(
   inside: OrgDb,
   connectionId: string,
-  limits: { provisionalDays: number; keptDays: number },
+  limits: { restatable: Restatable; keptDays: number },
 ): Promise<number> {
-  const values = [inside.orgId, connectionId, limits.provisionalDays, limits.keptDays];
-  const old = `org_id = $1 and connection_id = $2 and superseded_at < now() - make_interval(days => $4)
-      and coalesce(confirmed_at, source_fetched_at) < (day + $3::integer)::timestamp at time zone 'UTC'`;
+  const values = [inside.orgId, connectionId, limits.restatable.of, limits.restatable.days, limits.keptDays];
+  const old = `org_id = $1 and connection_id = $2 and superseded_at < now() - make_interval(days => $5)
+      and coalesce(confirmed_at, source_fetched_at) < ${closedSql(3)}`;
   await inside.run(
     `delete from billing_rows r using (select distinct source_id, day, feed, report from billing_days where ${old}) gone
        where r.org_id = $1 and r.source_id = gone.source_id and r.day = gone.day and r.feed = gone.feed and r.report = gone.report`,

@@ -13,7 +13,10 @@ import type { CountedCopy } from '../../domain/reconciliation/statement/statemen
 import type { OrgDb } from '../orgDb.js';
 import { countedSourcesSql, lacksLateCharge } from './billingRows.js';
 
-type CountedCopyRow = Omit<CountedCopy, 'provisionalDays'> & { format: BillingFormat; isFinal: boolean };
+type CountedCopyRow = Omit<CountedCopy, 'provisionalDays' | 'closesWithMonth'> & {
+  format: BillingFormat;
+  isFinal: boolean;
+};
 
 /** Sources that count for each account's day: a file is one source, all syncs of a connection are one. */
 export async function listCountedCopies(
@@ -33,7 +36,8 @@ export async function listCountedCopies(
   );
   return rows.map(({ format, isFinal, ...copy }) => ({
     ...copy,
-    provisionalDays: provisionalDaysOf([format], isFinal),
+    provisionalDays: provisionalDaysOf([format], isFinal, copy.day),
+    closesWithMonth: !isFinal && factsOfFormat(format).restatable.of === 'month',
   }));
 }
 

@@ -276,8 +276,12 @@ export type BilledAccountRow = Omit<BilledAccount, 'provisionalDays'> & {
   isFinal: boolean;
 };
 
-export function billedAccountOf<Row extends BilledAccountRow>({ formats, isFinal, ...account }: Row) {
-  return { ...account, provisionalDays: provisionalDaysOf(formats, isFinal) };
+/** `day`: the day of the row, `YYYY-MM-DD`. */
+export function billedAccountOf<Row extends BilledAccountRow>(
+  { formats, isFinal, ...account }: Row,
+  day: string,
+) {
+  return { ...account, provisionalDays: provisionalDaysOf(formats, isFinal, day) };
 }
 
 /** Text that identifies the counted copies of one account's day, over rows of `counted`. */
@@ -303,7 +307,7 @@ export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise
     [orgDb.orgId, scope.provider, scope.day],
     'day_billed_accounts',
   );
-  return rows.map(billedAccountOf);
+  return rows.map((row) => billedAccountOf(row, scope.day));
 }
 
 export async function listBilledProviderDays(

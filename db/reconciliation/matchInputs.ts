@@ -41,7 +41,7 @@ export async function listCountedDays(orgDb: OrgDb, window: InputWindow): Promis
      from told group by 1, 2, 3 having bool_or(${IS_DAILY_USAGE}) order by 1, 2, 3`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay],
   );
-  return rows.map(billedAccountOf);
+  return rows.map((row) => billedAccountOf(row, row.day));
 }
 
 const dayKey = (row: { provider: string; day: string }) => `${row.provider} ${row.day}`;

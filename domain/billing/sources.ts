@@ -1,5 +1,7 @@
 import type { Pico } from '../money.js';
+import { MICROS_PER_DAY, microsOfDay } from '../period.js';
 import type { Provider } from '../providers.js';
+import { nextMonth } from './periods.js';
 
 /**
  * Properties of each kind of bill: issuer, rank among copies, rounding, and how long days may be restated
@@ -24,6 +26,15 @@ export type BillingFormat = (typeof BILLING_FORMATS)[number];
 /** 10 plain file, 20 saved page, 30 API, 40 finalised export. The copy of a day with the highest rank counts. */
 export const SOURCE_RANKS = { plainFile: 10, savedPage: 20, api: 30, finalisedExport: 40 } as const;
 
+/**
+ * `day`: so many days from the day's own start. `month`: until so many days after the end of the day's month, in which
+ * the provider closes the month's bill.
+ */
+export interface Restatable {
+  readonly of: 'day' | 'month';
+  readonly days: number;
+}
+
 export interface FormatFacts {
   format: BillingFormat;
   /** `pages`: saved report answers; `table`: records under a header; `document`: one JSON document. */
@@ -38,11 +49,8 @@ export interface FormatFacts {
    * rounded to the cent.
    */
   roundingPico: Pico;
-  /**
-   * A day that is read within this number of days of its start may still be restated, unless the bill marks it
-   * final.
-   */
-  provisionalDays: number;
+  /** How long a day may be restated, unless the bill marks it final. */
+  restatable: Restatable;
   /** The format contains every kind of charge of its days, so an older copy's credits no longer count. */
   coversAllCategories: boolean;
   /**
@@ -54,11 +62,15 @@ export interface FormatFacts {
 
 const CENT_HALF_PICO = 5_000_000_000n;
 const MICRO_DOLLAR_PICO = 1_000_000n;
+const TWO_DAYS: Restatable = { of: 'day', days: 2 };
 /**
- * Bills of calendar months are final some days after the month: AWS and Google document this, Azure says after
- * five days.
+ * Azure closes a month up to five days after its end (Cost Management, "Understand cost management data"). AWS issues the
+ * bill around the sixth or seventh (Billing User Guide), Google after five business days, which a holiday makes eight days;
+ * other exports are taken to be as late.
  */
-const UNTIL_MONTH_CLOSED_DAYS = 36;
+const AZURE_MONTH: Restatable = { of: 'month', days: 5 };
+const AWS_MONTH: Restatable = { of: 'month', days: 7 };
+const LATEST_MONTH: Restatable = { of: 'month', days: 8 };
 
 const FACTS: Record<BillingFormat, FormatFacts> = {
   openai_pages: {
@@ -67,7 +79,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     provider: 'openai',
     rank: SOURCE_RANKS.savedPage,
     roundingPico: 1_000n,
-    provisionalDays: 2,
+    restatable: TWO_DAYS,
     coversAllCategories: true,
     isOfOnePeriod: false,
   },
@@ -77,7 +89,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     provider: 'anthropic',
     rank: SOURCE_RANKS.savedPage,
     roundingPico: 50_000n,
-    provisionalDays: 2,
+    restatable: TWO_DAYS,
     coversAllCategories: true,
     isOfOnePeriod: false,
   },
@@ -87,7 +99,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     provider: 'aws_bedrock',
     rank: SOURCE_RANKS.savedPage,
     roundingPico: 100n,
-    provisionalDays: UNTIL_MONTH_CLOSED_DAYS,
+    restatable: AWS_MONTH,
     coversAllCategories: true,
     isOfOnePeriod: false,
   },
@@ -97,7 +109,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     provider: 'azure_openai',
     rank: SOURCE_RANKS.savedPage,
     roundingPico: MICRO_DOLLAR_PICO,
-    provisionalDays: UNTIL_MONTH_CLOSED_DAYS,
+    restatable: AZURE_MONTH,
     coversAllCategories: true,
     isOfOnePeriod: false,
   },
@@ -107,13 +119,17 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     provider: undefined,
     rank: SOURCE_RANKS.plainFile,
     roundingPico: CENT_HALF_PICO,
-    provisionalDays: 2,
+    restatable: TWO_DAYS,
     coversAllCategories: false,
     isOfOnePeriod: false,
   },
-  aws_cur2: { ...exportFacts('aws_cur2', 'aws_bedrock'), roundingPico: 100n },
-  aws_cur_legacy: { ...exportFacts('aws_cur_legacy', 'aws_bedrock'), roundingPico: 100n },
-  azure_cost_details: exportFacts('azure_cost_details', 'azure_openai'),
+  aws_cur2: { ...exportFacts('aws_cur2', 'aws_bedrock'), roundingPico: 100n, restatable: AWS_MONTH },
+  aws_cur_legacy: {
+    ...exportFacts('aws_cur_legacy', 'aws_bedrock'),
+    roundingPico: 100n,
+    restatable: AWS_MONTH,
+  },
+  azure_cost_details: { ...exportFacts('azure_cost_details', 'azure_openai'), restatable: AZURE_MONTH },
   google_billing_export: exportFacts('google_billing_export', 'google'),
   focus: exportFacts('focus', undefined),
   xai_invoices: {
@@ -140,10 +156,23 @@ function exportFacts(format: BillingFormat, provider: Provider | undefined): For
     provider,
     rank: SOURCE_RANKS.finalisedExport,
     roundingPico: MICRO_DOLLAR_PICO,
-    provisionalDays: UNTIL_MONTH_CLOSED_DAYS,
+    restatable: LATEST_MONTH,
     coversAllCategories: true,
     isOfOnePeriod: true,
   };
+}
+
+/** The format of the answers that are fetched from a provider's API; undefined: its bills are not fetched. */
+export const FETCHED_FORMATS: Readonly<Partial<Record<Provider, BillingFormat>>> = {
+  openai: 'openai_pages',
+  anthropic: 'anthropic_pages',
+  azure_openai: 'azure_query_pages',
+  aws_bedrock: 'aws_ce_pages',
+};
+
+/** How long fetched days of a provider may be restated. */
+export function restatableOf(provider: Provider): Restatable {
+  return FACTS[FETCHED_FORMATS[provider] ?? 'openai_pages'].restatable;
 }
 
 export function factsOfFormat(format: BillingFormat): FormatFacts {
@@ -156,9 +185,21 @@ export function rankOfDay(format: BillingFormat, isFinal: boolean | null): numbe
   return isFinal === false && rank === SOURCE_RANKS.finalisedExport ? SOURCE_RANKS.savedPage : rank;
 }
 
-/** The days from its start in which a day may still be restated; 0 if the bill marks it final. */
-export function provisionalDaysOf(formats: readonly BillingFormat[], isFinal: boolean | null): number {
-  return isFinal ? 0 : Math.max(...formats.map((format) => FACTS[format].provisionalDays));
+/**
+ * The days from its start in which a day, `YYYY-MM-DD`, may still be restated; the longest of the formats, and 0 if the
+ * bill marks the day final.
+ */
+export function provisionalDaysOf(
+  formats: readonly BillingFormat[],
+  isFinal: boolean | null,
+  day: string,
+): number {
+  return isFinal ? 0 : Math.max(...formats.map((format) => daysUntilClosed(FACTS[format].restatable, day)));
+}
+
+function daysUntilClosed({ of, days }: Restatable, day: string): number {
+  if (of === 'day') return days;
+  return Number((microsOfDay(nextMonth(day)) - microsOfDay(day)) / MICROS_PER_DAY) + days;
 }
 
 export function isBillingFormat(text: string): text is BillingFormat {

@@ -3,6 +3,7 @@ import { listFetchedDays } from '../../db/billing/apiCopies.js';
 import type { BillingConnection } from '../../db/billing/billingConnections.js';
 import type { SyncChunk, SyncRun, SyncRunResult } from '../../db/billing/syncRuns.js';
 import type { OrgDb } from '../../db/orgDb.js';
+import { restatableOf } from '../../domain/billing/sources.js';
 import { compare } from '../../domain/compare.js';
 import { dayOf, listDays, MICROS_PER_DAY, microsOfDay, shiftDay } from '../../domain/period.js';
 
@@ -37,7 +38,11 @@ export async function planSync(
   const days = revises ? Math.max(revisableDays, REVISABLE_DAYS_MIN) : provisionalDays + 1;
   const oldest = later(connection.backfillFrom, shiftDay(today, -MISSING_DAYS_MAX));
   const askFrom = later(oldest, shiftDay(today, 1 - days));
-  const fetched = await listFetchedDays(orgDb, connection, { fromDay: oldest, toDay, provisionalDays });
+  const fetched = await listFetchedDays(orgDb, connection, {
+    fromDay: oldest,
+    toDay,
+    restatable: restatableOf(connector.provider),
+  });
   const chunks = reportsOf(connector, { fromDay: today, toDay }, nowMicros).flatMap(({ report, feed }) => {
     const known = fetched.find((one) => one.feed === feed && one.report === storedReport({ report, feed }));
     const wanted = missingDays(oldest, askFrom, new Set(known?.days ?? []));

@@ -15,7 +15,7 @@ import { type ChunkResult, finishSyncChunk, type RestatedDay } from '../../db/bi
 import { type BilledRow, CHARGE_CATEGORIES, type ChargeCategory } from '../../domain/billing/billedRow.js';
 import { type ConnectionSettings, fxRateOn, isInScope } from '../../domain/billing/connections.js';
 import { parseFxRate } from '../../domain/billing/pageRow.js';
-import type { BillingFormat } from '../../domain/billing/sources.js';
+import { FETCHED_FORMATS, provisionalDaysOf } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid } from '../../domain/ids.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
@@ -25,14 +25,6 @@ import { storedReport } from './planSync.js';
 
 /** Rows of one INSERT. */
 const BATCH_ROWS = 1_000;
-
-const FORMATS: Readonly<Record<string, BillingFormat>> = {
-  openai: 'openai_pages',
-  anthropic: 'anthropic_pages',
-  azure_openai: 'azure_query_pages',
-  aws_bedrock: 'aws_ce_pages',
-};
-
 /**
  * Reads the checked pages of a chunk with the reader of saved files. New or changed days become new copies under a
  * source of this attempt; the others are confirmed. The counting copies change at the chunk's end, in one transaction.
@@ -148,7 +140,7 @@ async function* rowsOf(
     while (to < pages.length && askedFor[to] === asked) to += 1;
     yield* deps.readBillingFile(bytesOf(orgDb, pages.slice(from, to)), {
       provider: connection.provider,
-      format: FORMATS[connection.provider],
+      format: FETCHED_FORMATS[connection.provider],
       fxRate: parseFxRate(connection.settings.fxRate ?? ''),
       fxRateOn: (day) => parseFxRate(fxRateOn(connection.settings, day) ?? ''),
       skip: new Set(),
@@ -205,7 +197,7 @@ async function storeDays(
     name: `${connection.provider} ${chunk.report} ${dayOf(chunk.startMicros)} to ${dayOf(chunk.endMicros - 1n)}`,
     sha256: digest.digest('hex'),
     sizeBytes: 0,
-    format: FORMATS[connection.provider] ?? 'openai_pages',
+    format: FETCHED_FORMATS[connection.provider] ?? 'openai_pages',
     fetchedAtMicros,
   };
   const isMine = await orgDb.transaction((inside) =>
@@ -267,10 +259,11 @@ function isOtherRate({ day, fxRate }: CurrentCopy, settings: ConnectionSettings)
 }
 
 /** The chunk's result. A settled day that the provider now reports differently is a restatement. */
-function describe({ chunk, connection, connector }: ChunkWork, reading: Reading): ChunkResult {
+function describe({ chunk, connection }: ChunkWork, reading: Reading): ChunkResult {
   const { contents, known, changed, same, pages, fetchedAtMicros, rows } = reading;
+  const format = FETCHED_FORMATS[connection.provider] ?? 'openai_pages';
   const closedFrom = (day: string) =>
-    microsOfDay(day) + BigInt(connector.facts.provisionalDays) * MICROS_PER_DAY;
+    microsOfDay(day) + BigInt(provisionalDaysOf([format], null, day)) * MICROS_PER_DAY;
   const usd = (pico: Pico) => (chunk.feed === 'cost' ? decimalFromPico(pico) : null);
   const restated = [...changed].sort().flatMap((day): RestatedDay[] => {
     const copy = known.get(day);

@@ -21,6 +21,7 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
 import { findOpenRun, findRun, markRunStarted } from '../../db/runs/runTable.js';
 import { openCredentials, type SyncTrigger } from '../../domain/billing/connections.js';
+import { restatableOf } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid } from '../../domain/ids.js';
 import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../../domain/period.js';
@@ -158,8 +159,7 @@ export async function finishSync(deps: SyncDeps, orgDb: OrgDb, runId: string): P
   });
   if (error) deps.logger.warn({ runId, code: error.code }, 'a sync ended without all of its days');
   if (connection) {
-    const { provisionalDays } = connectorOf(deps, connection).facts;
-    const kept = { provisionalDays, keptDays: REPLACED_DAYS };
+    const kept = { restatable: restatableOf(connection.provider), keptDays: REPLACED_DAYS };
     await orgDb.transaction((inside) => pruneSupersededCopies(inside, connection.id, kept));
     // All restatable days are fetched once a day only.
     if (run.revisesOn !== null) {

@@ -166,6 +166,8 @@ export interface CountedCopy {
   toldAtMicros: bigint;
   /** Days from a day's start in which the provider may still restate it. */
   provisionalDays: number;
+  /** The provider closes all days of a month at once: every day has another number of days. */
+  closesWithMonth: boolean;
 }
 
 /** Days of an account, first and last included. */
@@ -230,9 +232,13 @@ type Finality = Omit<MonthCoverage, 'missing' | 'sources'>;
 
 function finalityOf(input: CoverageInput): Finality {
   const end = microsOfDay(nextMonth(input.firstDay));
-  const window = input.copies.reduce((most, copy) => Math.max(most, copy.provisionalDays), 0);
   const closedFrom = (day: bigint, days: number) => day + BigInt(days) * MICROS_PER_DAY;
-  const finalFrom = closedFrom(end - MICROS_PER_DAY, window === 0 ? PROVISIONAL_DAYS_MIN : window);
+  const lastDay = end - MICROS_PER_DAY;
+  const monthClosed = input.copies.map(({ day, provisionalDays, closesWithMonth }) =>
+    closedFrom(closesWithMonth ? microsOfDay(day) : lastDay, provisionalDays),
+  );
+  const latest = monthClosed.reduce((most, one) => (one > most ? one : most), lastDay);
+  const finalFrom = latest === lastDay ? closedFrom(lastDay, PROVISIONAL_DAYS_MIN) : latest;
   const open = input.copies.filter((copy) => {
     const from = closedFrom(microsOfDay(copy.day), copy.provisionalDays);
     return input.nowMicros < from || copy.toldAtMicros < from;

@@ -4,7 +4,7 @@ import { createBillingConnectors } from '../../../adapters/billing/connectors.js
 import { type BillingFileOptions, readBillingFile } from '../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
 import { pageKindOf } from '../../../domain/billing/pageRow.js';
-import { type BillingFormat, factsOfFormat, provisionalDaysOf } from '../../../domain/billing/sources.js';
+import { type BillingFormat, provisionalDaysOf } from '../../../domain/billing/sources.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { isProvider, type Provider } from '../../../domain/providers.js';
 import type { BillDocument, GeneratedWorld } from '../../generators/world.js';
@@ -119,7 +119,7 @@ async function fetchAccount(
 }
 
 function coveredDay(provider: Provider, accountId: string, day: string, format: BillingFormat): CoveredDay {
-  return { provider, accountId, day, provisionalDays: factsOfFormat(format).provisionalDays };
+  return { provider, accountId, day, provisionalDays: provisionalDaysOf([format], null, day) };
 }
 
 async function readFile(account: Account, document: BillDocument, bills: FetchedBills): Promise<void> {
@@ -131,7 +131,12 @@ async function readFile(account: Account, document: BillDocument, bills: Fetched
   for (const { row } of bills.rows.slice(first))
     finality.set(row.day, finality.get(row.day) === false ? false : row.isFinal);
   for (const [day, isFinal] of finality)
-    bills.covered.push({ provider, accountId, day, provisionalDays: provisionalDaysOf([format], isFinal) });
+    bills.covered.push({
+      provider,
+      accountId,
+      day,
+      provisionalDays: provisionalDaysOf([format], isFinal, day),
+    });
 }
 
 async function readInto(

@@ -1,7 +1,7 @@
 /** A published case as the product sees it: its bill through the readers, its calls priced by the product's own prices. */
 import { type BillingFileSummary, readBillingFile } from '../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
-import { type BillingFormat, factsOfFormat } from '../../../domain/billing/sources.js';
+import { type BillingFormat, factsOfFormat, provisionalDaysOf } from '../../../domain/billing/sources.js';
 import { MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { priceCall } from '../../../domain/pricing/cost.js';
 import { bookWithOwnPrices, type OwnPrice } from '../../../domain/pricing/ownPrices.js';
@@ -50,7 +50,7 @@ export async function inputOf(
         {
           accountId: ACCOUNT,
           fetchedAtMicros: nowMicros,
-          provisionalDays: factsOfFormat(one.format).provisionalDays,
+          provisionalDays: provisionalDaysOf([one.format], null, day.day),
         },
       ],
       sources: new Map([

@@ -45,7 +45,7 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
     apiCopies.listFetchedDays(
       db,
       { id: connection.id, scope: connection.scope, settings: connection.settings },
-      { ...ALL, provisionalDays: 2 },
+      { ...ALL, restatable: { of: 'day', days: 2 } },
     ),
   beginApiSource: (db, of) =>
     apiCopies.beginApiSource(
@@ -87,7 +87,10 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
     return apiCopies.confirmApiDays(db, reportOf(of), { days, finalDays: days, atMicros: FAR_MICROS }, {});
   },
   pruneSupersededCopies: (db, { connection }) =>
-    apiCopies.pruneSupersededCopies(db, connection.id, { provisionalDays: 9_999, keptDays: 0 }),
+    apiCopies.pruneSupersededCopies(db, connection.id, {
+      restatable: { of: 'day', days: 9_999 },
+      keptDays: 0,
+    }),
   insertBillingConnection: {
     asSystem: ONE_ACCOUNT,
     run: (db, { marker }) =>

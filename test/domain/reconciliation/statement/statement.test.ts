@@ -62,6 +62,7 @@ function aCopy(over: Partial<CountedCopy> = {}): CountedCopy {
     name: 'costs.json',
     toldAtMicros: AFTER,
     provisionalDays: 2,
+    closesWithMonth: false,
     ...over,
   };
 }
@@ -269,6 +270,17 @@ describe('a month', () => {
     expect(statement({ copies: wholeMonth({ provisionalDays: 5 }) })).toMatchObject({
       finalFrom: '2026-11-05',
     });
+  });
+
+  it('of a provider that closes whole months is final from one day, whichever of its days are known', () => {
+    const ofMonth = (copy: CountedCopy): CountedCopy => ({
+      ...copy,
+      provisionalDays: Number((microsOfDay('2026-11-06') - microsOfDay(copy.day)) / MICROS_PER_DAY),
+      closesWithMonth: true,
+    });
+    const copies = wholeMonth().map(ofMonth);
+    expect(statement({ copies }).finalFrom).toBe('2026-11-06');
+    expect(statement({ copies: copies.slice(0, 3) }).finalFrom).toBe('2026-11-06');
   });
 
   it('whose copy was read while a day could be restated stays provisional until a newer copy arrives', () => {
