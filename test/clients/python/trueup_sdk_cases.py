@@ -5,8 +5,13 @@ are or observed by trueup-sdk, and prints the answers. The run file has `case`, 
 """
 
 import asyncio
+import functools
 import gc
+import inspect
+import io
 import json
+import pathlib
+import tempfile
 
 import run
 from either import entered, error_of, got, items, print_seen
@@ -190,13 +195,48 @@ async def google_genai():
     return seen
 
 
-async def mistral_chat():
+async def google_batch_file():
+    from google import genai
+
+    client = observe(genai.Client(api_key="key", http_options={"base_url": ORIGIN}))
+    part = client.aio if is_async else client
+    job = await got(part.batches.get(name="batches/b2"))
+    download = functools.partial(part.files.download, file=job.dest.file_name)
+    seen = [job, await got(download())]
+    if "destination" in inspect.signature(part.files.download).parameters:
+        with tempfile.TemporaryDirectory() as folder:
+            path, buffer = pathlib.Path(folder, "results.jsonl"), io.BytesIO()
+            seen += [await got(download(destination=path)), path.read_bytes()]
+            seen += [await got(download(destination=buffer)), buffer.getvalue()]
+    return [*seen, await got(part.files.download(file="files/film"))]
+
+
+def mistral_client():
     try:
         from mistralai import Mistral
     except ImportError:
         from mistralai.client import Mistral
 
-    client = observe(Mistral(api_key="key", server_url=ORIGIN))
+    return observe(Mistral(api_key="key", server_url=ORIGIN))
+
+
+async def mistral_batch():
+    client = mistral_client()
+    end = "_async" if is_async else ""
+    get, listed = getattr(client.batch.jobs, f"get{end}"), getattr(client.batch.jobs, f"list{end}")
+    download = getattr(client.files, f"download{end}")
+    jobs = [await got(listed()), await got(get(job_id="job-2")), await got(get(job_id="job-2"))]
+    first = await got(download(file_id="file-out"))
+    content = await got(first.aread() if is_async else first.read())
+    second = await got(download(file_id="file-out"))
+    lines = await items(second.aiter_lines() if is_async else second.iter_lines())
+    dropped = await got(download(file_id="file-out"))
+    await got(dropped.aclose() if is_async else dropped.close())
+    return [*jobs, type(first).__name__, content, lines, await error_of(lambda: download(file_id="absent"))]
+
+
+async def mistral_chat():
+    client = mistral_client()
     end = "_async" if is_async else ""
     options = {"model": "mistral-large-latest", "messages": MESSAGES}
     complete, stream = getattr(client.chat, f"complete{end}"), getattr(client.chat, f"stream{end}")

@@ -98,6 +98,41 @@ const googleGenAi: SdkCase = {
   ],
 };
 
+const googleBatchFile: SdkCase = {
+  name: 'google_batch_file',
+  answers(createdAt) {
+    const time = new Date(createdAt * 1_000).toISOString();
+    const { responseId: _, ...unnamed } = gemini('', [{ text: 'Hi' }], 'STOP', geminiUsage);
+    const lines = [
+      { key: 'a', response: gemini('gem-f1', [{ text: 'Hi' }], 'STOP', geminiUsage) },
+      { key: 'b', response: unnamed },
+      { key: 'c', error: { code: 3, message: 'no' } },
+    ];
+    return [
+      {
+        path: '/batches/b2',
+        json: {
+          name: 'batches/b2',
+          metadata: {
+            model: `models/${GEMINI}`,
+            state: 'BATCH_STATE_SUCCEEDED',
+            createTime: time,
+            endTime: time,
+            output: { responsesFile: 'files/results-b2' },
+          },
+          done: true,
+        },
+      },
+      {
+        path: '/files/results-b2:download',
+        text: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+      },
+      { path: '/files/film:download', text: `film\n${JSON.stringify(lines[0])}\n` },
+    ];
+  },
+  events: [1, 2].map(() => ({ ...geminiOk, feature: null, batch: 'batches/b2' })),
+};
+
 const MISTRAL = 'mistral-large-latest';
 const mistralUsage = { prompt_tokens: 30, completion_tokens: 12, total_tokens: 42 };
 const mistralOk = {
@@ -197,6 +232,61 @@ const mistralChat: SdkCase = {
   ],
 };
 
+const mistralBatch: SdkCase = {
+  name: 'mistral_batch',
+  answers(createdAt) {
+    const item = (index: number) => ({
+      id: `job-result-${index}`,
+      custom_id: `c-${index}`,
+      response: {
+        status_code: 200,
+        body: {
+          id: `cmpl-b${index}`,
+          object: 'chat.completion',
+          created: createdAt,
+          model: MISTRAL,
+          choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+          usage: mistralUsage,
+        },
+      },
+      error: null,
+    });
+    const refused = {
+      id: 'job-result-9',
+      custom_id: 'c-9',
+      response: { status_code: 422, body: { detail: 'no' } },
+    };
+    const job = (more: object) => ({
+      object: 'batch',
+      input_files: ['file-in'],
+      endpoint: '/v1/chat/completions',
+      model: MISTRAL,
+      errors: [],
+      status: 'SUCCESS',
+      created_at: createdAt,
+      completed_at: createdAt,
+      total_requests: 2,
+      completed_requests: 2,
+      succeeded_requests: 2,
+      failed_requests: 0,
+      ...more,
+    });
+    return [
+      {
+        path: '/v1/batch/jobs',
+        json: { object: 'list', total: 1, data: [job({ id: 'job-1', output_file: 'file-out' })] },
+      },
+      { path: '/v1/batch/jobs/job-2', json: job({ id: 'job-2', outputs: [item(3), refused] }) },
+      {
+        path: '/v1/files/file-out/content',
+        text: [item(1), item(2), refused].map((line) => `${JSON.stringify(line)}\n`).join(''),
+        headers: { 'content-type': 'application/octet-stream' },
+      },
+    ];
+  },
+  events: ['job-1', 'job-1', 'job-2'].map((batch) => ({ ...mistralOk, feature: null, batch })),
+};
+
 const COMMAND = 'command-a-03-2025';
 const cohereUsage = {
   billed_units: { input_tokens: 20, output_tokens: 7 },
@@ -284,4 +374,4 @@ const cohereChat: SdkCase = {
   ],
 };
 
-export const OTHER_CASES = [googleGenAi, mistralChat, cohereChat];
+export const OTHER_CASES = [googleGenAi, googleBatchFile, mistralChat, mistralBatch, cohereChat];

@@ -1,6 +1,7 @@
 """Reports each call of the official LLM clients to Trueup, and applies its enforcement rules before the call."""
 
-from .calls import TrueupBlockedError, VerdictNote
+from .calls import VerdictNote
+from .errors import TrueupBlockedError
 from .labels import Labels, labeled, with_labels
 from .reporter import ReporterStats
 from .trueup import (

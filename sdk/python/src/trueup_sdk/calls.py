@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import functools
 import hashlib
 import json
@@ -14,58 +12,17 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 from .configuration import Configuration
 from .encoding import encode
+from .errors import TrueupBlockedError, http_status_of, is_cancel
 from .labels import context_labels, merge_labels
 from .patterns import OpenVerdict, PatternTables, open_verdict
 from .reporter import Reporter
-from .rules import (
-    ALLOWED,
-    DUPLICATE_WINDOW,
-    MAX_TOOL_CALLS,
-    SESSION_BUDGET,
-    TOKEN_CEILING,
-    CallBefore,
-    Enforcer,
-    Rule,
-    Verdict,
-    prevented_usd,
-)
+from .rules import ALLOWED, CallBefore, Enforcer, Rule, Verdict, prevented_usd
 from .texts import estimate_tokens, prompt_text
 from .transport import message_of
 from .usage import tokens_of
 from .version import SDK_NAME
 
 _PAYLOAD_CHARS_MAX = 262_144
-
-
-class TrueupBlockedError(Exception):
-    """A call that a rule has stopped: it did not reach the provider."""
-
-    def __init__(self, rule: Rule, model: str, prevented: Optional[str]) -> None:
-        super().__init__(
-            f"Trueup stopped this call of {model}: {_sentence_of(rule)} (rule {rule.name or rule.id})"
-        )
-        self.rule_id = rule.id
-        self.rule_name = rule.name
-        self.rule_type = rule.type
-        self.prevented_usd = prevented
-        """Dollars as a decimal text; None: unknown."""
-        self._made_of = (rule, model, prevented)
-
-    def __reduce__(self) -> Any:
-        # Errors travel between processes.
-        return (type(self), self._made_of)
-
-
-def _sentence_of(rule: Rule) -> str:
-    if rule.type == TOKEN_CEILING:
-        return f"it has more than {rule.limit} tokens"
-    if rule.type == SESSION_BUDGET:
-        return "its session has spent its budget"
-    if rule.type == DUPLICATE_WINDOW:
-        return f"an equal call began less than {rule.limit / 1_000:g} seconds ago"
-    if rule.type == MAX_TOOL_CALLS:
-        return f"its session has asked for tools more than {rule.limit} times"
-    return f"it goes to {rule.to_model}"
 
 
 class CallRequest(NamedTuple):
@@ -247,41 +204,7 @@ class OpenCall:
 
     def fail(self, error: BaseException, reading: Optional[Reading] = None) -> None:
         """The call ended by an error: the caller's own end is `cancelled`."""
-        self.end("cancelled" if is_cancel(error) else "error", reading, _http_status_of(error))
-
-
-_CANCELS = (
-    asyncio.CancelledError,
-    concurrent.futures.CancelledError,
-    GeneratorExit,
-    KeyboardInterrupt,
-    SystemExit,
-)
-
-
-def is_cancel(error: BaseException) -> bool:
-    """Whether the caller ended the call itself."""
-    # trio and curio have classes of their own.
-    return isinstance(error, _CANCELS) or type(error).__name__ in (
-        "Cancelled",
-        "CancelledError",
-        "TaskCancelled",
-    )
-
-
-def _http_status_of(error: BaseException) -> Optional[int]:
-    response = getattr(error, "response", None)
-    # boto3 has the answer as a mapping.
-    metadata = response.get("ResponseMetadata") if isinstance(response, dict) else None
-    for status in (
-        getattr(error, "status_code", None),
-        getattr(error, "code", None),
-        metadata.get("HTTPStatusCode") if isinstance(metadata, dict) else None,
-        getattr(response, "status_code", None),
-    ):
-        if isinstance(status, int) and not isinstance(status, bool) and 100 <= status <= 599:
-            return status
-    return None
+        self.end("cancelled" if is_cancel(error) else "error", reading, http_status_of(error))
 
 
 class Recorder:

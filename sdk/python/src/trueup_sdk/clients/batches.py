@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterable, Mapping, NamedTuple, Optional
 
 from ..calls import LaterCall, Recorder, now_ms
-from .readings import fields, first_number, items, number, parse, read_anthropic, read_openai, text
+from .readings import fields, first_number, items, millis_of_seconds, parse, read_anthropic, read_openai, text
 
 
 class BatchPlace(NamedTuple):
@@ -18,40 +18,66 @@ class BatchPlace(NamedTuple):
     base_url: Optional[str]
 
 
-class _Batch(NamedTuple):
+class KnownBatch(NamedTuple):
+    """What results do not name themselves."""
+
     id: str
-    # When the results were complete, seconds since 1970.
     completed_at: Optional[int]
+    """When the results were complete, milliseconds since 1970."""
+    model: Optional[str] = None
+    """The model of all its calls."""
 
 
 _BATCHES_MAX = 10_000
 _lock = threading.RLock()
-# OpenAI's batches by their files of results.
-_batches_by_file: Dict[str, _Batch] = {}
-# When results of a batch of Anthropic were first read in this process, milliseconds: a message has no time of its own.
+_batches_by_file: Dict[str, KnownBatch] = {}
+# When results without a time of their own were first read in this process, milliseconds, by batch or file.
 _first_read_at: Dict[str, int] = {}
 
 
+def note_files(files: Iterable[Any], batch: KnownBatch) -> None:
+    """Remembers to which batch files of results belong; values that are no text are left out."""
+    for file in filter(None, map(text, files)):
+        with _lock:
+            if len(_batches_by_file) >= _BATCHES_MAX:
+                _batches_by_file.clear()
+            _batches_by_file[file] = batch
+
+
+def batch_of(file_id: str) -> Optional[KnownBatch]:
+    """None: the process has not seen the batch of this file."""
+    return _batches_by_file.get(file_id)
+
+
+def first_read_of(name: str) -> int:
+    """When results of this batch or file were first read, milliseconds since 1970; the same for every reading."""
+    with _lock:
+        if len(_first_read_at) >= _BATCHES_MAX:
+            _first_read_at.clear()
+        return _first_read_at.setdefault(name, now_ms())
+
+
 def note_batch(value: Any) -> None:
-    """Remembers to which batch a file of results belongs."""
+    """Remembers the files of results of OpenAI's batches."""
     answer = fields(value) or {}
     listed = items(answer.get("data")) if answer.get("object") == "list" else [answer]
     for batch in filter(None, map(fields, listed)):
         batch_id = text(batch.get("id"))
         if batch.get("object") != "batch" or batch_id is None:
             continue
-        for file in filter(None, (text(batch.get("output_file_id")), text(batch.get("error_file_id")))):
-            with _lock:
-                if len(_batches_by_file) >= _BATCHES_MAX:
-                    _batches_by_file.clear()
-                _batches_by_file[file] = _Batch(batch_id, number(batch.get("completed_at")))
+        known = KnownBatch(batch_id, millis_of_seconds(batch.get("completed_at")))
+        note_files((batch.get("output_file_id"), batch.get("error_file_id")), known)
 
 
 def record_openai_result(line: bytes, file_id: str, place: BatchPlace) -> None:
-    """A line of OpenAI's results; other files have other lines, which are nothing here."""
-    if b'"custom_id"' not in line:
-        return
-    item = fields(parse(line)) or {}
+    """A line of the results of OpenAI or Mistral; other files have other lines, which are nothing here."""
+    if b'"custom_id"' in line:
+        record_openai_item(parse(line), batch_of(file_id), file_id, place)
+
+
+def record_openai_item(value: Any, batch: Optional[KnownBatch], name: str, place: BatchPlace) -> None:
+    """One result of OpenAI or Mistral. `name` is of its batch or file."""
+    item = fields(value) or {}
     response = fields(item.get("response")) or {}
     body = fields(response.get("body"))
     request_id = text(item.get("id"))
@@ -62,8 +88,8 @@ def record_openai_result(line: bytes, file_id: str, place: BatchPlace) -> None:
     if reading.response_model is None:
         return
     reading.request_id = request_id
-    batch = _batches_by_file.get(file_id)
-    seconds = first_number(body.get("created"), body.get("created_at"), batch.completed_at if batch else None)
+    made_at = millis_of_seconds(first_number(body.get("created"), body.get("created_at")))
+    completed_at = batch.completed_at if batch else None
     place.recorder.record_later(
         LaterCall(
             provider=place.provider,
@@ -72,7 +98,7 @@ def record_openai_result(line: bytes, file_id: str, place: BatchPlace) -> None:
             reading=reading,
             batch_id=batch.id if batch else None,
             is_batch=True,
-            at=now_ms() if seconds is None else seconds * 1_000,
+            at=made_at or completed_at or first_read_of(name),
             status="ok",
             labels=place.labels,
         )
@@ -87,10 +113,6 @@ def record_anthropic_result(line: bytes, batch_id: str, place: BatchPlace) -> No
     reading = read_anthropic(result.get("message"))
     if reading.response_model is None:
         return
-    with _lock:
-        if len(_first_read_at) >= _BATCHES_MAX:
-            _first_read_at.clear()
-        at = _first_read_at.setdefault(batch_id, now_ms())
     place.recorder.record_later(
         LaterCall(
             provider=place.provider,
@@ -99,7 +121,7 @@ def record_anthropic_result(line: bytes, batch_id: str, place: BatchPlace) -> No
             reading=reading,
             batch_id=batch_id,
             is_batch=True,
-            at=at,
+            at=first_read_of(batch_id),
             status="ok",
             labels=place.labels,
         )

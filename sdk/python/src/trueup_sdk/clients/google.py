@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import weakref
 from datetime import datetime
-from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional
 
 from ..calls import CallRequest, LaterCall, OpenCall, Reading, Recorder
+from .batches import KnownBatch, batch_of, first_read_of, note_files
+from .downloads import attach_downloads
 from .iterate import AsyncItems, Watcher, left_as
 from .labeling import take_labels_as_context
 from .readings import Fields, fields, items, number, parse, text
@@ -18,6 +21,7 @@ _CALLS = re.compile(
     r"models/([^/:]+):(generateContent|streamGenerateContent|embedContent|batchEmbedContents|predict)(?=\?|$)"
 )
 _BATCH = re.compile(r"(?:^|/)batches/[^/:?]+(?=\?|$)")
+_FILE = re.compile(r"(?:^|/)(files/[^/:?]+):download(?=\?|$)")
 _LABELED = ("generate_content", "generate_content_stream", "embed_content", "generate_images")
 
 
@@ -97,6 +101,7 @@ def attach_google(client: Any, recorder: Recorder, labels: Mapping[str, Any]) ->
     api.async_request_streamed = async_request_streamed
     take_labels_as_context(client.models, _LABELED)
     quietly(lambda: take_labels_as_context(client.aio.models, _LABELED))
+    attach_downloads(api, lambda path: _results_of(path, place))
 
 
 class _Request(Watcher):
@@ -170,7 +175,7 @@ class _Request(Watcher):
 
 
 def _record_batch(value: Any, place: _Place) -> None:
-    """A batch with its answers in it; fetched again, each of them counts once. Answers in a file are not read."""
+    """A batch with its answers in it, or in a file; fetched again, each of them counts once."""
     job = fields(value) or {}
     metadata = fields(job.get("metadata")) or {}
     output = fields(metadata.get("output")) or fields(job.get("response")) or {}
@@ -178,27 +183,51 @@ def _record_batch(value: Any, place: _Place) -> None:
     at = _millis_of(text(metadata.get("endTime")) or text(metadata.get("updateTime")))
     if name is None or at is None:
         return
+    model = re.sub(r"^models/", "", text(metadata.get("model")) or "") or None
+    batch = KnownBatch(name, at, model)
+    note_files((output.get("responsesFile"),), batch)
     inlined = fields(output.get("inlinedResponses")) or {}
     for index, item in enumerate(items(inlined.get("inlinedResponses"))):
-        reading = read_google((fields(item) or {}).get("response"))
-        # An item that failed has no usage and costs nothing.
-        if reading.usage is None:
-            continue
-        model = reading.response_model or re.sub(r"^models/", "", text(metadata.get("model")) or "unknown")
-        reading.request_id = f"{name}/{index}"
-        place.recorder.record_later(
-            LaterCall(
-                provider="google",
-                model=model,
-                base_url=place.base_url(),
-                reading=reading,
-                batch_id=name,
-                is_batch=True,
-                at=at,
-                status="ok",
-                labels=place.labels,
-            )
+        _record_item(item, f"{name}/{index}", batch, at, place)
+
+
+def _results_of(path: str, place: _Place) -> Optional[Callable[[bytes], None]]:
+    """Takes the lines of the file that this request downloads; None: the request downloads none."""
+    match = _FILE.search(path)
+    if match is None:
+        return None
+    file = match.group(1)
+    indexes = itertools.count()
+
+    def see(line: bytes) -> None:
+        request_id = f"{file}/{next(indexes)}"
+        if b'"usageMetadata"' in line:
+            batch = batch_of(file)
+            at = batch.completed_at if batch else None
+            _record_item(parse(line), request_id, batch, at or first_read_of(file), place)
+
+    return see
+
+
+def _record_item(value: Any, request_id: str, batch: Optional[KnownBatch], at: int, place: _Place) -> None:
+    """One answer of a batch. One that failed has no usage and costs nothing."""
+    reading = read_google((fields(value) or {}).get("response"))
+    if reading.usage is None:
+        return
+    reading.request_id = request_id
+    place.recorder.record_later(
+        LaterCall(
+            provider="google",
+            model=reading.response_model or (batch.model if batch else None) or "unknown",
+            base_url=place.base_url(),
+            reading=reading,
+            batch_id=batch.id if batch else None,
+            is_batch=True,
+            at=at,
+            status="ok",
+            labels=place.labels,
         )
+    )
 
 
 def _millis_of(time: Optional[str]) -> Optional[int]:

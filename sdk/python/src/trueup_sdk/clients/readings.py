@@ -31,6 +31,12 @@ def number(value: Any) -> Optional[int]:
     return int(value) if value == value and abs(value) != float("inf") else None
 
 
+def millis_of_seconds(value: Any) -> Optional[int]:
+    """Milliseconds; None: no number."""
+    seconds = number(value)
+    return None if seconds is None else seconds * 1_000
+
+
 def first_number(*values: Any) -> Optional[int]:
     """The first of the values that is a number."""
     return next((found for found in map(number, values) if found is not None), None)
