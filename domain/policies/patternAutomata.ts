@@ -29,12 +29,12 @@ export interface PatternTables {
 }
 
 /** States of the automaton of one pattern, and of one of several, which are tried apart above it. */
-const STATES_MAX = 4_096;
+export const STATES_MAX = 4_096;
 const STATES_TOGETHER_MAX = 1_000;
 /** Instructions of patterns that are tried together. */
 const NODES_TOGETHER_MAX = 5_000;
 /** Entries of all tables of a policy; each is a small number. */
-const ENTRIES_MAX = 120_000;
+export const ENTRIES_MAX = 120_000;
 /** Automata of a policy: the look-ups for one character. */
 export const AUTOMATA_MAX = 8;
 /** Elementary steps of building all tables: about a second. */

@@ -13,16 +13,20 @@ import { BODY_TIME_MAX_MS, JSON_BODY_BYTES_MAX } from '../../api/pipeline/body.j
 import { URL_BYTES_MAX } from '../../api/pipeline/requestHead.js';
 import { DELIVERIES_LIMIT_MAX } from '../../api/webhooks/deliveries/wire.js';
 import * as event from '../../domain/events/event.js';
+import { RECORD_CHARS_MAX } from '../../domain/events/observations/observationRecord.js';
 import { JSON_DEPTH_MAX } from '../../domain/parseJson.js';
 import { RULES_MAX } from '../../domain/policies/enforcement/rule.js';
 import { PROGRAM_SIZE_MAX, PROGRAM_SIZE_TOTAL_MAX } from '../../domain/policies/inspectPatterns.js';
 import { PREVIEW_EVENTS_MAX } from '../../domain/policies/judge.js';
+import { AUTOMATA_MAX, ENTRIES_MAX, STATES_MAX } from '../../domain/policies/patternAutomata.js';
 import * as policy from '../../domain/policies/policy.js';
 import { ANSWER_CHARS_MAX, attemptsMax } from '../../domain/webhooks/retrySchedule.js';
 import { parseConfig } from '../../platform/config.js';
 import { LIMIT_SETTINGS } from '../../platform/limitSettings.js';
 import { CONNECTIONS_MAX, HTTP_LIMITS } from '../../platform/serverLimits.js';
+import { PROMPTS_MAX } from '../../sdk/js/src/patterns.js';
 import { WORKSPACES_MAX } from '../../usecases/access/workspaceChanges.js';
+import { COMPLETED_MAX } from '../../usecases/events/joinObservations.js';
 import { QUEUE_ROWS_MAX } from '../../usecases/events/waitingRequests.js';
 import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/retention.js';
 import { INVOICE_BYTES_MAX } from '../../usecases/invoices/invoiceDeps.js';
@@ -104,6 +108,8 @@ describe('docs/limits.md', () => {
       threshold: `${count(policy.THRESHOLD_CENTS_MAX)} cents`,
       'of a prompt that is searched': `${policy.PROMPT_SCAN_CHARS} characters`,
       'prompts of a call that are searched': count(policy.PROMPTS_SCANNED_MAX),
+      'prompts of a call that a wrapper searches': count(PROMPTS_MAX),
+      'tables of patterns for wrappers: states of one, entries of all, tables for a character': `${count(STATES_MAX)}; ${count(ENTRIES_MAX)}; ${AUTOMATA_MAX}`,
       'steps that a pattern compiles to; all of a policy': `${count(PROGRAM_SIZE_MAX)}; ${count(PROGRAM_SIZE_TOTAL_MAX)}`,
       'events that a preview looks at': count(PREVIEW_EVENTS_MAX),
     };
@@ -129,6 +135,8 @@ describe('docs/limits.md', () => {
       labels: `${event.LABEL_CHARS_MAX} characters`,
       ids: `${event.ID_CHARS_MAX} characters`,
       'payload of an event': `${event.PAYLOAD_BYTES_MAX / 1_024} KB`,
+      'parts of a call of older Langfuse clients, kept until the call is whole': `${count(RECORD_CHARS_MAX)} characters each`,
+      'earlier calls that one request with labels of traces completes': count(COMPLETED_MAX),
       'of it, from a resource or scope: service block, tool input, tool output': `${event.REPEATED_BYTES_MAX / 1_024} KB each`,
       'tokens of a class': count(event.TOKENS_MAX),
       'reported cost of a call': `${count(event.COST_USD_MAX)} USD`,

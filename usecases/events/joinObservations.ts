@@ -29,7 +29,7 @@ import {
  */
 
 /** Calls of traces with new labels that one request completes; it bounds the work of one label. */
-const COMPLETED_MAX = 1_000;
+export const COMPLETED_MAX = 1_000;
 
 /** A key's reports. */
 export interface Reporter {

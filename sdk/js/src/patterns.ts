@@ -27,7 +27,7 @@ interface Automaton {
 }
 
 /** Prompts of one call that are searched; a search takes some microseconds. */
-const PROMPTS_MAX = 1_000;
+export const PROMPTS_MAX = 1_000;
 const ALPHABET_SIZE = 98;
 const STATES_MAX = 65_536;
 

@@ -35,6 +35,8 @@ const ALIASES: Record<string, { body: string; status: number }> = {
   '/api/v1/ingest/trace/v1/traces': { body: '{"resourceSpans":[]}', status: 202 },
   '/api/v1/ingest/logs': { body: '{"resourceLogs":[]}', status: 200 },
   '/api/v1/ingest/v1/logs': { body: '{"resourceLogs":[]}', status: 200 },
+  '/api/v1/ingest/metrics': { body: '{"resourceMetrics":[]}', status: 200 },
+  '/api/v1/ingest/v1/metrics': { body: '{"resourceMetrics":[]}', status: 200 },
 };
 /** Routes that are answered without a key and with any key, because they show no organization's data. */
 const OPEN_ROUTES: Record<string, number> = {
