@@ -53,11 +53,16 @@ export function noteBatch(value: unknown): void {
 
 /** A line of the results of OpenAI or Mistral; other files have other lines, which are nothing here. */
 export function recordOpenAiResult(line: string, fileId: string, place: BatchPlace): void {
-  if (line.includes('"custom_id"')) recordOpenAiItem(parse(line), batchOf(fileId), place);
+  if (line.includes('"custom_id"')) recordOpenAiItem(parse(line), batchOf(fileId), fileId, place);
 }
 
-/** One result of OpenAI or Mistral. */
-export function recordOpenAiItem(value: unknown, batch: KnownBatch | undefined, place: BatchPlace): void {
+/** One result of OpenAI or Mistral. @param name of its batch or file */
+export function recordOpenAiItem(
+  value: unknown,
+  batch: KnownBatch | undefined,
+  name: string,
+  place: BatchPlace,
+): void {
   const item = value as Loose | undefined;
   const response = item?.response as { status_code?: unknown; body?: Loose } | undefined;
   if (typeof item?.id !== 'string' || typeof response?.body !== 'object' || response.body === null) return;
@@ -77,7 +82,7 @@ export function recordOpenAiItem(value: unknown, batch: KnownBatch | undefined, 
     requestId: item.id,
     batchId: batch?.id,
     isBatch: true,
-    at: seconds === undefined ? Date.now() : (seconds as number) * 1_000,
+    at: seconds === undefined ? firstReadOf(name) : (seconds as number) * 1_000,
     status: 'ok',
     labels: place.labels,
   });

@@ -91,7 +91,7 @@ function noteJob(value: unknown, place: BatchPlace): void {
   if (job === undefined || id === undefined) return;
   const batch = { id, completedAt: numberOf(job.completedAt) ?? undefined, model: text(job.model) };
   noteFiles([job.outputFile, job.errorFile], batch);
-  for (const item of list(job.outputs)) quietly(() => recordOpenAiItem(item, batch, place));
+  for (const item of list(job.outputs)) quietly(() => recordOpenAiItem(item, batch, id, place));
 }
 
 async function callOf(

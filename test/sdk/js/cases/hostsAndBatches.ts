@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CostCalculator, type PricedTokens } from '../../../clients/costCalculator.js';
 import { type ScriptedAnswer, startScriptedApi } from '../../../fakes/scriptedApi.js';
@@ -184,6 +185,37 @@ export function testHostsAndBatches(versions: string, load: LoadClients): void {
         ['chatcmpl-b1', true, 'batch_1', usd],
         ['chatcmpl-b2', true, 'batch_1', usd],
       ]);
+    });
+
+    it('reports a result without a time of its own once, however often it is read', async () => {
+      const model = 'text-embedding-3-small';
+      const line = JSON.stringify({
+        id: 'batch_req_e1',
+        custom_id: 'c-1',
+        response: {
+          status_code: 200,
+          body: { object: 'list', model, data: [], usage: { prompt_tokens: 100, total_tokens: 100 } },
+        },
+        error: null,
+      });
+      const provider = await startScriptedApi([
+        { path: '/v1/files/file-embedded/content', text: `${line}\n` },
+      ]);
+      try {
+        const events = await observe([], async (_, observed) => {
+          const baseURL = `${provider.origin}/v1`;
+          const client = observed(new clients.OpenAI({ apiKey: 'key', baseURL }));
+          const seen = [];
+          for (let round = 0; round < 2; round += 1) {
+            seen.push(await (await client.files.content('file-embedded')).text());
+            await sleep(5);
+          }
+          return seen;
+        });
+        expect(events.map((event) => [event.request_id, event.is_batch])).toEqual([['batch_req_e1', true]]);
+      } finally {
+        await provider.close();
+      }
     });
 
     it("reports the results of Anthropic's batches as they are read", async () => {
