@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenAI } from 'openai';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
-import { OpenCall, Recorder } from '../../sdk/js/src/calls.js';
+import { OpenCall, ServiceRecorder } from '../../sdk/js/src/calls.js';
 import { Trueup, withLabels } from '../../sdk/js/src/node.js';
 
 const CALLS = 10_000;
@@ -116,10 +116,10 @@ const round = (value: number) => Math.round(value * 10) / 10;
 /** Times what the package itself does in each call: before the request is sent, and when its answer is read. */
 function timePackage(): () => Float64Array {
   const times: number[] = [];
-  const { begin } = Recorder.prototype;
+  const { begin } = ServiceRecorder.prototype;
   const { end } = OpenCall.prototype;
   const beginUs = new WeakMap<OpenCall, number>();
-  Recorder.prototype.begin = function (request) {
+  ServiceRecorder.prototype.begin = function (request) {
     const began = performance.now();
     const call = begin.call(this, request);
     beginUs.set(call, (performance.now() - began) * 1_000);
@@ -131,7 +131,7 @@ function timePackage(): () => Float64Array {
     times.push((beginUs.get(this) ?? 0) + (performance.now() - began) * 1_000);
   };
   return () => {
-    Recorder.prototype.begin = begin;
+    ServiceRecorder.prototype.begin = begin;
     OpenCall.prototype.end = end;
     return Float64Array.from(times).sort();
   };

@@ -99,8 +99,25 @@ export interface RecorderOptions {
 }
 
 const PAYLOAD_CHARS_MAX = 262_144;
+const ALLOWED: Verdict = { verdict: 'allowed', rule: null, model: null, observed: [] };
 
-export class Recorder {
+/** Takes the calls of observed clients. */
+export interface Recorder {
+  /** Whether it neither judges nor records. */
+  readonly isSilent: boolean;
+  readonly capturesPayloads: boolean;
+  /** @throws TrueupBlockedError where a rule stops the call; never anything else. */
+  begin(request: CallRequest): OpenCall;
+  /** Records the end of a call that was made. */
+  end(call: OpenCall, status: EndStatus, reading: Reading, httpStatus: number | undefined): void;
+  /** Records a call whose answer is read later. No rule judges it: it was made before. */
+  recordLater(call: LaterCall): void;
+  reportError(error: unknown): void;
+}
+
+/** Of a connection to the service. */
+export class ServiceRecorder implements Recorder {
+  readonly isSilent = false;
   readonly #options: RecorderOptions;
   readonly #enforcer: Enforcer;
   readonly #configuration: Configuration;
@@ -120,9 +137,8 @@ export class Recorder {
     return this.#options.capturePayloads;
   }
 
-  /** @throws TrueupBlockedError where a rule stops the call; never anything else. */
   begin(request: CallRequest): OpenCall {
-    let verdict: Verdict = { verdict: 'allowed', rule: null, model: null, observed: [] };
+    let verdict = ALLOWED;
     const labels = mergeLabels(this.#options.labels, request.clientLabels, contextLabels(), request.labels);
     const before = beforeOf(request, labels);
     try {
@@ -153,7 +169,6 @@ export class Recorder {
       : new OpenVerdict(patterns, body);
   }
 
-  /** Records the end of a call that was made. */
   end(call: OpenCall, status: EndStatus, reading: Reading, httpStatus: number | undefined): void {
     const { request, before, labels, verdict } = call;
     const model = verdict.model ?? request.model;
@@ -172,7 +187,6 @@ export class Recorder {
     );
   }
 
-  /** Records a call whose answer is read later. No rule judges it: it was made before. */
   recordLater(call: LaterCall): void {
     try {
       const labels = mergeLabels(this.#options.labels, call.labels, contextLabels());
@@ -272,6 +286,16 @@ export class Recorder {
     }
   }
 }
+
+/** Of a connection without an address: it only takes the labels away that the provider must not see. */
+export const SILENT_RECORDER: Recorder = {
+  isSilent: true,
+  capturesPayloads: false,
+  begin: (request) => new OpenCall(SILENT_RECORDER, request, beforeOf(request, {}), {}, ALLOWED, undefined),
+  end: () => undefined,
+  recordLater: () => undefined,
+  reportError: () => undefined,
+};
 
 const NO_READING: Reading = {};
 

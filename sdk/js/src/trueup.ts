@@ -1,4 +1,4 @@
-import { type EndStatus, Recorder } from './calls.js';
+import { type EndStatus, type Recorder, ServiceRecorder, SILENT_RECORDER } from './calls.js';
 import { attach } from './clients/attach.js';
 import { Configuration } from './configuration.js';
 import type { Labels } from './labels.js';
@@ -63,7 +63,7 @@ const READY_MS = 5_000;
 export class Trueup {
   readonly #reporter: Reporter | undefined;
   readonly #configuration: Configuration | undefined;
-  readonly #recorder: Recorder | undefined;
+  readonly #recorder: Recorder;
   /** Whether rules or patterns are fetched. */
   readonly #isConfigured: boolean;
   #isReady: Promise<boolean> | undefined;
@@ -79,6 +79,8 @@ export class Trueup {
     this.#isConfigured = hasRules || hasPatterns;
     if (url === '' || apiKey === '') {
       onError(new Error('trueup-sdk observes nothing: set url and apiKey, or TRUEUP_URL and TRUEUP_KEY'));
+      // The option of one call must still not reach the provider, which would refuse it.
+      this.#recorder = SILENT_RECORDER;
       return;
     }
     const fetchWith = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
@@ -103,7 +105,7 @@ export class Trueup {
       fetchWith,
     );
     const { team, feature, session, user, project, environment = env('TRUEUP_ENVIRONMENT') } = options;
-    this.#recorder = new Recorder(
+    this.#recorder = new ServiceRecorder(
       {
         labels: { team, feature, session, user, project, environment },
         service: options.service ?? env('TRUEUP_SERVICE') ?? env('OTEL_SERVICE_NAME'),
@@ -126,7 +128,6 @@ export class Trueup {
 
   /** Reports the calls of an official client and applies the rules to them. The client stays the same object. */
   observe<Client extends object>(client: Client, labels: Labels = {}): Client {
-    if (this.#recorder === undefined) return client;
     try {
       return attach(client, this.#recorder, labels);
     } catch (error) {

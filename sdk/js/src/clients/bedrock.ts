@@ -37,7 +37,8 @@ export function attachBedrock(client: Loose, recorder: Recorder, labels: Labels)
       const kind = COMMANDS[context.commandName ?? ''];
       return kind === undefined ? next(args) : callOf(kind, next, args, recorder, labels);
     },
-    { step: 'initialize', name: 'trueup', priority: 'high' },
+    // It replaces the one of a connection without an address: a stack refuses a second one of this name.
+    { step: 'initialize', name: 'trueup', priority: 'high', override: true },
   );
 }
 

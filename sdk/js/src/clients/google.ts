@@ -31,8 +31,11 @@ export function attachGoogle(client: Loose, recorder: Recorder, labels: Labels):
   const place = { recorder, labels, api };
   const request = api.request.bind(api);
   const requestStream = api.requestStream.bind(api);
-  define(api, 'request', (given: Loose) => send(given, request, false, place));
-  define(api, 'requestStream', (given: Loose) => send(given, requestStream, true, place));
+  // A connection that observes the client later reads the same responses.
+  if (!recorder.isSilent) {
+    define(api, 'request', (given: Loose) => send(given, request, false, place));
+    define(api, 'requestStream', (given: Loose) => send(given, requestStream, true, place));
+  }
   // The models know the parameters; the requests below them have only the provider's own fields.
   const models = client.models as Loose;
   for (const name of LABELED) {

@@ -93,6 +93,11 @@ class StainlessRequest {
   }
 
   async make(send: (options: Loose) => Promise<Loose>): Promise<Loose> {
+    if (this.#recorder.isSilent) {
+      // Nothing is read along: a connection that observes the client later reads the same response.
+      fieldsOf(this.#options.body);
+      return send(this.#plainOptions());
+    }
     const { method, path } = this.#options;
     const bare = typeof path === 'string' ? (path.split('?', 1)[0] as string) : '';
     if (method === 'post' && (this.#isAnthropic ? CALLS_OF_ANTHROPIC : CALLS_OF_OPENAI).test(bare))
