@@ -3,7 +3,7 @@ import { type Labels, mergeLabels, OPTION, ownLabels, withoutOption } from '../l
 import { noteBatch, recordAnthropicResult, recordOpenAiResult } from './batches.js';
 import { leftAs } from './iterate.js';
 import { merge, numberOf, readAnthropic, readOpenAi } from './readings.js';
-import { onlyLines, parse, quietly, type TapSink, tapResponse } from './tap.js';
+import { type BodyKind, onlyLines, parse, quietly, type TapSink, tapResponse } from './tap.js';
 
 /**
  * The official clients of OpenAI (with Azure's and those for other hosts) and of Anthropic, which one generator
@@ -175,9 +175,8 @@ class StainlessRequest {
       call.end('ok', reading);
       return;
     }
-    const isStream = this.#options.stream === true || isEventStream(response);
     const sink = this.#isAnthropic ? anthropicSink(call, reading) : openAiSink(call, reading);
-    tapResponse(response, isStream ? 'events' : 'json', sink);
+    tapResponse(response, kindOf(response, this.#options.stream === true), sink);
   }
 
   /** Batches and background responses have their usage in a later request. */
@@ -262,15 +261,19 @@ function openAiSink(call: OpenCall, reading: Reading): TapSink {
 
 function anthropicSink(call: OpenCall, reading: Reading): TapSink {
   let isFailed = false;
+  const note = (more: Reading) => {
+    // Named by Anthropic's id, which Bedrock's price list does not have.
+    if (call.request.provider === 'aws_bedrock') more.responseModel = undefined;
+    merge(reading, more);
+  };
   return {
     json(value) {
-      merge(reading, readAnthropic(value));
+      note(readAnthropic(value));
       if (call.capturesPayloads) reading.answer = value;
     },
     line(data) {
       if (/"type":\s*"error"/.test(data)) isFailed = true;
-      if (/"type":\s*"message_(?:start|delta)"/.test(data))
-        merge(reading, readAnthropic(parse(data), reading));
+      if (/"type":\s*"message_(?:start|delta)"/.test(data)) note(readAnthropic(parse(data), reading));
     },
     end: (how, error) => endOf(call, reading, isFailed, how, error),
   };
@@ -307,8 +310,10 @@ function onlyJson(json: (value: unknown) => void): TapSink {
   return { json, line: () => undefined, end: () => undefined };
 }
 
-function isEventStream(response: Response): boolean {
-  return response.headers.get('content-type')?.includes('text/event-stream') === true;
+function kindOf(response: Response, isStream: boolean): BodyKind {
+  const contentType = response.headers.get('content-type') ?? '';
+  if (isStream && contentType.startsWith('application/vnd.amazon.eventstream')) return 'frames';
+  return isStream || contentType.includes('text/event-stream') ? 'events' : 'json';
 }
 
 function hostOf(url: string | undefined): string {

@@ -1,3 +1,5 @@
+import { FrameReader } from './frames.js';
+
 /** Reads along with the reader of a response: same chunks, same order, nothing held back and nothing read ahead. */
 
 export interface TapSink {
@@ -9,7 +11,8 @@ export interface TapSink {
   end(how: 'done' | 'left' | 'failed', error?: unknown): void;
 }
 
-export type BodyKind = 'json' | 'events' | 'lines';
+/** `frames` are those of AWS's event stream. */
+export type BodyKind = 'json' | 'events' | 'lines' | 'frames';
 
 /** A longer answer is not read along, characters. */
 const JSON_CHARS_MAX = 33_554_432;
@@ -45,6 +48,11 @@ function tapCopy(response: Response, kind: BodyKind, sink: TapSink, owner: objec
     } else for (const line of text.split('\n')) feedLine(kind, line, sink);
     sink.end('done');
   };
+  const wholeBytes = (bytes: Uint8Array) => {
+    if (kind !== 'frames') return whole(new TextDecoder().decode(bytes));
+    new FrameReader((event) => sink.line(event)).feed(bytes);
+    sink.end('done');
+  };
   define(response, 'json', async () => {
     const value = (await reading(Response.prototype.json.call(response), sink)) as unknown;
     quietly(() => sink.json(value));
@@ -52,19 +60,21 @@ function tapCopy(response: Response, kind: BodyKind, sink: TapSink, owner: objec
     return value;
   });
   define(response, 'text', async () => {
+    // Decoded as text the bytes of frames would be lost.
+    if (kind === 'frames') return new TextDecoder().decode(await response.arrayBuffer());
     const text = await reading(Response.prototype.text.call(response), sink);
     quietly(() => whole(text));
     return text;
   });
   define(response, 'arrayBuffer', async () => {
     const buffer = await reading(Response.prototype.arrayBuffer.call(response), sink);
-    quietly(() => whole(new TextDecoder().decode(buffer)));
+    quietly(() => wholeBytes(new Uint8Array(buffer)));
     return buffer;
   });
   define(response, 'blob', async () => {
     const blob = await reading(Response.prototype.blob.call(response), sink);
-    const text = await blob.text();
-    quietly(() => whole(text));
+    const buffer = await blob.arrayBuffer();
+    quietly(() => wholeBytes(new Uint8Array(buffer)));
     return blob;
   });
   if ('bytes' in Response.prototype)
@@ -131,6 +141,7 @@ export function tapBody(
   owner?: object,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
+  const frames = kind === 'frames' ? new FrameReader((event) => sink.line(event)) : undefined;
   const lines = new Lines(kind, sink);
   const source = {
     owner,
@@ -142,7 +153,8 @@ export function tapBody(
           sink.end('done');
           controller.close();
         } else {
-          lines.feed(value);
+          if (frames) quietly(() => frames.feed(value));
+          else lines.feed(value);
           controller.enqueue(value);
         }
       } catch (error) {
