@@ -232,7 +232,7 @@ const USAGE = /"usage":\s*\{/;
 const FINISH = /"finish_reason":\s*"/;
 const ENDED =
   /"type":\s*"(?:response\.(?:completed|incomplete|failed)|[a-z_.]+\.completed|transcript\.text\.done)"/;
-const FAILED = /"type":\s*"(?:error|response\.failed)"/;
+const FAILED = /"type":\s*"(?:error|response\.failed)"|^\{\s*"error":\s*\{/;
 
 function openAiSink(call: OpenCall, reading: Reading): TapSink {
   let isFirst = true;
@@ -286,9 +286,10 @@ function endOf(
   how: 'done' | 'left' | 'failed',
   error: unknown,
 ): void {
-  if (how === 'failed') call.fail(error, reading);
-  else if (how === 'left') call.end(leftAs(reading), reading);
-  else call.end(isFailed ? 'error' : 'ok', reading);
+  // Its reader leaves or aborts a stream because of the error event.
+  if (isFailed) call.end('error', reading);
+  else if (how === 'failed') call.fail(error, reading);
+  else call.end(how === 'left' ? leftAs(reading) : 'ok', reading);
 }
 
 /** The parameters of a call; an upload is a form, from which labels are taken out. */
