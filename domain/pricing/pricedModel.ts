@@ -134,6 +134,21 @@ const VERSION_DASHES = /(?<=\d)-(?=\d)/g;
  * of a version.
  */
 export function familyNames(provider: Provider, modelId: string): string[] {
+  const names = new Set(strippedNames(provider, modelId));
+  for (const one of [...names]) {
+    names.add(one.replace(VERSION_DOTS, '-'));
+    names.add(one.replace(VERSION_DASHES, '.'));
+  }
+  return [...names];
+}
+
+/** The family of a model that no family of the price list names: its id without all of that; an id too long is its own. */
+export function newFamily(provider: Provider, modelId: string): string {
+  return strippedNames(provider, modelId).at(-1) ?? modelId;
+}
+
+/** The id, then the id without region, vendor, version and date in turn. */
+function strippedNames(provider: Provider, modelId: string): string[] {
   if (modelId.length > MODEL_ID_CHARS_MAX) return [];
   const id = modelId.trim();
   let name = fineTunedBase(id) ?? withoutPath(provider, id).toLowerCase();
@@ -150,10 +165,6 @@ export function familyNames(provider: Provider, modelId: string): string[] {
   }
   if (provider === 'google') strip(GOOGLE_VERSION);
   for (const suffix of DATE_SUFFIXES) strip(suffix);
-  for (const one of [...names]) {
-    names.add(one.replace(VERSION_DOTS, '-'));
-    names.add(one.replace(VERSION_DASHES, '.'));
-  }
   return [...names];
 }
 

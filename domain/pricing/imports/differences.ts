@@ -5,6 +5,7 @@ import type { ImportedEntry } from '../importedPrices.js';
 import type { PriceBook } from '../priceBook.js';
 import {
   familyNames,
+  newFamily,
   type PricedModel,
   type PriceTier,
   RATE_CLASSES,
@@ -255,7 +256,7 @@ function entryOf(book: PriceBook, { provider, model, mode, contextWindow }: List
   const families = new Set(book.entriesOf(provider).map(({ entry }) => entry.canonicalFamily));
   const names = familyNames(provider, model);
   return {
-    canonicalFamily: names.find((name) => families.has(name)) ?? names.at(-1) ?? model,
+    canonicalFamily: names.find((name) => families.has(name)) ?? newFamily(provider, model),
     mode,
     firstParty: isMaker(provider, model),
     contextWindow,
@@ -377,7 +378,7 @@ function missingWrite(listed: ListedModel, makers: ReadonlyMap<string, ListedMod
 }
 
 function familyOf({ provider, model }: ListedModel): string {
-  return familyNames(provider, model).at(-1) ?? model;
+  return newFamily(provider, model);
 }
 
 function hundredths(rate: Pico, base: Pico): bigint {
