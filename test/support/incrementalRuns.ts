@@ -54,12 +54,13 @@ export async function addBill(
     days: readonly string[];
     rank?: number;
     times?: number;
+    rateTimes?: number;
     wrong?: readonly string[];
   },
 ): Promise<string> {
   const { superuser } = api.database;
   const id = randomUUID();
-  const { account, days, rank = 20, times = 1, wrong = [] } = bill;
+  const { account, days, rank = 20, times = 1, rateTimes = 1, wrong = [] } = bill;
   await superuser.query(
     `insert into billing_sources (org_id, id, kind, provider, filename, sha256, size_bytes, status, format, provider_account_id, source_rank)
      values ($1, $2::uuid, 'file', 'openai', 'bill.json', encode(sha256(convert_to($2::uuid::text, 'UTF8')), 'hex'), 1, 'succeeded', 'openai_pages', $3, $4)`,
@@ -70,7 +71,7 @@ export async function addBill(
       day,
       name,
       tokens: { input: 400_000_000, cache_read: 300_000_000, output: 50_000_000 }[name] * times,
-      rate: name === 'cache_read' && wrong.includes(day) ? RATES.input : RATES[name],
+      rate: (name === 'cache_read' && wrong.includes(day) ? RATES.input : RATES[name]) * rateTimes,
     })),
   );
   await superuser.query(

@@ -51,15 +51,16 @@ async function aFiledClaim(): Promise<{ org: TestOrganization; dispute: Json; cl
 }
 
 let rank = 30;
-/** The bill of all days comes again, wrong on some, with twice the quantities on others, and is compared. */
+/** The bill of all days comes again, wrong on some, at twice the rates on others, and is compared. */
 async function restate(
   org: TestOrganization,
-  { wrong, doubled = [] }: { wrong: readonly string[]; doubled?: readonly string[] },
+  { wrong, dearer = [] }: { wrong: readonly string[]; dearer?: readonly string[] },
 ): Promise<void> {
   rank += 2;
   const bill = { account: ACCOUNT, wrong };
   await addBill(api, org.orgId, { ...bill, days: DAYS, rank });
-  if (doubled.length > 0) await addBill(api, org.orgId, { ...bill, days: doubled, rank: rank + 1, times: 2 });
+  if (dearer.length > 0)
+    await addBill(api, org.orgId, { ...bill, days: dearer, rank: rank + 1, rateTimes: 2 });
   await runs.run(org);
 }
 
@@ -123,9 +124,9 @@ describe('a claimed finding whose middle is restated', () => {
 describe('a claimed day that is restated to something else', () => {
   it('is held by its dispute under every name until that is resolved, and is open then', async () => {
     const { org, dispute } = await aFiledClaim();
-    await restate(org, { wrong: [CLAIMED[0], CLAIMED[3]], doubled: [CLAIMED[1], CLAIMED[2]] });
+    await restate(org, { wrong: [CLAIMED[0], CLAIMED[3]], dearer: [CLAIMED[1], CLAIMED[2]] });
     const renamed = (await publishedOf(org)).find(({ kind }) => kind !== dispute.kind);
-    expect(spanOf(renamed)).toEqual([CLAIMED[0], CLAIMED[3]]);
+    expect(spanOf(renamed)).toEqual([CLAIMED[1], CLAIMED[2]]);
     expect(renamed).toMatchObject({ status: 'confirmed', dispute_id: dispute.id });
     expect(await queueOf(org)).toEqual([]);
     const refused = await financial.confirm(org, renamed.id);
@@ -149,11 +150,16 @@ describe('a claimed day that is restated to something else', () => {
   });
 
   it('is removed, not marked gone, when it has no decision and is no longer found', async () => {
-    const { org } = await aFiledClaim();
-    await restate(org, { wrong: [CLAIMED[0], CLAIMED[3]], doubled: [CLAIMED[1], CLAIMED[2]] });
+    const { org, dispute } = await aFiledClaim();
+    await restate(org, { wrong: [CLAIMED[0], CLAIMED[3]], dearer: [CLAIMED[1], CLAIMED[2]] });
+    expect((await publishedOf(org)).map(({ kind }) => kind)).toContainEqual(
+      expect.not.stringMatching(dispute.kind),
+    );
     await restate(org, { wrong: CLAIMED });
     const { findings } = (await api.get('/api/v1/financial/findings?limit=100', org.adminKey)).body;
-    expect(findings).toHaveLength(1);
+    expect(findings.map(({ kind }: Json) => kind)).not.toContainEqual(
+      expect.not.stringMatching(dispute.kind),
+    );
     expect(await queueOf(org)).toEqual([]);
   });
 });
