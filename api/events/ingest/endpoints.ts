@@ -33,6 +33,7 @@ import {
   metricsRequestDoc,
   metricsResponse,
   observationRequestDoc,
+  type PartialSuccess,
   partialSuccessOf,
   presentIngest,
   presentIngestEvents,
@@ -175,16 +176,22 @@ const langfuseTrace = defineEndpoint({
   handle: ingestTrace,
 });
 
+/** OTLP's own answer, in the encoding of the request. */
+function otlpAnswer(
+  request: AnyRequest,
+  deps: ApiDeps,
+  partial: PartialSuccess | undefined,
+  present: (partial: PartialSuccess | undefined) => object,
+): EndpointResponse {
+  if (!isProtobufBody(request)) return { status: 200, body: present(partial) };
+  const data = deps.otlp.encodeExportResponse(partial);
+  return { status: 200, content: { type: 'application/x-protobuf', data } };
+}
+
 async function ingestLogs(request: AnyRequest, deps: ApiDeps): Promise<EndpointResponse> {
-  const isProtobuf = isProtobufBody(request);
-  const batch = await read(request, deps, isProtobuf ? 'logs_protobuf' : 'logs_json');
+  const batch = await read(request, deps, isProtobufBody(request) ? 'logs_protobuf' : 'logs_json');
   await store(request, deps, batch);
-  const partial = partialSuccessOf(batch.rejections);
-  if (!isProtobuf) return { status: 200, body: presentLogs(partial) };
-  return {
-    status: 200,
-    content: { type: 'application/x-protobuf', data: deps.otlp.encodeExportResponse(partial) },
-  };
+  return otlpAnswer(request, deps, partialSuccessOf(batch.rejections), presentLogs);
 }
 
 const logs = defineEndpoint({
@@ -205,17 +212,11 @@ const logs = defineEndpoint({
 });
 
 async function ingestMetrics(request: AnyRequest, deps: ApiDeps): Promise<EndpointResponse> {
-  const isProtobuf = isProtobufBody(request);
-  const batch = await read(request, deps, isProtobuf ? 'metrics_protobuf' : 'metrics_json');
+  const batch = await read(request, deps, isProtobufBody(request) ? 'metrics_protobuf' : 'metrics_json');
   const whole = request.orgDb.leaveProject('sums of metrics carry their project');
   await meterPoints(whole, request.caller.workspace?.projectId ?? null, batch.points ?? []);
   await store(request, deps, batch);
-  const partial = partialSuccessOf(batch.rejections);
-  if (!isProtobuf) return { status: 200, body: presentMetrics(partial) };
-  return {
-    status: 200,
-    content: { type: 'application/x-protobuf', data: deps.otlp.encodeExportResponse(partial) },
-  };
+  return otlpAnswer(request, deps, partialSuccessOf(batch.rejections), presentMetrics);
 }
 
 const metrics = defineEndpoint({

@@ -221,9 +221,14 @@ export const logsResponse = z
   })
   .meta({ id: 'ExportLogsServiceResponse' });
 
-export function presentLogs(
-  partial: { rejectedSpans: string; errorMessage: string } | undefined,
-): z.output<typeof logsResponse> {
+/** OTLP's `partialSuccess` of a request with refused items. */
+export interface PartialSuccess {
+  /** An int64 as JSON writes it. */
+  rejectedSpans: string;
+  errorMessage: string;
+}
+
+export function presentLogs(partial: PartialSuccess | undefined): z.output<typeof logsResponse> {
   if (partial === undefined) return {};
   const { rejectedSpans: rejectedLogRecords, errorMessage } = partial;
   return { partialSuccess: { rejectedLogRecords, errorMessage } };
@@ -236,9 +241,7 @@ export const metricsResponse = z
   })
   .meta({ id: 'ExportMetricsServiceResponse' });
 
-export function presentMetrics(
-  partial: { rejectedSpans: string; errorMessage: string } | undefined,
-): z.output<typeof metricsResponse> {
+export function presentMetrics(partial: PartialSuccess | undefined): z.output<typeof metricsResponse> {
   if (partial === undefined) return {};
   const { rejectedSpans: rejectedDataPoints, errorMessage } = partial;
   return { partialSuccess: { rejectedDataPoints, errorMessage } };
@@ -250,9 +253,7 @@ interface Outcome {
 }
 
 /** The OTLP partial success: the number of rejected spans and the first reasons; undefined when none was rejected. */
-export function partialSuccessOf(
-  rejections: readonly Rejection[],
-): { rejectedSpans: string; errorMessage: string } | undefined {
+export function partialSuccessOf(rejections: readonly Rejection[]): PartialSuccess | undefined {
   if (rejections.length === 0) return undefined;
   const reasons = rejections.slice(0, REASONS_MAX).map(({ index, label, reason, message }) => {
     const item = label === '' ? `item ${index}` : `item ${index} (${label})`;
