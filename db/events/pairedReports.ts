@@ -14,7 +14,7 @@ const SCOPES_MAX = 10_000;
 const PAIRED_DAYS = 35;
 /** Reports that one transaction deletes. */
 const DROPPED_MAX = 50_000;
-/** Earlier reports that are read when a service has its second instrumentation. */
+/** Earlier reports that are read on each side of the new ones when a service has its second instrumentation. */
 const EARLIER_MAX = 10_000;
 /** Time before and after new reports in which others are looked for. */
 const CALL_TIME = `interval '1 hour'`;
@@ -117,7 +117,10 @@ export async function listNewReports(
   );
 }
 
-/** Reports of services that were stored before a transaction, of calls around a time; the latest ones. */
+/**
+ * Reports of services that were stored before a transaction, of calls that began near a time; the nearest ones. Those
+ * that began after it are included: the other report of their call can come in a later sweep.
+ */
 export async function listEarlierReports(
   orgDb: OrgDb,
   services: readonly string[],
@@ -126,9 +129,11 @@ export async function listEarlierReports(
 ): Promise<FoundReport[]> {
   return found(
     await orgDb.rows<FoundRow>(
-      `${FOUND} and e.ingest_xid < $3 and e.timestamp >= $4::timestamptz - ${CALL_TIME}
-         and e.timestamp <= $5::timestamptz
-       order by e.timestamp desc, e.id limit ${EARLIER_MAX}`,
+      `(${FOUND} and e.ingest_xid < $3 and e.timestamp >= $4::timestamptz - ${CALL_TIME} and e.timestamp <= $5::timestamptz
+        order by e.timestamp desc, e.id limit ${EARLIER_MAX})
+       union all
+       (${FOUND} and e.ingest_xid < $3 and e.timestamp > $5::timestamptz and e.timestamp <= $5::timestamptz + ${CALL_TIME}
+        order by e.timestamp, e.id limit ${EARLIER_MAX})`,
       [
         orgDb.orgId,
         textArray(services),

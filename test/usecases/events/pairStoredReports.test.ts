@@ -166,6 +166,23 @@ describe('two reports of one call without a common id', () => {
     expect(await countCalls(org)).toBe(2);
   });
 
+  it.each([
+    ['half an hour later', -30 * 60_000],
+    ['52 milliseconds earlier', 52],
+    ['half an hour earlier', 30 * 60_000],
+  ])('are one event if the other instrumentation first reported a call that began %s', async (_, from) => {
+    const org = await api.addOrganization();
+    const late = { from, to: from + 1 };
+    await send(org, sdk({ from: 0, to: 1 }), sdk(late));
+    await sweep();
+    await send(org, outer({ from: 0, to: 1 }));
+    await sweep();
+    expect(await countCalls(org)).toBe(2);
+    await send(org, outer(late));
+    await sweep();
+    expect(await countCalls(org)).toBe(2);
+  });
+
   it('complete each other: labels and lifetimes of cache writes', async () => {
     const org = await api.addOrganization();
     const write = { 'gen_ai.usage.cache_creation.input_tokens': 1_000 };
@@ -306,9 +323,24 @@ describe('reports of which some are linked by a trace', () => {
   });
 });
 
+interface MadeCall {
+  process: string;
+  output: number;
+  from: number;
+  length: number;
+  slack: number;
+}
+
+/** One scope reports three calls at once; the other one two of them, and the last one, which began later, after a sweep. */
+const LATE_OTHER: [MadeCall[], [number, number][], boolean[]] = [
+  [0, 0, 52].map((from) => ({ process: 'a', output: 300, from, length: 1, slack: 0 })),
+  [1, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0].map((request) => [0, request]),
+  [true, true, false, false, false],
+];
+
 describe('equal calls at once of two processes', () => {
   it('are as many calls as were made, in any order and any split over requests and sweeps', async () => {
-    const call = fc.record({
+    const call: fc.Arbitrary<MadeCall> = fc.record({
       process: fc.constantFrom('a', 'b'),
       output: fc.constantFrom(300, 301),
       from: fc.integer({ min: 0, max: 300 }),
@@ -344,7 +376,7 @@ describe('equal calls at once of two processes', () => {
           await compareStored(api.database.superuser, org.orgDb.orgId);
         },
       ),
-      { numRuns: propertyRuns(12) },
+      { numRuns: propertyRuns(12), examples: [LATE_OTHER] },
     );
   });
 });
