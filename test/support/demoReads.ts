@@ -9,6 +9,7 @@ import { CONNECTIONS } from './fetchedBills.js';
 type Json = any;
 
 const LIMIT_MS = 180_000;
+const DAY_MILLIS = 86_400_000;
 const EXPLORER = '/api/v1/reconciliation/gap-explorer';
 
 /** Connects a provider, and waits for its backfill and for the gap run that follows by itself. */
@@ -44,6 +45,15 @@ export function oddOf(gaps: readonly Json[]): unknown[] {
       (gap) => gap.match_status !== 'matched' || gap.confidence !== (gap.provisional ? 'UNVERIFIED' : 'HIGH'),
     )
     .map((gap) => [dayOf(gap), gap.model, gap.match_status, gap.confidence]);
+}
+
+/**
+ * The first day of the months that are open on `today`, both `YYYY-MM-DD`, where a provider closes a month's bill so many
+ * days after its end.
+ */
+export function firstOpenDay(daysAfterMonth: number, today: string): string {
+  const monthEnded = Date.parse(`${today}T00:00:00Z`) - daysAfterMonth * DAY_MILLIS;
+  return `${new Date(monthEnded).toISOString().slice(0, 7)}-01`;
 }
 
 /** The fields of an answer that the expected one has. */
