@@ -32,6 +32,14 @@ export interface MeterDay {
   readonly failed: bigint;
   /** The part of `observed` that belongs to calls that were cut off. */
   readonly interrupted: bigint;
+  /** Set where costs of a day's last hours are charged on the next day (bookedLate.ts). */
+  readonly booked?: Booked;
+}
+
+/** Of what the usage report counts of a class on a day (`of`), so much is on the day's bill (`on`). */
+export interface Booked {
+  readonly on: bigint;
+  readonly of: bigint;
 }
 
 /** A series-day as hypotheses see it. */
@@ -93,6 +101,8 @@ export interface Variant {
    * do, so a fit of it proves nothing.
    */
   quantityOf(meter: MeterDay): bigint | null;
+  /** Its quantities are already those of what is booked on the day: see `Booked`. */
+  readonly isOfBooking?: true;
   /** Whether the hypothesis says anything else than the null about the meter. */
   touches(meter: MeterDay): boolean;
   /**

@@ -7,6 +7,7 @@ import {
   serviceTierRate,
   serviceTierUnnamed,
 } from './batchAndTiers.js';
+import { bookedLate } from './bookedLate.js';
 import { cacheReadRate, cacheWriteQuantity, cacheWriteRate, doubleMetered } from './cache.js';
 import type { Hypothesis } from './cause.js';
 import { clientAmounts, clientCounts } from './client.js';
@@ -59,6 +60,7 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   unobservedUsage,
   reportOfPart,
   timingShift,
+  bookedLate,
   lateUsage,
   stalePrice,
   contractTerms,

@@ -37,7 +37,7 @@ export const duplicateQuantity: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'usage_report'],
   variants: (day) => {
-    const against = againstReport(day);
+    const against = countedOtherwise(day);
     if (!against) return [];
     if (!against.isMore) return [quantityVariant(day, 'below_usage_report', against.quantities)];
     return against.isWhole ? [quantityVariant(day, 'beyond_usage_report', against.quantities)] : [];
@@ -68,7 +68,7 @@ export const duplicatePart: Hypothesis = {
   needs: ['quantity', 'usage_report'],
   highest: 'MEDIUM',
   variants: (day) => {
-    const against = againstReport(day);
+    const against = countedOtherwise(day);
     return against?.isMore && !against.isWhole
       ? [quantityVariant(day, 'partly_beyond_usage_report', against.quantities)]
       : [];
@@ -132,6 +132,12 @@ export function againstReport(day: SeriesDay): AgainstReport | undefined {
   }
   const [only = 0n] = times;
   return quantities.size > 0 ? { quantities, isMore, isWhole: times.size === 1 && only > 1n } : undefined;
+}
+
+/** The same, unless what differs is only booked on the day beside. */
+function countedOtherwise(day: SeriesDay): AgainstReport | undefined {
+  const against = againstReport(day);
+  return day.meters.some((meter) => meter.booked) ? undefined : against;
 }
 
 /** How many times as much, within one part in a hundred; 0: no whole number of times. */
@@ -206,7 +212,7 @@ export const reportOfPart: Hypothesis = {
   blame: 'none',
   needs: ['quantity', 'usage_report'],
   variants: (day) => {
-    const against = againstReport(day);
+    const against = countedOtherwise(day);
     return against?.isMore && !against.isWhole
       ? [quantityVariant(day, 'report_of_a_part', against.quantities)]
       : [];

@@ -6,6 +6,7 @@
 import type { TokenClass } from '../../../events/event.js';
 import { absPico, divideHalfEven, type Pico } from '../../../money.js';
 import { sumKnown } from '../../matching/classLines.js';
+import { asBooked } from '../causes/bookedLate.js';
 import type { MeterDay, SeriesDay, Variant } from '../causes/cause.js';
 import { areModelsAnswered } from '../causes/places.js';
 import { amountAs } from '../causes/predict.js';
@@ -137,8 +138,9 @@ function excessOf(of: MeterDay, variant: Variant, coverage: number): bigint {
   if (variant.provenOf) return variant.provenOf(of);
   const predicted = variant.quantityOf(of);
   if (predicted === null) return billed - BigInt(Math.round(Number(of.observed) / coverage));
-  const said = predicted - of.observed;
-  const seen = billed - of.observed;
+  const used = variant.isOfBooking ? of.observed : asBooked(of, of.observed);
+  const said = (variant.isOfBooking ? predicted : asBooked(of, predicted)) - used;
+  const seen = billed - used;
   if (said === 0n || said > 0n !== seen > 0n) return 0n;
   return absPico(said) < absPico(seen) ? said : seen;
 }
@@ -301,7 +303,8 @@ interface Sums {
 
 function sumsOf(day: SeriesDay, { of }: MeterReading, isUnbilled: boolean): Sums {
   const { quantity, amountPico } = of.meter;
-  const seen = { observed: of.observed, observedPico: amountAs(day, of, of.observed) };
+  const used = asBooked(of, of.observed);
+  const seen = { observed: used, observedPico: amountAs(day, of, used) };
   if (isUnbilled) return { ...seen, billed: 0n, billedPico: 0n };
   // An amount alone is its own cost: which rates it was charged at, nobody can see.
   return { ...seen, billed: quantity, billedPico: quantity === null ? amountPico : of.expectedPico };

@@ -6,6 +6,7 @@ import { PICO_PER_USD, type Pico } from '../../../money.js';
 import { isTokenClass } from '../../audit/dayRates.js';
 import { judgeMeter, type Verdict } from '../../audit/judgeMeter.js';
 import type { WeightSet } from '../../weights/weightSet.js';
+import { asBooked } from '../causes/bookedLate.js';
 import type { MeterDay, SeriesDay, Variant } from '../causes/cause.js';
 import { amountAs } from '../causes/predict.js';
 
@@ -173,10 +174,13 @@ export function rightPrediction(reading: DayReading): Prediction {
 /** What the bill shows if the variant holds; `right` stands for meters that it does not touch. */
 export function predict(reading: DayReading, variant: Variant, right: Prediction): Prediction {
   const amounts = [...right.amounts];
-  const quantities = [...right.quantities];
+  const quantities = variant.isOfBooking
+    ? [...right.quantities]
+    : reading.meters.map(({ of }) => Number(asBooked(of, of.observed)));
   reading.meters.forEach(({ of, billed }, at) => {
     if (!variant.touches(of)) return;
-    const quantity = variant.quantityOf(of);
+    const counted = variant.quantityOf(of);
+    const quantity = counted === null || variant.isOfBooking ? counted : asBooked(of, counted);
     quantities[at] = numberOf(quantity);
     if (!Number.isNaN(billed)) amounts[at] = numberOf(variant.amountOf(of, of.meter.quantity ?? 0n));
     else amounts[at] = quantity === null ? Number.NaN : numberOf(variant.amountOf(of, quantity));

@@ -8,7 +8,8 @@ import { byText, type ObservedVector, type SeriesDayEvidence } from '../../evide
 import type { ChargePrices } from '../../matching/charges.js';
 import { apportion, expectedOfMeter } from '../../matching/classLines.js';
 import { buildMeters, type Meter, type MeterPart, takesCalls } from '../../matching/meters.js';
-import type { MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
+import { bookedPartsOf } from '../causes/bookedLate.js';
+import type { Booked, MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
 
 /** A day of the series that can still be filled in with its neighbours. */
 type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };
@@ -32,8 +33,16 @@ export function seriesDaysOf(
     one.before = byDay.get(shiftDay(one.day, -1)) ?? null;
     one.after = byDay.get(shiftDay(one.day, 1)) ?? null;
   }
+  const booked = days.map(bookedPartsOf);
+  days.forEach((one, at) => {
+    const parts = booked[at];
+    if (parts) one.meters = one.meters.map((meter) => withBooked(meter, parts.get(meter.tokenClass)));
+  });
   return days;
 }
+
+const withBooked = (meter: MeterDay, booked: Booked | undefined): MeterDay =>
+  booked ? { ...meter, booked } : meter;
 
 function dayOf(
   provider: Provider,

@@ -1,0 +1,77 @@
+/** Costs may be booked a day after the usage report counts them: that is nobody's mistake, and hides none. */
+import { describe, expect, it } from 'vitest';
+import type { Finding } from '../../../../../domain/reconciliation/engine/series/finding.js';
+import type { DayInput } from '../../../../../domain/reconciliation/matching/cells.js';
+import { aUsageCell, tokens } from '../../support.js';
+import { findingsOf, isBetween, type Lines, linesFor, type Use, useOf } from './support.js';
+
+/** What the provider counts of the day's use. */
+type Counting = (use: Use, at: number) => Use;
+
+const asUsed: Counting = (use) => use;
+const LATE = 9;
+
+/** The hours from the evening on, in which classes have other shares than over the day. */
+const evening = ({ input, cache_read, output }: Use): Use => ({
+  input: Math.round(input * 0.3),
+  cache_read: Math.round(cache_read * 0.22),
+  output: Math.round(output * 0.35),
+});
+
+const sum = (a: Use, b: Use, sign = 1): Use => ({
+  input: a.input + sign * b.input,
+  cache_read: a.cache_read + sign * b.cache_read,
+  output: a.output + sign * b.output,
+});
+
+/** The evening of one day is on the bill of the next. */
+function bookedAt(counts: Counting, at: number): Use {
+  const own = counts(useOf(at), at);
+  if (at === LATE) return sum(own, evening(own), -1);
+  return at === LATE + 1 ? sum(own, evening(counts(useOf(LATE), LATE))) : own;
+}
+
+const withReport = (counts: Counting) => (input: DayInput, at: number) => ({
+  ...input,
+  usage: Object.entries(counts(useOf(at), at)).map(([tokenClass, count]) =>
+    aUsageCell({ tokenClass: tokenClass as keyof Use, quantity: tokens(count), longContext: false }),
+  ),
+});
+
+function found(counts: Counting, bill = (lines: Lines, _at: number): Lines => lines): string[] {
+  const findings = findingsOf({
+    bill: (_, at) => bill(linesFor(bookedAt(counts, at)), at),
+    input: withReport(counts),
+  });
+  return findings.map(brief).sort();
+}
+
+const brief = ({ kind, variant, blame, days }: Finding) =>
+  `${kind}/${variant} ${blame}: ${days.map(({ day }) => day.slice(8)).join(' ')}`;
+
+describe('costs of a day’s last hours on the bill of the next day', () => {
+  it('are a shift in time, and neither charged twice nor missing', () => {
+    expect(found(asUsed)).toEqual(['timing_shift/booked_late none: 14', 'timing_shift/booked_late none: 15']);
+  });
+
+  it('leave a mistake of counting on these days what it is, with the dollars that each day’s bill has of it', () => {
+    const doubled: Counting = (use, at) =>
+      isBetween(at, 6, 12) ? { ...use, input: use.input + use.cache_read } : use;
+    const findings = findingsOf({
+      bill: (_, at) => linesFor(bookedAt(doubled, at)),
+      input: withReport(doubled),
+    });
+    const [only, ...others] = findings.filter(({ blame }) => blame === 'provider');
+    expect(others).toEqual([]);
+    expect(only && brief(only)).toBe('cached_tokens_double_metered/reads provider: 11 12 13 14 15 16 17');
+    expect(only?.grade).toBe('HIGH');
+    const cached = [6, 7, 8, 9, 10, 11, 12].reduce((total, at) => total + useOf(at).cache_read, 0);
+    expect(Number(only?.impactPico) / (cached * 2e6)).toBeCloseTo(1, 2);
+  });
+
+  it('are no excuse for use that no day lacks', () => {
+    const twice = (lines: Lines, at: number) =>
+      at === LATE + 1 ? linesFor(sum(useOf(at), useOf(at))) : lines;
+    expect(found(asUsed, twice)).toContain('duplicate_charge/beyond_usage_report provider: 15');
+  });
+});
