@@ -4,6 +4,18 @@ import { insertRow } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { WAITS_FOR_DIGEST } from './webhookDeliveries.js';
 
+/**
+ * Locks an endpoint whose messages wait for digests; false: they no longer do. A change of its digests waits for the
+ * caller's transaction, and then also releases what that one lets wait.
+ */
+export async function lockDigests(inside: OrgDb, endpointId: string): Promise<boolean> {
+  const locked = await inside.rows(
+    `select from webhook_endpoints where org_id = $1 and id = $2 and digest = 'daily' for no key update`,
+    [inside.orgId, endpointId],
+  );
+  return locked.length > 0;
+}
+
 /** Puts what was published before a time into a digest; returns the number of messages. A repeat finds none. */
 export async function gatherDeliveries(
   inside: OrgDb,

@@ -352,6 +352,39 @@ describe('a daily digest', () => {
     );
     expect(JSON.parse(receiver.received[1]?.body ?? '').type).toBe('gap_run.completed');
   });
+
+  it('that ends while a message is about to wait for it sends that message', async () => {
+    const receiver = await place.aReceiver();
+    const endpoint = await make({ url: receiver.url, digest: 'daily' });
+    const id = findUuid('whk', endpoint.id);
+    const change = await api.database.superuser.connect();
+    try {
+      // The change has begun and is not visible yet, so the pass finds an endpoint with digests.
+      await change.query(`begin; update webhook_endpoints set digest = 'none' where id = '${id}'`);
+      await publishRun();
+      await until(
+        'the pass at the message',
+        async () => {
+          const { rows } = await api.database.superuser.query(
+            `select exists (select from webhook_deliveries where endpoint_id = $1 and next_attempt_at > now()) or exists (
+               select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as reached`,
+            [id],
+          );
+          return rows[0].reached as boolean;
+        },
+        (reached) => reached,
+      );
+      await change.query('commit');
+    } finally {
+      change.release();
+    }
+    await until(
+      'the message',
+      async () => receiver.received.length,
+      (count) => count === 1,
+    );
+    expect(JSON.parse(receiver.received[0]?.body ?? '').type).toBe('gap_run.completed');
+  });
 });
 
 describe('a scheduled report', () => {

@@ -4,6 +4,7 @@ import {
   gatherDeliveries,
   insertDigest,
   listGatheredMessages,
+  lockDigests,
   postponeToDigest,
 } from '../../db/webhooks/webhookDigests.js';
 import { newUuid, publicId } from '../../domain/ids.js';
@@ -14,13 +15,15 @@ import { noticeOfMessage } from './sendAttempt.js';
 
 /**
  * Makes the digest of what was published before the latest digest hour, and lets the rest wait for the next one. In the
- * caller's transaction: each message is in one digest, and a day without messages has none.
+ * caller's transaction: each message is in one digest, and a day without messages has none. false: the endpoint has no
+ * digests any more, and its messages are sent alone.
  */
 export async function gatherDigest(
   inside: OrgDb,
   endpointId: string,
   { nowMicros, baseUrl }: { nowMicros(): bigint; baseUrl(): string },
-): Promise<void> {
+): Promise<boolean> {
+  if (!(await lockDigests(inside, endpointId))) return false;
   const now = nowMicros();
   const { settings } = await getOrganization(inside);
   const { lastMicros, nextMicros } = digestTimes(settings.timeZone, now);
@@ -37,4 +40,5 @@ export async function gatherDigest(
     await insertDigest(inside, { deliveryId, messageId: newUuid(now), endpointId, body });
   }
   await postponeToDigest(inside, endpointId, nextMicros);
+  return true;
 }

@@ -220,8 +220,7 @@ class SendingPass {
     }
     const secrets = await this.#secretsOf(inside, endpoint);
     if (!secrets) return NOTHING;
-    const gathers = endpoint.digest === 'daily';
-    if (gathers) await gatherDigest(inside, endpoint.id, this.#deps);
+    const gathers = endpoint.digest === 'daily' && (await gatherDigest(inside, endpoint.id, this.#deps));
     const { leaseSeconds, delaysSeconds } = this.#pace;
     const max = attemptsMax(delaysSeconds);
     const [claimed, [spent]] = await Promise.all([

@@ -141,6 +141,7 @@ export const WEBHOOK_CASES: Record<string, TenancyCase> = {
     digests.insertDigest(db, {
       ...{ deliveryId: randomUUID(), messageId: randomUUID(), endpointId: webhookId, body: '{}' },
     }),
+  lockDigests: (db, { digestWebhookId }) => digests.lockDigests(db, digestWebhookId),
   postponeToDigest: (db, { digestWebhookId }) =>
     digests.postponeToDigest(db, digestWebhookId, 4_000_000_000_000_000n),
   gatherDigest: (db, { digestWebhookId }) =>
