@@ -13,6 +13,7 @@ import type { SafeFetch } from '../adapters/outbound/safeFetch.js';
 import type { Changes } from '../db/changeFeed.js';
 import type { Database } from '../db/client.js';
 import type { ClaimEvidence } from '../domain/claims/evidence/claimEvidence.js';
+import type { ApiPeers } from '../platform/apiPeers.js';
 import type { Metrics } from '../platform/metrics.js';
 import type { PriceFeed } from '../platform/priceFeeds.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
@@ -70,6 +71,8 @@ export interface ApiDeps {
   nowMicros(): bigint;
   logger: Logger;
   metrics: Metrics;
+  /** The other API processes of this machine. */
+  peers: ApiPeers;
   /** Rate and concurrency limits of requests. */
   limits: RequestLimits;
   /** Wakes the dispatcher after a commit that wrote outbox rows; best effort. */

@@ -58,6 +58,12 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
       );
       throw deps.limits.afterFailedAuthentication(ctx, refusal);
     }
+    const ofProcesses = await deps.peers.readMetrics();
+    if (ofProcesses === undefined)
+      throw new DomainError(
+        'service_unavailable',
+        'a process of the API does not report its metrics: try again',
+      );
     deps.metrics.storageFull.set((await deps.storageStatus()).storage === 'full' ? 1 : 0);
     const backlog = await findBacklog(deps.database);
     if (backlog) {
@@ -76,6 +82,6 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
         deps.metrics.connections.set({ status }, backlog.connections[status] ?? 0);
     }
     ctx.set('Content-Type', deps.metrics.registry.contentType);
-    ctx.body = await deps.metrics.registry.metrics();
+    ctx.body = `${ofProcesses}\n${await deps.metrics.installation.metrics()}`;
   });
 }

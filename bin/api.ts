@@ -1,22 +1,31 @@
+import cluster from 'node:cluster';
 import { requestContext } from '../api/pipeline/requestContext.js';
-import { openDatabase } from '../db/client.js';
-import { loadConfig } from '../platform/config.js';
+import { type Config, loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { notifySupervisor, runMain } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
+import { runApiProcesses } from './service/apiProcesses.js';
 import { requireCurrentSchema } from './service/prepareDatabase.js';
-import { createApiServer, engineStatus, listen, openApiEngine, openChangeFeed } from './wiring/apiServer.js';
+import {
+  createApiServer,
+  engineStatus,
+  listen,
+  openApiDatabase,
+  openApiEngine,
+  openChangeFeed,
+} from './wiring/apiServer.js';
 import { demoControlOf } from './wiring/demoControl.js';
 import { outsideOfApi } from './wiring/outside.js';
 import { requireDatabase, requireSecretKeys, warnOfMissingKeys } from './wiring/requirements.js';
 import { storageStatusOf } from './wiring/storageStatus.js';
 
-/** Ingest uses 4 connections; the rest serve reads. */
-const POOL_MAX = 16;
-const STATEMENT_TIMEOUT_MS = 5_000;
-
 await runMain(async () => {
   const config = loadConfig();
+  const isGroup = cluster.isPrimary && config.apiProcesses > 1;
+  await (isGroup ? runApiProcesses(config) : runApi(config));
+});
+
+async function runApi(config: Config): Promise<void> {
   const logger = createLogger({
     name: 'api',
     level: config.logLevel ?? 'info',
@@ -27,12 +36,7 @@ await runMain(async () => {
   const { url, directUrl } = requireDatabase(config);
   const secretKeys = requireSecretKeys(config);
   await requireCurrentSchema(directUrl);
-  const database = openDatabase({
-    url,
-    poolMax: POOL_MAX,
-    applicationName: 'trueup-api',
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-  });
+  const { database, ingestConnections } = openApiDatabase(url, config.apiProcesses);
   shutdown.add('database', () => database.close());
   await warnOfMissingKeys(database, secretKeys, logger);
   const changes = openChangeFeed(directUrl, logger);
@@ -43,6 +47,7 @@ await runMain(async () => {
   let port = config.port;
   const api = await createApiServer({
     database,
+    ingestConnections,
     changes,
     ...outsideOfApi(config),
     demo: demoControlOf(config.host, () => port, logger),
@@ -72,4 +77,4 @@ await runMain(async () => {
   port = await listen(api.server, config);
   logger.info({ host: config.host, port }, 'listening');
   notifySupervisor({ type: 'ready', port });
-});
+}

@@ -23,6 +23,8 @@ const environmentSchema = z.object(
 export interface Config {
   readonly port: number;
   readonly host: string;
+  /** Processes that serve the API. */
+  readonly apiProcesses: number;
   /** `BASE_URL` without a trailing slash; undefined: localhost at the port. */
   readonly baseUrl: string | undefined;
   /** The service that commands over HTTP use, without a trailing slash. */
@@ -172,6 +174,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
   return Object.freeze({
     port: values.PORT,
     host: values.HOST,
+    apiProcesses: values.API_PROCESSES,
     baseUrl: values.BASE_URL,
     serviceUrl: values.TRUEUP_URL,
     serviceKey: values.TRUEUP_API_KEY,

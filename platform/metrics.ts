@@ -2,10 +2,14 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 /** All metrics of the service. Labels never contain an organization, a client's model name or an id. */
 export function createMetrics() {
+  /** Of this process. */
   const registry = new Registry();
+  /** Of the whole installation, read when they are asked for. */
+  const installation = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'trueup_' });
   return {
     registry,
+    installation,
     httpDuration: new Histogram({
       name: 'trueup_http_request_duration_seconds',
       help: 'Time from a request to the end of its answer.',
@@ -83,60 +87,60 @@ export function createMetrics() {
     storageFull: new Gauge({
       name: 'trueup_storage_full',
       help: '1 while the disk of the database takes nothing more, else 0.',
-      registers: [registry],
+      registers: [installation],
     }),
     outboxDepth: new Gauge({
       name: 'trueup_outbox_depth',
       help: 'Messages to the workflow engine that are not delivered.',
-      registers: [registry],
+      registers: [installation],
     }),
     outboxAgeSeconds: new Gauge({
       name: 'trueup_outbox_age_seconds',
       help: 'Age of the oldest message that is not delivered.',
-      registers: [registry],
+      registers: [installation],
     }),
     openRuns: new Gauge({
       name: 'trueup_open_runs',
       help: 'Runs of every kind that are queued or at work.',
-      registers: [registry],
+      registers: [installation],
     }),
     waitingInvoices: new Gauge({
       name: 'trueup_waiting_invoices',
       help: 'Invoices that are not read and compared yet.',
-      registers: [registry],
+      registers: [installation],
     }),
     connections: new Gauge({
       name: 'trueup_billing_connections',
       help: 'Connections to providers, by status.',
       labelNames: ['status'],
-      registers: [registry],
+      registers: [installation],
     }),
     retentionAgeSeconds: new Gauge({
       name: 'trueup_retention_age_seconds',
       help: 'Time since a step of the nightly retention did all that there was to do, by step.',
       labelNames: ['step'],
-      registers: [registry],
+      registers: [installation],
     }),
     webhooksPending: new Gauge({
       name: 'trueup_webhook_deliveries_pending',
       help: 'Messages that are still to be delivered to a webhook endpoint.',
-      registers: [registry],
+      registers: [installation],
     }),
     webhooksOverdueSeconds: new Gauge({
       name: 'trueup_webhook_overdue_seconds',
       help: 'Time since the oldest attempt to deliver a webhook was due that has not been made.',
-      registers: [registry],
+      registers: [installation],
     }),
     webhookAttemptsPerHour: new Gauge({
       name: 'trueup_webhook_attempts_per_hour',
       help: 'Attempts of the last hour to deliver a webhook, by what the receiver answered.',
       labelNames: ['answer'],
-      registers: [registry],
+      registers: [installation],
     }),
     syncAgeSeconds: new Gauge({
       name: 'trueup_billing_sync_age_seconds',
       help: 'Time since the connection that has waited longest was fetched whole.',
-      registers: [registry],
+      registers: [installation],
     }),
   };
 }

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { LIMIT_SETTINGS } from './limitSettings.js';
 import { PRICE_FEEDS_SETTING } from './priceFeeds.js';
@@ -48,6 +49,16 @@ const DOCUMENT_AI_PROCESSOR =
   /^projects\/[^/\s]+\/locations\/[a-z0-9-]+\/processors\/[^/\s]+(?:\/processorVersions\/[^/\s]+)?$/;
 const GOOGLE_BUCKET = /^[a-z0-9][a-z0-9._-]{1,220}(?:\/[A-Za-z0-9._-]+)*\/?$/;
 
+/** They divide 64 connections to Postgres, and each needs some. */
+const API_PROCESSES_MAX = 16;
+/** Storing calls costs Postgres as much time as the API: more processes than this wait for one Postgres. */
+const USEFUL_API_PROCESSES = 8;
+
+/** The API processes of a machine with so many cores, unless set: one core is left for Postgres. */
+export function defaultApiProcesses(cores: number): number {
+  return Math.min(Math.max(cores - 1, 1), USEFUL_API_PROCESSES);
+}
+
 const wholeNumber = (min: number, max: number) =>
   z
     .string()
@@ -63,6 +74,12 @@ export const SETTINGS = {
     shownDefault: '3000',
     meaning: 'Port of the API; 0 takes a free one.',
     remedy: 'give a whole number from 0 to 65535, for example PORT=3000',
+  }),
+  API_PROCESSES: setting({
+    schema: wholeNumber(1, API_PROCESSES_MAX).default(defaultApiProcesses(availableParallelism())),
+    shownDefault: 'cores − 1, from 1 to 8',
+    meaning: 'Processes that serve the API on its port.',
+    remedy: `give a whole number from 1 to ${API_PROCESSES_MAX}, for example API_PROCESSES=4`,
   }),
   HOST: setting({
     schema: z.string().regex(HOST).default('127.0.0.1'),

@@ -29,8 +29,12 @@ const ALONE: StopLimits = {
   processMs: 43_000,
 };
 
+/** Argument of API processes whose supervisor itself has none. */
+export const WITHOUT_SERVICE = '--without-service';
+
 /** A supervised process has an IPC channel to its supervisor. */
-export const STOP_LIMITS: StopLimits = process.channel === undefined ? ALONE : SUPERVISED;
+export const STOP_LIMITS: StopLimits =
+  process.channel === undefined || process.argv.includes(WITHOUT_SERVICE) ? ALONE : SUPERVISED;
 
 /** Milliseconds between two sweeps that close idle connections while the others drain. */
 const IDLE_SWEEP_MS = 50;

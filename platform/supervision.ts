@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { PeerMessage } from './apiPeers.js';
 import type { Environment } from './config.js';
 import { STOP_MESSAGE } from './shutdown.js';
 import { StartError } from './startError.js';
@@ -19,7 +20,8 @@ export type ChildMessage =
   | { type: 'ready'; port?: number }
   | { type: 'waiting'; detail: string }
   | { type: 'failed'; sentence: string }
-  | { type: 'outbox' };
+  | { type: 'outbox' }
+  | PeerMessage;
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -43,12 +45,19 @@ export class RestartPause {
   }
 }
 
+/** Starts a server program of ours as a child that shares our output. */
+export function forkServer(script: string, environment: Environment): ChildProcess {
+  return fork(script, [], {
+    execArgv: [...process.execArgv, ...SERVER_NODE_FLAGS],
+    env: environment as NodeJS.ProcessEnv,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+}
+
 export interface SupervisedOptions {
   name: string;
-  /** The program's file. */
-  script: string;
-  /** Read at each start. */
-  environment: () => Environment;
+  /** Starts it, with an IPC channel to us. */
+  start: () => ChildProcess;
   logger: Logger;
   onStatus: (status: PartStatus, detail?: string) => void;
   onMessage?: (message: ChildMessage) => void;
@@ -84,14 +93,10 @@ export class SupervisedProcess {
 
   start(): void {
     if (this.#isStopping) return;
-    const { name, script, environment, logger, onStatus } = this.#options;
+    const { name, start, logger, onStatus } = this.#options;
     onStatus('starting');
     this.#pause.started(performance.now());
-    const child = fork(script, [], {
-      execArgv: [...process.execArgv, ...SERVER_NODE_FLAGS],
-      env: environment() as NodeJS.ProcessEnv,
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
+    const child = start();
     this.#child = child;
     child.on('message', (message) => this.#hear(message as ChildMessage));
     child.once('error', (error) => logger.error({ err: error, part: name }, 'a part cannot be started'));
@@ -114,7 +119,7 @@ export class SupervisedProcess {
   }
 
   /** Sends a message to the process if it runs. */
-  tell(message: string): void {
+  tell(message: string | PeerMessage): void {
     if (this.#child?.connected) this.#child.send(message);
   }
 

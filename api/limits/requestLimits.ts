@@ -3,6 +3,7 @@ import type { Database } from '../../db/client.js';
 import { LimitError, type LimitRules, type Rate, TokenBucket } from '../../domain/access/rate.js';
 import { DomainError } from '../../domain/errors.js';
 import { describeRun, isRunKind, type RunKind } from '../../domain/runs/runKinds.js';
+import type { AddressCharge, ApiPeers } from '../../platform/apiPeers.js';
 import type { Metrics } from '../../platform/metrics.js';
 import { ExportSlots, leaseTokens } from '../../usecases/access/sharedLimits.js';
 import type { OpenRunLimit } from '../../usecases/runs/openRun.js';
@@ -58,6 +59,8 @@ export interface RequestLimitsOptions {
   /** Proxies whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   database: Database;
+  /** The other processes that serve the same addresses. */
+  peers: Pick<ApiPeers, 'tellCharge' | 'onCharge'>;
   metrics: Pick<
     Metrics,
     'rateLimited' | 'failedAuthentications' | 'rateStoreFailures' | 'requestsInFlight' | 'requestsShed'
@@ -102,6 +105,7 @@ export class RequestLimits {
     this.#slots = new ExportSlots(onStoreFailure);
     this.#addresses = new ClientAddresses(options.trustedProxies);
     this.#admission = new Admission(metrics, options.requestsMax);
+    options.peers.onCharge((charge) => this.#takeElsewhere(charge));
   }
 
   /** Admits a request while there is room; requests to public paths are counted by client address. */
@@ -150,14 +154,30 @@ export class RequestLimits {
 
   #takeOfAddress(ctx: PipelineContext, policy: Policy, rate: Rate, what: string): LimitError | undefined {
     const nowMs = this.#options.nowMs();
-    const id = `${policy.name} ${this.#addresses.networkOf(ctx.req)}`;
-    const bucket = this.#byAddress.get(id) ?? new TokenBucket(rate, nowMs);
-    this.#byAddress.set(id, bucket);
-    if (bucket.take(1, nowMs)) return undefined;
+    const charge: AddressCharge = { policy: policy.name, network: this.#addresses.networkOf(ctx.req) };
+    const bucket = this.#bucketOf(charge, rate);
+    if (bucket.take(1, nowMs)) {
+      this.#options.peers.tellCharge(charge);
+      return undefined;
+    }
     const waitSeconds = bucket.waitSeconds(1, nowMs);
     this.#options.metrics.rateLimited.inc({ class: policy.name });
     noteRate(ctx, policy.name, rate, { remaining: 0, waitSeconds });
     return refusalOf(policy.name, `${what} from this address: more than ${rateText(rate)}`, waitSeconds);
+  }
+
+  /** Counts a request that another process admitted. */
+  #takeElsewhere(charge: AddressCharge): void {
+    const policy = [FAILED, PUBLIC].find(({ name }) => name === charge.policy);
+    const rate = policy && this.#options.rules?.[policy.rate];
+    if (rate) this.#bucketOf(charge, rate).take(1, this.#options.nowMs());
+  }
+
+  #bucketOf({ policy, network }: AddressCharge, rate: Rate): TokenBucket {
+    const id = `${policy} ${network}`;
+    const bucket = this.#byAddress.get(id) ?? new TokenBucket(rate, this.#options.nowMs());
+    this.#byAddress.set(id, bucket);
+    return bucket;
   }
 
   /** Counts a request by its key, before its body is read. Synchronous while the instance holds tokens. */

@@ -10,7 +10,7 @@ import { type PartName, RuntimeFile } from '../../platform/runtimeFile.js';
 import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
 import type { Shutdown } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
-import { type ChildMessage, SupervisedProcess } from '../../platform/supervision.js';
+import { type ChildMessage, forkServer, SupervisedProcess } from '../../platform/supervision.js';
 import { bringDemo, demoLine, isDemoWanted } from '../demo/demoRun.js';
 import { type Screen, seconds } from '../terminal/terminal.js';
 import {
@@ -251,12 +251,12 @@ function createChildren(
   logger: Logger,
 ): { api: SupervisedProcess; worker: SupervisedProcess } {
   const create = (name: PartName & ('api' | 'worker'), onMessage?: (message: ChildMessage) => void) => {
+    const script = fileURLToPath(
+      new URL(`../${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+    );
     const child: SupervisedProcess = new SupervisedProcess({
       name,
-      script: fileURLToPath(
-        new URL(`../${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
-      ),
-      environment: () => environment(name),
+      start: () => forkServer(script, environment(name)),
       logger,
       onStatus: (status, detail) => runtime.set(name, { status, pid: child.pid, detail }),
       ...(onMessage ? { onMessage } : {}),

@@ -16,10 +16,11 @@ import type { Endpoint } from '../../api/endpoint.js';
 import { RequestLimits } from '../../api/limits/requestLimits.js';
 import { presentBrokenRequest } from '../../api/pipeline/requestHead.js';
 import { ChangeFeed, type Changes, NO_CHANGES } from '../../db/changeFeed.js';
-import type { Database } from '../../db/client.js';
+import { type Database, openDatabase } from '../../db/client.js';
 import type { LimitRules } from '../../domain/access/rate.js';
 import type { ClaimEvidence } from '../../domain/claims/evidence/claimEvidence.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../../domain/period.js';
+import { type ApiPeers, findPeers } from '../../platform/apiPeers.js';
 import { answerBrokenRequests, closeQueuedAnswers } from '../../platform/brokenRequests.js';
 import type { Config } from '../../platform/config.js';
 import { isTemporalServing } from '../../platform/embedded/temporalHealth.js';
@@ -40,8 +41,13 @@ import { storageStatusOf } from './storageStatus.js';
 
 /** Oldest accepted event time without a retention setting. */
 const OLDEST_DAY = '2020-01-01';
-/** Most connections that store events; more would only wait for each other. */
+/** Most connections that store events, unless set; more would only wait for each other. */
 const INGEST_CONNECTIONS = 8;
+
+/** Connections to Postgres of one process at most, and of all processes together. */
+const POOL_MAX = 16;
+const CONNECTIONS_OF_ALL = 64;
+const STATEMENT_TIMEOUT_MS = 5_000;
 
 const nowMicros = () => microsFromDate(new Date());
 
@@ -58,14 +64,15 @@ export async function createApiServer(
     nowMs: () => performance.now(),
     onFailure: (error) => logger.warn({ err: error }, 'prices not refreshed'),
   });
-  const ingest = new IngestWriter(database, prices, INGEST_CONNECTIONS, {
+  const ingest = new IngestWriter(database, prices, options.ingestConnections ?? INGEST_CONNECTIONS, {
     queueRows: (rows) => metrics.ingestQueueRows.set(rows),
     batchRows: (rows) => metrics.ingestBatchRows.observe(rows),
     alert: (policy_type) => metrics.policyAlerts.inc({ policy_type }),
     unjudged: (policy_type, reason) => metrics.policiesUnjudged.inc({ policy_type, reason }),
     skippedPatterns: (patterns) => metrics.regexesSkipped.inc(patterns),
   });
-  const limits = makeRequestLimits(options, metrics);
+  const peers = findPeers(metrics.registry);
+  const limits = makeRequestLimits(options, metrics, peers);
   const oldestEventMicros = () =>
     eventRetentionDays === undefined
       ? microsOfDay(OLDEST_DAY)
@@ -96,6 +103,7 @@ export async function createApiServer(
     deliverWebhook: deliverWebhookBy(options.outbound, { nowMicros, nowMs: () => performance.now() }),
     nowMicros,
     metrics,
+    peers,
     limits,
     settings,
   };
@@ -124,6 +132,8 @@ export interface ApiServerOptions
     | 'identity'
   > {
   database: Database;
+  /** Connections that store events; absent: eight. */
+  ingestConnections?: number;
   /** Absent: none are read. */
   priceFeeds?: ApiDeps['priceFeeds'];
   /** Absent: only Postgres is queried. */
@@ -179,8 +189,9 @@ function makeHttpServer(listener: RequestListener, options: ApiServerOptions): S
 }
 
 /** The limits of requests. A failure of their store is logged and refuses no request. */
-function makeRequestLimits(options: ApiServerOptions, metrics: Metrics): RequestLimits {
+function makeRequestLimits(options: ApiServerOptions, metrics: Metrics, peers: ApiPeers): RequestLimits {
   return new RequestLimits({
+    peers,
     rules: options.limits,
     trustedProxies: options.trustedProxies ?? [],
     database: options.database,
@@ -209,6 +220,21 @@ export function listen(server: Server, config: Config): Promise<number> {
     });
     server.listen(config.port, config.host, () => resolve((server.address() as AddressInfo).port));
   });
+}
+
+/** The API's database, for one of so many processes; `ingestConnections` of its connections store events. */
+export function openApiDatabase(
+  url: string,
+  processes: number,
+): { database: Database; ingestConnections: number } {
+  const poolMax = Math.min(POOL_MAX, Math.floor(CONNECTIONS_OF_ALL / processes));
+  const database = openDatabase({
+    url,
+    poolMax,
+    applicationName: 'trueup-api',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  return { database, ingestConnections: Math.floor(poolMax / 2) };
 }
 
 /** The feed of changes, not started yet; it logs when it is lost and when it is back. */

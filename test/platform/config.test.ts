@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { describeConfig, parseConfig } from '../../platform/config.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
-import { SETTING_NAMES, SETTINGS } from '../../platform/settings.js';
+import { defaultApiProcesses, SETTING_NAMES, SETTINGS } from '../../platform/settings.js';
 import { StartError } from '../../platform/startError.js';
 
 const parse = (environment: Record<string, string>) =>
@@ -280,5 +280,16 @@ describe('the settings have the same descriptions', () => {
   it('in .env.example: each once, commented out with its default', () => {
     const names = [...example.matchAll(/^#\s?([A-Z0-9_]+)=/gm)].map(([, name]) => name);
     expect(names).toEqual(SETTING_NAMES);
+  });
+});
+
+describe('API processes, unless set', () => {
+  it.each([
+    [1, 1],
+    [2, 1],
+    [4, 3],
+    [64, 8],
+  ])('on %d cores are %d', (cores, processes) => {
+    expect(defaultApiProcesses(cores)).toBe(processes);
   });
 });

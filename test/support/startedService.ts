@@ -17,7 +17,13 @@ export interface Place {
 export async function makePlace(more: Record<string, string> = {}): Promise<Place> {
   const dataDir = makeTestFolder('start');
   const port = await findFreePort();
-  const common = { DATA_DIR: dataDir, PORT: String(port), TEMPORAL_CLI_PATH: inject('temporalProgram') };
+  const common = {
+    DATA_DIR: dataDir,
+    PORT: String(port),
+    // Independent of the machine's cores.
+    API_PROCESSES: '1',
+    TEMPORAL_CLI_PATH: inject('temporalProgram'),
+  };
   return { dataDir, environment: { ...common, ...more } };
 }
 

@@ -21,8 +21,8 @@ export class ApiProcesses {
     this.#engineAddress = engineAddress;
   }
 
-  /** Starts another one and waits until it is ready; `port`: that of an ended one. */
-  async start(port?: number): Promise<ApiProcess> {
+  /** Starts another one and waits until it is ready; `port`: that of an ended one; `more`: settings. */
+  async start(port?: number, more: Record<string, string> = {}): Promise<ApiProcess> {
     const own = port ?? (await findFreePort(undefined));
     const program = startTypeScript('bin/api.ts', [], {
       ...this.#database.environment,
@@ -30,6 +30,8 @@ export class ApiProcesses {
       PORT: String(own),
       TEMPORAL_ADDRESS: this.#engineAddress,
       LOG_LEVEL: 'warn',
+      API_PROCESSES: '1',
+      ...more,
     });
     this.#started.push(program);
     const baseUrl = `http://127.0.0.1:${own}`;
