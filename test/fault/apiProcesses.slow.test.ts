@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isAlive, waitUntilGone } from '../../platform/embedded/processTable.js';
+import { isAlive, parentOf, waitUntilGone } from '../../platform/embedded/processTable.js';
 import { findFreePort, isPortTaken } from '../../platform/embedded/serverProcess.js';
 import { anEvent } from '../api/support/requests.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
@@ -40,11 +41,10 @@ const start = (port?: number) =>
 
 /** The processes that serve the port, by id. */
 function childrenOf({ program }: ApiProcess): number[] {
-  return spawnSync('pgrep', ['-P', String(program.pid)], { encoding: 'utf8' })
-    .stdout.split('\n')
-    .filter(Boolean)
-    .map(Number)
-    .sort((one, other) => one - other);
+  const all = existsSync('/proc/self/stat')
+    ? readdirSync('/proc').map(Number).filter(Boolean)
+    : spawnSync('ps', ['-A', '-o', 'pid='], { encoding: 'utf8' }).stdout.split('\n').map(Number);
+  return all.filter((pid) => parentOf(pid) === program.pid).sort((one, other) => one - other);
 }
 
 /** Waits until all serve, after so many were started again; the one that started them reports it once too. */
