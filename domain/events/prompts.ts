@@ -199,6 +199,12 @@ function collectKnown(value: Json[] | { [key: string]: Json }, found: Collected,
     else collectContent(inner, found, depth + 1);
     isKnown = true;
   }
+  for (const [key, field] of RESULT_HOLDERS) {
+    const holder = Object.hasOwn(value, key) ? value[key] : undefined;
+    if (holder === undefined || !isMap(holder)) continue;
+    collectResult(holder[field], found, 0);
+    isKnown = true;
+  }
   return isKnown;
 }
 
@@ -214,10 +220,64 @@ function collectItems(items: readonly Json[], found: Collected, depth: number): 
   return isKnown;
 }
 
-/** Collects a typed part: types such as text and input_text are prompts; images, tool calls and reasoning are not. */
-function collectPart(part: { [key: string]: Json }, type: string, found: Collected): void {
+/** Collects a typed part: texts and results of tools are prompts; images, calls of tools and reasoning are not. */
+function collectPart(part: JsonMap, type: string, found: Collected): void {
+  if (RESULT_TYPES.has(type)) {
+    for (const name of RESULT_FIELDS) collectResult(part[name], found, 0);
+    return;
+  }
   const text = part.text ?? part.content;
   if (type.endsWith('text') && typeof text === 'string') found.add(text);
+}
+
+/** Types of parts with a tool's result: of Anthropic, of Responses, of OpenTelemetry and of the AI SDK. */
+const RESULT_TYPES = new Set([
+  'tool_result',
+  'function_call_output',
+  'custom_tool_call_output',
+  'tool_call_response',
+  'tool-result',
+]);
+/** Their fields with the result. */
+const RESULT_FIELDS = ['content', 'output', 'result', 'response'];
+/** Parts without a type that hold a tool's result, of Bedrock and of Google, and the field with the result. */
+const RESULT_HOLDERS = [
+  ['toolResult', 'content'],
+  ['functionResponse', 'response'],
+  ['function_response', 'response'],
+] as const;
+
+/** Collects a tool's result: a text, parts with texts, or JSON, whose texts are one prompt. */
+function collectResult(value: Json | undefined, found: Collected, depth: number): void {
+  if (depth > DEPTH_MAX || value === undefined || value === null) return;
+  if (typeof value === 'string') found.add(value);
+  else if (Array.isArray(value)) for (const item of value) collectResult(item, found, depth + 1);
+  else if (isMap(value)) collectResultPart(value, found, depth);
+}
+
+function collectResultPart(part: JsonMap, found: Collected, depth: number): void {
+  if (typeof part.type !== 'string') {
+    if (!isMedia(part)) found.add(textsOf(part, 0).join('\n'));
+    return;
+  }
+  const text = part.text ?? part.content ?? part.value;
+  if (part.type.endsWith('json')) found.add(textsOf(part.value, 0).join('\n'));
+  else if (Array.isArray(text)) collectResult(text, found, depth + 1);
+  else if (part.type.endsWith('text') && typeof text === 'string') found.add(text);
+}
+
+/** Bedrock's images, videos and documents in results. */
+const isMedia = (part: JsonMap): boolean =>
+  ['image', 'video', 'document'].some((name) => {
+    const media = part[name];
+    return media !== undefined && isMap(media) && media.source !== undefined;
+  });
+
+/** All texts of a JSON value, without the names of its fields. */
+function textsOf(value: Json | undefined, depth: number): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return [];
+  return Object.values(value).flatMap((inner: Json) => textsOf(inner, depth + 1));
 }
 
 /** A hash that is equal for equal prompts and does not store their text (docs/decisions/0027). */

@@ -49,7 +49,10 @@ export function judgeByApi(regexes: readonly string[], prompts: readonly string[
   return judgeCall(policies, call)[0]?.details;
 }
 
-const FIELDS = 'messages input prompt contents parts content text message texts inputs inputText'.split(' ');
+const FIELDS =
+  'messages input prompt contents parts content text message texts inputs inputText toolResult functionResponse output value json image source'.split(
+    ' ',
+  );
 
 /** Requests of many forms, known and unknown. */
 export const { map: anyBody } = fc.letrec<{ value: Json; map: Json }>((tie) => ({
@@ -63,7 +66,10 @@ export const { map: anyBody } = fc.letrec<{ value: Json; map: Json }>((tie) => (
   ),
   map: fc.dictionary(
     fc.constantFrom(...FIELDS, 'role', 'type', 'other'),
-    fc.oneof(tie('value'), fc.constantFrom('system', 'user', 'Developer', 'text', 'image', 'message')),
+    fc.oneof(
+      tie('value'),
+      fc.constantFrom('system', 'user', 'Developer', 'text', 'image', 'message', 'tool_result', 'json'),
+    ),
     { maxKeys: 4 },
   ) as fc.Arbitrary<Json>,
 }));

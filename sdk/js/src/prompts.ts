@@ -27,6 +27,22 @@ const CONTAINERS = [
   'text',
   'message',
 ] as const;
+/** Types of parts with a tool's result: of Anthropic, of Responses, of OpenTelemetry and of the AI SDK. */
+const RESULT_TYPES = new Set([
+  'tool_result',
+  'function_call_output',
+  'custom_tool_call_output',
+  'tool_call_response',
+  'tool-result',
+]);
+/** Their fields with the result. */
+const RESULT_FIELDS = ['content', 'output', 'result', 'response'];
+/** Parts without a type that hold a tool's result, of Bedrock and of Google, and the field with the result. */
+const RESULT_HOLDERS = [
+  ['toolResult', 'content'],
+  ['functionResponse', 'response'],
+  ['function_response', 'response'],
+] as const;
 const SYSTEM_ROLES = new Set(['system', 'developer']);
 const DEPTH_MAX = 8;
 const FOREIGN = /[^\t\n\r\x20-\x7e]/;
@@ -76,8 +92,7 @@ function collectKnown(value: object, found: Set<string>, depth: number): boolean
   const role = typeof value.role === 'string' ? value.role.toLowerCase() : '';
   if (SYSTEM_ROLES.has(role)) return true;
   if (typeof value.type === 'string' && value.type !== 'message') {
-    const text = value.text ?? value.content;
-    if (value.type.endsWith('text') && typeof text === 'string') add(text, found);
+    collectPart(value, value.type, found);
     return true;
   }
   let isKnown = false;
@@ -88,7 +103,55 @@ function collectKnown(value: object, found: Set<string>, depth: number): boolean
     else collectContent(inner, found, depth + 1);
     isKnown = true;
   }
+  for (const [name, field] of RESULT_HOLDERS) {
+    const holder = Object.hasOwn(value, name) ? value[name] : undefined;
+    if (!isMap(holder)) continue;
+    collectResult(holder[field], found, 0);
+    isKnown = true;
+  }
   return isKnown;
+}
+
+function collectPart(part: Loose, type: string, found: Set<string>): void {
+  if (RESULT_TYPES.has(type)) {
+    for (const name of RESULT_FIELDS) collectResult(part[name], found, 0);
+    return;
+  }
+  const text = part.text ?? part.content;
+  if (type.endsWith('text') && typeof text === 'string') add(text, found);
+}
+
+/** A tool's result: a text, parts with texts, or JSON, whose texts are one prompt. */
+function collectResult(value: unknown, found: Set<string>, depth: number): void {
+  if (depth > DEPTH_MAX) return;
+  if (typeof value === 'string') add(value, found);
+  else if (Array.isArray(value)) for (const item of value) collectResult(item, found, depth + 1);
+  else if (isMap(value)) collectResultPart(value, found, depth);
+}
+
+function collectResultPart(part: Loose, found: Set<string>, depth: number): void {
+  if (typeof part.type !== 'string') {
+    if (!isMedia(part)) add(textsOf(part, 0).join('\n'), found);
+    return;
+  }
+  const text = part.text ?? part.content ?? part.value;
+  if (part.type.endsWith('json')) add(textsOf(part.value, 0).join('\n'), found);
+  else if (Array.isArray(text)) collectResult(text, found, depth + 1);
+  else if (part.type.endsWith('text') && typeof text === 'string') add(text, found);
+}
+
+/** Bedrock's images, videos and documents in results. */
+const isMedia = (part: Loose): boolean =>
+  ['image', 'video', 'document'].some((name) => {
+    const media = part[name];
+    return isMap(media) && media.source !== undefined;
+  });
+
+/** All texts of a JSON value, without the names of its fields. */
+function textsOf(value: unknown, depth: number): string[] {
+  if (typeof value === 'string') return [value];
+  if (depth > DEPTH_MAX || !(Array.isArray(value) || isMap(value))) return [];
+  return Object.values(value).flatMap((inner) => textsOf(inner, depth + 1));
 }
 
 function collectItems(items: readonly unknown[], found: Set<string>, depth: number): boolean {

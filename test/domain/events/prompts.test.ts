@@ -42,10 +42,10 @@ describe('the prompts of a span, each text part on its own and without system in
             ],
           },
           { role: 'assistant', parts: [{ type: 'tool_call', id: '1', name: 'f', arguments: { a: 'b' } }] },
-          { role: 'tool', parts: [{ type: 'tool_call_response', id: '1', response: 'secret' }] },
+          { role: 'tool', parts: [{ type: 'tool_call_response', id: '1', response: 'three' }] },
         ]),
       },
-      ['one', 'two'],
+      ['one', 'two', 'three'],
     ],
     [
       'gen_ai.input.messages as a structure',
@@ -89,9 +89,17 @@ describe('the prompts of a span, each text part on its own and without system in
       'input.value as a request of Anthropic',
       {
         'input.value':
-          '{"system":"be brief","messages":[{"role":"user","content":[{"type":"text","text":"one"},{"type":"tool_result","content":"x"}]}]}',
+          '{"system":"be brief","messages":[{"role":"user","content":[{"type":"text","text":"one"},{"type":"tool_result","content":"two"}]}]}',
       },
-      ['one'],
+      ['one', 'two'],
+    ],
+    [
+      'gen_ai.input.messages with a tool’s result',
+      {
+        'gen_ai.input.messages':
+          '[{"role":"tool","parts":[{"type":"tool_call_response","id":"call_1","result":"one"},{"type":"tool_call_response","id":"call_2","response":{"city":"two"}}]}]',
+      },
+      ['one', 'two'],
     ],
     [
       'input.value as a request of the Responses API',

@@ -19,6 +19,24 @@ _PROMPT_FIELDS = frozenset(
 )
 # Fields of messages and parts with more of them, or with text.
 _CONTAINERS = ("messages", "input", "prompt", "contents", "parts", "content", "text", "message")
+# Types of parts with a tool's result: of Anthropic, of Responses, of OpenTelemetry and of the AI SDK.
+_RESULT_TYPES = frozenset(
+    (
+        "tool_result",
+        "function_call_output",
+        "custom_tool_call_output",
+        "tool_call_response",
+        "tool-result",
+    )
+)
+# Their fields with the result.
+_RESULT_FIELDS = ("content", "output", "result", "response")
+# Parts without a type that hold a tool's result, of Bedrock and of Google, and the field with the result.
+_RESULT_HOLDERS = (
+    ("toolResult", "content"),
+    ("functionResponse", "response"),
+    ("function_response", "response"),
+)
 _SYSTEM_ROLES = frozenset(("system", "developer"))
 _DEPTH_MAX = 8
 _FOREIGN = re.compile(r"[^\t\n\r\x20-\x7e]")
@@ -77,11 +95,7 @@ def _collect_fields(fields: Mapping[str, Any], found: _Found, depth: int) -> boo
     if isinstance(role, str) and role.lower() in _SYSTEM_ROLES:
         return True
     if isinstance(kind, str) and kind != "message":
-        text = fields.get("text")
-        if text is None:
-            text = fields.get("content")
-        if kind.endswith("text") and isinstance(text, str):
-            _add(text, found)
+        _collect_part(fields, kind, found)
         return True
     is_known = False
     for name in _CONTAINERS:
@@ -93,7 +107,80 @@ def _collect_fields(fields: Mapping[str, Any], found: _Found, depth: int) -> boo
         else:
             _collect_content(inner, found, depth + 1)
         is_known = True
+    for name, field in _RESULT_HOLDERS:
+        holder = fields_of(fields.get(name))
+        if holder is None:
+            continue
+        _collect_result(holder.get(field), found, 0)
+        is_known = True
     return is_known
+
+
+def _collect_part(part: Mapping[str, Any], kind: str, found: _Found) -> None:
+    if kind in _RESULT_TYPES:
+        for name in _RESULT_FIELDS:
+            _collect_result(part.get(name), found, 0)
+        return
+    text = _first_of(part, "text", "content")
+    if kind.endswith("text") and isinstance(text, str):
+        _add(text, found)
+
+
+def _collect_result(value: Any, found: _Found, depth: int) -> None:
+    """A tool's result: a text, parts with texts, or JSON, whose texts are one prompt."""
+    if depth > _DEPTH_MAX:
+        return
+    if isinstance(value, str):
+        _add(value, found)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _collect_result(item, found, depth + 1)
+    else:
+        part = fields_of(value)
+        if part is not None:
+            _collect_result_part(part, found, depth)
+
+
+def _collect_result_part(part: Mapping[str, Any], found: _Found, depth: int) -> None:
+    kind = part.get("type")
+    if not isinstance(kind, str):
+        if not _is_media(part):
+            _add("\n".join(_texts_of(part, 0)), found)
+        return
+    text = _first_of(part, "text", "content", "value")
+    if kind.endswith("json"):
+        _add("\n".join(_texts_of(part.get("value"), 0)), found)
+    elif isinstance(text, (list, tuple)):
+        _collect_result(text, found, depth + 1)
+    elif kind.endswith("text") and isinstance(text, str):
+        _add(text, found)
+
+
+def _first_of(part: Mapping[str, Any], *names: str) -> Any:
+    for name in names:
+        if part.get(name) is not None:
+            return part[name]
+    return None
+
+
+def _is_media(part: Mapping[str, Any]) -> bool:
+    """Whether it is one of Bedrock's images, videos and documents in results."""
+    media = (fields_of(part.get(name)) for name in ("image", "video", "document"))
+    return any(one is not None and "source" in one for one in media)
+
+
+def _texts_of(value: Any, depth: int) -> List[str]:
+    """All texts of a JSON value, without the names of its fields."""
+    if isinstance(value, str):
+        return [value]
+    if depth > _DEPTH_MAX:
+        return []
+    if not isinstance(value, (list, tuple)):
+        fields = fields_of(value)
+        if fields is None:
+            return []
+        value = list(fields.values())
+    return [text for inner in value for text in _texts_of(inner, depth + 1)]
 
 
 def _collect_items(items: Sequence[Any], found: _Found, depth: int) -> bool:
@@ -102,7 +189,7 @@ def _collect_items(items: Sequence[Any], found: _Found, depth: int) -> bool:
         if isinstance(item, str):
             _add(item, found)
             is_known = True
-        elif _collect_known(item, found, depth):
+        elif _collect_known(item, found, depth + 1):
             is_known = True
     return is_known
 
