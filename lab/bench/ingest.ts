@@ -10,7 +10,15 @@ import { checkTotals, countEvents } from './support/checkTotals.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
 import { foldEverything } from './support/fold.js';
-import { INGEST_LOADS, type IngestLoad, P99_MS_MAX, RSS_BYTES_MAX, wordsOf } from './support/ingestLoads.js';
+import {
+  INGEST_LOADS,
+  type IngestLoad,
+  NEIGHBOUR_RATIO_MIN,
+  P99_MS_MAX,
+  plainLoadOf,
+  RSS_BYTES_MAX,
+  wordsOf,
+} from './support/ingestLoads.js';
 import {
   eventsOfCpuSecond,
   type IngestBench,
@@ -19,6 +27,8 @@ import {
   USERS,
   whereTheTimeWent,
 } from './support/ingestRuns.js';
+import type { LoadResult } from './support/loadClient.js';
+import { measureNeighbour, type NeighbourRates, type NeighbourRound } from './support/neighbour.js';
 import { makeOrganizations } from './support/organizations.js';
 import { comparePolicies } from './support/policyRounds.js';
 import { LoadProcess, startProgram } from './support/programs.js';
@@ -29,6 +39,8 @@ const ORGANIZATIONS = 20;
 const POLICY_SIZES = [1, 20];
 const PATTERN_ROWS = 5_000;
 const WARM_UP_SECONDS = 3;
+/** Distance of the seeds of a load and of its plain form. */
+const PLAIN_SEED = 500_000;
 const FOLD_CONNECTIONS = 2;
 
 const flags = readFlags(
@@ -57,10 +69,12 @@ interface Bench extends IngestBench {
   pattern: RowPattern;
 }
 
-/** A run of one load beside the ceiling of its round. */
+/** A run of one load beside the ceiling of its round, and beside the load with each call reported once. */
 interface Round {
   ceiling: Ceiling;
   run: Measured;
+  plain?: Measured;
+  neighbour?: NeighbourRound;
 }
 
 /** Alternates ceiling and product, so that other load on the machine affects both. */
@@ -78,16 +92,59 @@ async function runRounds(bench: Bench): Promise<Map<IngestLoad, Round[]>> {
         flags['ceiling-seconds'],
         seed,
       );
-      // Each run has another seed, since ids of an earlier run would be repeated calls.
-      const run = await measureProduct(bench, { ...load, seconds: flags.seconds, seed });
-      taken.push({ ceiling, run });
-      process.stdout.write(
-        `round ${round + 1}, ${wordsOf(load)}: ${formatCount(run.rate)}/s, ceiling ${formatCount(ceiling.rowsPerSecond)}/s ` +
-          `(${(run.rate / ceiling.rowsPerSecond).toFixed(2)})\n`,
-      );
+      const one = { ceiling, ...(await measureLoad(bench, load, seed)) };
+      taken.push(one);
+      process.stdout.write(`round ${round + 1}, ${wordsOf(load)}: ${ratesOf(one)}\n`);
     }
   }
   return rounds;
+}
+
+/** Each run has another seed, since ids of an earlier run would be repeated calls. */
+async function measureLoad(bench: Bench, load: IngestLoad, seed: number): Promise<Omit<Round, 'ceiling'>> {
+  const { seconds } = flags;
+  if (load.reports === 'storm') {
+    const loads = { storm: load, plain: plainLoadOf(load) };
+    const neighbour = await measureNeighbour(bench, loads, { seconds, seed });
+    return { run: neighbour.storm, plain: neighbour.plain, neighbour };
+  }
+  const plain =
+    load.plainRatioMin === undefined
+      ? undefined
+      : await measureProduct(bench, { ...plainLoadOf(load), seconds, seed: seed + PLAIN_SEED });
+  const run = await measureProduct(bench, { ...load, seconds, seed });
+  return plain === undefined ? { run } : { run, plain };
+}
+
+function ratesOf({ ceiling, run, plain, neighbour }: Round): string {
+  const shareOf = (rate: number) => `${formatCount(rate)}/s (${(run.rate / rate).toFixed(2)})`;
+  const beside = ({ ingest, reads }: NeighbourRates) => `${formatCount(ingest)} and ${formatCount(reads)}`;
+  return [
+    `${formatCount(run.rate)}/s, ${formatCount(run.calls / run.seconds)} calls/s`,
+    `ceiling ${shareOf(ceiling.rowsPerSecond)}`,
+    ...(plain === undefined ? [] : [`plain ${shareOf(plain.rate)}`]),
+    ...(neighbour === undefined
+      ? []
+      : [
+          `requests and reads/s of another organization alone ${beside(neighbour.alone)}, ` +
+            `beside plain ${beside(neighbour.besidePlain)}, beside the storm ${beside(neighbour.besideStorm)}`,
+        ]),
+  ].join(', ');
+}
+
+/** The smaller share of its rates that another organization kept beside the storm; undefined: it was not measured. */
+function keptByNeighbour(rounds: readonly Round[]): number | undefined {
+  const kept = rounds.flatMap(({ neighbour }) => {
+    if (neighbour === undefined) return [];
+    const { alone, besideStorm } = neighbour;
+    return [Math.min(besideStorm.ingest / alone.ingest, besideStorm.reads / alone.reads)];
+  });
+  return kept.length === 0 ? undefined : median(kept);
+}
+
+/** Everything that clients sent in a round. */
+function sentIn({ run, plain, neighbour }: Round): LoadResult[] {
+  return [run, ...(plain ? [plain] : []), ...(neighbour?.stored ?? [])];
 }
 
 /** Prints a load's medians and returns whether its targets are met. */
@@ -98,9 +155,17 @@ function reportLoad(load: IngestLoad, rounds: readonly Round[]): boolean {
   const ratio = median(rounds.map((round) => round.run.rate / round.ceiling.rowsPerSecond));
   const perCpuSecond = median(runs.map(eventsOfCpuSecond));
   const p99Ms = median(runs.map((run) => run.p99Ms));
-  const refused = runs.reduce((sum, run) => sum + run.refused, 0);
+  const refused = rounds.flatMap(sentIn).reduce((sum, run) => sum + run.refused, 0);
+  const ofPlain = rounds.flatMap(({ run, plain }) => (plain ? [run.rate / plain.rate] : []));
+  const kept = keptByNeighbour(rounds);
   const targets = [
     [load.ratioMin, ratio, 'of the ceiling'],
+    [load.plainRatioMin, median(ofPlain), `of the plain rate (${median(ofPlain).toFixed(2)})`],
+    [
+      kept === undefined ? undefined : NEIGHBOUR_RATIO_MIN,
+      kept ?? 0,
+      `of another organization (${kept?.toFixed(2)})`,
+    ],
     [load.rateMin, rate, 'events/s'],
     [load.eventsOfCpuSecondMin, perCpuSecond, 'events a CPU second'],
   ] as const;
@@ -135,16 +200,19 @@ function reportMemory(rssBytes: readonly number[]): boolean {
   return Math.max(...rssBytes) <= RSS_BYTES_MAX;
 }
 
-/** Checks that every acknowledged event is stored once, and that folded totals equal those of the events. */
-async function reportTotals(url: string, acknowledged: number): Promise<boolean> {
+/** Checks that every acknowledged event is stored once, that each call counts once, and that folded totals equal those of the events. */
+async function reportTotals(url: string, sent: readonly LoadResult[]): Promise<boolean> {
   const database = openBenchDatabase(url, FOLD_CONNECTIONS);
   await foldEverything(database);
   await database.close();
   const { live, stored } = await countEvents(url);
+  const acknowledged = sent.reduce((sum, { accepted, duplicates }) => sum + accepted - duplicates, 0);
+  const calls = sent.reduce((sum, run) => sum + run.calls, 0);
   process.stdout.write(
-    `events: ${formatCount(acknowledged)} acknowledged, ${formatCount(stored)} stored, ${formatCount(live)} live, ratio=${(live / acknowledged).toFixed(2)}\n`,
+    `events: ${formatCount(acknowledged)} acknowledged, ${formatCount(stored)} stored, ` +
+      `of ${formatCount(calls)} calls, ${formatCount(live)} count, ratio=${(live / calls).toFixed(2)}\n`,
   );
-  let isGood = live === acknowledged && stored === acknowledged;
+  let isGood = live === calls && stored === acknowledged;
   for (const { table, rows, differing } of await checkTotals(url)) {
     if (differing !== 0) isGood = false;
     process.stdout.write(
@@ -157,7 +225,7 @@ async function reportTotals(url: string, acknowledged: number): Promise<boolean>
 async function compareWithCeiling(
   ingest: IngestBench,
   ceilingUrl: string,
-): Promise<{ isGood: boolean; runs: Measured[] }> {
+): Promise<{ isGood: boolean; runs: LoadResult[] }> {
   const warmUps: Measured[] = [];
   for (const [at, load] of chosenLoads().entries())
     warmUps.push(await measureProduct(ingest, { ...load, seconds: WARM_UP_SECONDS, seed: flags.seed + at }));
@@ -165,7 +233,7 @@ async function compareWithCeiling(
   const rounds = await runRounds({ ...ingest, ceilingUrl, pattern });
   let isGood = true;
   for (const [load, taken] of rounds) if (!reportLoad(load, taken)) isGood = false;
-  return { isGood, runs: [...warmUps, ...[...rounds.values()].flat().map(({ run }) => run)] };
+  return { isGood, runs: [...warmUps, ...[...rounds.values()].flat().flatMap(sentIn)] };
 }
 
 async function main(): Promise<boolean> {
@@ -195,10 +263,7 @@ async function main(): Promise<boolean> {
       : compareWithCeiling(bench, ceilingUrl));
     const isSmall = reportMemory(bench.rssBytes);
     await worker.stop();
-    const isExact = await reportTotals(
-      url,
-      runs.reduce((sum, run) => sum + run.accepted - run.duplicates, 0),
-    );
+    const isExact = await reportTotals(url, runs);
     return isFast && isSmall && isExact;
   } finally {
     for (const stop of stops.toReversed()) await stop();

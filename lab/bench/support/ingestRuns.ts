@@ -1,5 +1,5 @@
 import { readBackendCpu } from './backendCpu.js';
-import type { LoadResult } from './loadClient.js';
+import type { LoadResult, ReportPlan } from './loadClient.js';
 import type { BenchOrganization } from './organizations.js';
 import { readCpuSeconds } from './processCpu.js';
 import { type BenchProgram, type LoadProcess, readProcessMetrics } from './programs.js';
@@ -38,12 +38,14 @@ export interface IngestRun {
   connections?: number;
   /** Absent: REPEAT_PERCENT. */
   repeatPercent?: number;
+  /** Absent: each call is reported once. */
+  reports?: ReportPlan;
 }
 
 /** Sends traces to the product for some time; counts committed events and CPU time. */
 export async function measureProduct(
   bench: IngestBench,
-  { spansPerRequest, seconds, seed, prompts, organizations, connections, repeatPercent }: IngestRun,
+  { spansPerRequest, seconds, seed, prompts, organizations, connections, repeatPercent, reports }: IngestRun,
 ): Promise<Measured> {
   const { port } = bench.api;
   const senders = bench.organizations.slice(0, organizations);
@@ -58,6 +60,7 @@ export async function measureProduct(
     spansPerRequest,
     seconds,
     repeatPercent: repeatPercent ?? REPEAT_PERCENT,
+    reports,
     seed,
     prompts,
   });

@@ -18,6 +18,24 @@ interface SpanPlaces {
 
 const RESPONSE_ID_DIGITS = 24;
 const NANOS_A_MILLI = 1_000_000;
+/** Times of reports of one call in a storm differ by at most this, milliseconds. */
+const STORM_MS = 60_000;
+/** Two instrumentations of a service; equally long names. */
+const SCOPES = ['bench-instrumentation', 'other-instrumentation'] as const;
+
+/** A call that is reported again and again, with the id that its provider gave it. */
+export interface KnownCall {
+  call: TrafficCall;
+  responseId: string;
+}
+
+/** Draws calls that all bodies of a storm report. */
+export function drawKnownCalls(traffic: Traffic, random: Random, count: number): KnownCall[] {
+  return Array.from({ length: count }, () => ({
+    call: traffic.draw(),
+    responseId: random.hex(RESPONSE_ID_DIGITS),
+  }));
+}
 
 /**
  * OTLP/JSON requests that are built once and then only get new ids, times, sessions and users in place. The client
@@ -25,19 +43,27 @@ const NANOS_A_MILLI = 1_000_000;
  */
 export class TraceBody {
   readonly bytes: Buffer;
-  readonly spans: number;
+  readonly calls: readonly KnownCall[];
+  /** Position of the name of the instrumentation. */
+  readonly #scope: number;
   readonly #places: SpanPlaces[] = [];
   readonly #prompts: PromptPlan | undefined;
 
-  constructor(traffic: Traffic, random: Random, spans: number, prompts?: PromptPlan) {
-    this.spans = spans;
+  /** @param known the calls that the spans report; absent: each span is a call of its own. */
+  constructor(
+    traffic: Traffic,
+    random: Random,
+    spans: number,
+    prompts?: PromptPlan,
+    known: readonly KnownCall[] = drawKnownCalls(traffic, random, spans),
+  ) {
+    this.calls = known;
     this.#prompts = prompts;
-    const calls = Array.from({ length: spans }, () => traffic.draw());
-    const marks = calls.map((call) => ({
+    const marks = known.map(({ call, responseId }) => ({
       call,
       traceId: random.hex(32),
       spanId: random.hex(16),
-      responseId: random.hex(24),
+      responseId,
       prompt: prompts ? drawPrompt(random, prompts.chars) : undefined,
       answer: prompts?.answerChars ? drawPrompt(random, prompts.answerChars) : undefined,
     }));
@@ -48,6 +74,7 @@ export class TraceBody {
       if (place < 0) throw new Error(`the body lacks ${text}`);
       return place;
     };
+    this.#scope = find(SCOPES[0]);
     for (const { call, traceId, spanId, responseId, prompt } of marks) {
       from = find(traceId);
       this.#places.push({
@@ -67,20 +94,41 @@ export class TraceBody {
   /** Turns every span into a new call that has just ended. */
   renew(traffic: Traffic, random: Random): void {
     const { bytes } = this;
+    this.#writeScope(SCOPES[0]);
     for (const places of this.#places) {
-      bytes.write(random.hex(32), places.traceId, 'latin1');
-      bytes.write(random.hex(16), places.spanId, 'latin1');
+      this.#writeSpan(places, random, Date.now());
       bytes.write(random.hex(RESPONSE_ID_DIGITS), places.responseId, 'latin1');
-      const now = Date.now();
-      const nanos = random.below(NANOS_A_MILLI).toString().padStart(6, '0');
-      bytes.write(`${now - places.durationMs}${nanos}`, places.start, 'latin1');
-      bytes.write(`${now}${nanos}`, places.end, 'latin1');
       const session = traffic.drawSession();
       bytes.write(session.id, places.session, 'latin1');
       bytes.write(session.userId, places.user, 'latin1');
       if (places.secret !== undefined && this.#prompts)
         bytes.write(drawSecret(random, this.#prompts), places.secret, 'latin1');
     }
+  }
+
+  /** Turns every span into the report of the same call by the service's other instrumentation. */
+  reportByOther(random: Random): void {
+    this.#writeScope(SCOPES[1]);
+    for (const places of this.#places) this.#writeSpan(places, random, Date.now());
+  }
+
+  /** Turns every span into another report of the same call, at some time of the last minute. */
+  reportAgain(random: Random): void {
+    for (const places of this.#places) this.#writeSpan(places, random, Date.now() - random.below(STORM_MS));
+  }
+
+  #writeScope(name: string): void {
+    this.bytes.write(name, this.#scope, 'latin1');
+  }
+
+  /** Writes a new place in a trace, and the time. */
+  #writeSpan(places: SpanPlaces, random: Random, endMs: number): void {
+    const { bytes } = this;
+    bytes.write(random.hex(32), places.traceId, 'latin1');
+    bytes.write(random.hex(16), places.spanId, 'latin1');
+    const nanos = random.below(NANOS_A_MILLI).toString().padStart(6, '0');
+    bytes.write(`${endMs - places.durationMs}${nanos}`, places.start, 'latin1');
+    bytes.write(`${endMs}${nanos}`, places.end, 'latin1');
   }
 }
 
@@ -109,9 +157,7 @@ function requestOf(marks: readonly SpanMark[]) {
             text('deployment.environment.name', 'production'),
           ],
         },
-        scopeSpans: [
-          { scope: { name: 'bench-instrumentation', version: '1.0.0' }, spans: marks.map(spanOf) },
-        ],
+        scopeSpans: [{ scope: { name: SCOPES[0], version: '1.0.0' }, spans: marks.map(spanOf) }],
       },
     ],
   };
