@@ -1,4 +1,5 @@
 import type { Database } from '../../db/client.js';
+import { identitiesOf, identityKey } from '../../db/events/callIdentities.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
 import { insertEvents, type RefusedItems, recordRejections } from '../../db/events/ingest.js';
 import { type InstrumentedService, recordScopes } from '../../db/events/pairedReports.js';
@@ -48,6 +49,7 @@ export interface IngestOutcome {
 interface Pending {
   orgId: string;
   rows: number;
+  identities: readonly string[];
   request: IngestRequest;
   resolve(outcome: IngestOutcome): void;
   reject(error: unknown): void;
@@ -108,7 +110,8 @@ export class IngestWriter {
       );
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.add({ orgId: request.orgId, rows, request, resolve, reject });
+      const identities = mainIdentitiesOf(request);
+      this.#waiting.add({ orgId: request.orgId, rows, identities, request, resolve, reject });
       this.#observer.queueRows(this.#waiting.rows);
       this.#next();
     });
@@ -195,6 +198,14 @@ function rulesChangedTooOften(): DomainError {
 
 function rowsOf(request: IngestRequest): number {
   return request.batch.calls.length + request.batch.links.length;
+}
+
+/** The identity of each call by which other instrumentations report it, else its place in its trace. */
+function mainIdentitiesOf({ batch }: IngestRequest): string[] {
+  return batch.calls.flatMap((call) => {
+    const [first] = identitiesOf(call);
+    return first === undefined ? [] : [identityKey(first)];
+  });
 }
 
 /** A batch with everything that storing it needs. */

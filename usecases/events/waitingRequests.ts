@@ -14,25 +14,39 @@ export const QUEUE_ROWS_MAX = 40_000;
 interface Waiting {
   readonly orgId: string;
   readonly rows: number;
+  /** By which other reports of its calls are recognised. */
+  readonly identities: readonly string[];
 }
 
 /** An organization's waiting requests. */
 interface Line<W> {
+  /** Those that may be stored by the next transaction. */
   requests: W[];
   rows: number;
+  /** Those whose calls a transaction under way or an earlier held request reports too. */
+  held: W[];
+  heldRows: number;
+  heldIdentities: Set<string>;
 }
 
 /** Transactions of an organization and their calls. */
 interface UnderWay {
   transactions: number;
   rows: number;
+  identities: Set<string>;
 }
+
+const NOTHING: ReadonlySet<string> = new Set();
 
 /**
  * Requests that wait for a transaction, by organization. An idle organization's request starts at once. While a
  * transaction of the organization is under way its requests gather, so that a batch grows with the load. A second one
  * starts once as many calls have gathered as the first one has: Postgres stores one half of the load while this process
  * reads the other half, instead of both waiting for each other. There is no timer.
+ *
+ * Two transactions of this process never report the same call: the later request is held until the first transaction
+ * ends, and then joins a batch with all others that waited for it. So repeats of a call wait here and are merged in
+ * memory, instead of each holding a connection that waits for a row lock. Other requests of the organization proceed.
  */
 export class WaitingRequests<W extends Waiting> {
   /** In the order in which organizations get their turns. */
@@ -49,17 +63,25 @@ export class WaitingRequests<W extends Waiting> {
   hasRoomFor(orgId: string, rows: number): boolean {
     if (this.#rows === 0) return true;
     const free = QUEUE_ROWS_MAX - this.#rows;
-    const own = this.#lines.get(orgId)?.rows ?? 0;
+    const line = this.#lines.get(orgId);
+    const own = line === undefined ? 0 : line.rows + line.heldRows;
     return own === 0 ? rows <= free : own + rows <= free;
   }
 
   add(waiting: W): void {
-    const line = this.#lines.get(waiting.orgId);
-    if (line) {
+    const { orgId, rows, identities } = waiting;
+    let line = this.#lines.get(orgId);
+    if (line === undefined) {
+      line = { requests: [], rows: 0, held: [], heldRows: 0, heldIdentities: new Set() };
+      this.#lines.set(orgId, line);
+    }
+    const running = this.#underWay.get(orgId)?.identities ?? NOTHING;
+    if (hasAny(identities, running) || hasAny(identities, line.heldIdentities)) hold(line, [waiting]);
+    else {
       line.requests.push(waiting);
-      line.rows += waiting.rows;
-    } else this.#lines.set(waiting.orgId, { requests: [waiting], rows: waiting.rows });
-    this.#rows += waiting.rows;
+      line.rows += rows;
+    }
+    this.#rows += rows;
   }
 
   /**
@@ -68,17 +90,26 @@ export class WaitingRequests<W extends Waiting> {
    */
   start(): W[] | undefined {
     for (const [orgId, line] of this.#lines) {
-      const underWay = this.#underWay.get(orgId) ?? { transactions: 0, rows: 0 };
+      if (line.requests.length === 0) continue;
+      const underWay = this.#underWay.get(orgId) ?? { transactions: 0, rows: 0, identities: new Set() };
       if (!mayStart(line.rows, underWay)) continue;
       this.#lines.delete(orgId);
       const taken = takeBatch(line.requests);
       const rows = rowsOf(taken);
       this.#rows -= rows;
+      line.rows -= rows;
       underWay.transactions += 1;
       underWay.rows += rows;
+      for (const { identities } of taken) for (const one of identities) underWay.identities.add(one);
       this.#underWay.set(orgId, underWay);
+      if (line.requests.length > 0) {
+        const { free, held } = sift(line.requests, underWay.identities);
+        line.requests = free;
+        line.rows = rowsOf(free);
+        hold(line, held);
+      }
       // The organization's remaining requests go to the end of the line.
-      if (line.requests.length > 0) this.#lines.set(orgId, { ...line, rows: line.rows - rows });
+      if (line.requests.length + line.held.length > 0) this.#lines.set(orgId, line);
       return taken;
     }
     return undefined;
@@ -87,21 +118,61 @@ export class WaitingRequests<W extends Waiting> {
   /** Notes the end of the transaction of these requests. */
   end(taken: readonly W[]): void {
     const [first] = taken;
-    if (first === undefined) return;
-    const underWay = this.#underWay.get(first.orgId);
-    if (underWay === undefined) return;
+    const underWay = first && this.#underWay.get(first.orgId);
+    if (first === undefined || underWay === undefined) return;
     underWay.transactions -= 1;
     underWay.rows -= rowsOf(taken);
+    for (const { identities } of taken) for (const one of identities) underWay.identities.delete(one);
     if (underWay.transactions === 0) this.#underWay.delete(first.orgId);
+    const line = this.#lines.get(first.orgId);
+    if (line === undefined || line.held.length === 0) return;
+    const { free, held } = sift(line.held, underWay.identities);
+    Object.assign(line, { held: [], heldRows: 0, heldIdentities: new Set() });
+    hold(line, held);
+    line.requests = [...free, ...line.requests];
+    line.rows += rowsOf(free);
   }
 }
 
-function mayStart(waitingRows: number, { transactions, rows }: UnderWay): boolean {
+function hold<W extends Waiting>(line: Line<W>, requests: readonly W[]): void {
+  for (const request of requests) {
+    line.held.push(request);
+    line.heldRows += request.rows;
+    for (const one of request.identities) line.heldIdentities.add(one);
+  }
+}
+
+/**
+ * Separates requests that share a call with a transaction under way, or with an earlier request that does: so none is
+ * overtaken for ever.
+ */
+function sift<W extends Waiting>(
+  requests: readonly W[],
+  running: ReadonlySet<string>,
+): { free: W[]; held: W[] } {
+  const free: W[] = [];
+  const held: W[] = [];
+  const heldIdentities = new Set<string>();
+  for (const request of requests) {
+    const { identities } = request;
+    if (hasAny(identities, running) || hasAny(identities, heldIdentities)) {
+      held.push(request);
+      for (const one of identities) heldIdentities.add(one);
+    } else free.push(request);
+  }
+  return { free, held };
+}
+
+function hasAny(identities: readonly string[], among: ReadonlySet<string>): boolean {
+  return among.size > 0 && identities.some((one) => among.has(one));
+}
+
+function mayStart(waitingRows: number, { transactions, rows }: Omit<UnderWay, 'identities'>): boolean {
   if (transactions === 0 || waitingRows >= GATHERED_ROWS_MIN) return true;
   return transactions === 1 && waitingRows >= rows;
 }
 
-function rowsOf(requests: readonly Waiting[]): number {
+function rowsOf(requests: readonly Pick<Waiting, 'rows'>[]): number {
   return requests.reduce((sum, { rows }) => sum + rows, 0);
 }
 

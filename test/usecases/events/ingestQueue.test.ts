@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../db/client.js';
 import { type IngestRequest, IngestWriter } from '../../../usecases/events/ingestWriter.js';
@@ -53,7 +54,7 @@ describe('F-21: the queue of calls to be stored', () => {
 });
 
 describe('the gathering of requests into transactions', () => {
-  const aRequest = (orgId: string, rows = 1) => ({ orgId, rows });
+  const aRequest = (orgId: string, rows = 1) => ({ orgId, rows, identities: [] });
 
   it('starts the first request of an idle organization at once', () => {
     const waiting = new WaitingRequests();
@@ -114,5 +115,109 @@ describe('the gathering of requests into transactions', () => {
     expect(start()).toEqual([aRequest('a')]);
     expect(start()).toEqual([aRequest('b')]);
     expect(start()).toEqual([]);
+  });
+});
+
+describe('requests that report the same calls', () => {
+  const aReport = (...identities: string[]) => ({ orgId: 'a', rows: identities.length, identities });
+
+  it('wait for the transaction that reports them and then join one batch', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aReport('call 1'));
+    const first = waiting.start() ?? [];
+    const repeats = [aReport('call 1'), aReport('call 1', 'call 2'), aReport('call 1')];
+    for (const repeat of repeats) waiting.add(repeat);
+    expect(waiting.start()).toBeUndefined();
+    expect(waiting.rows).toBe(4);
+    waiting.end(first);
+    expect(waiting.start()).toEqual(repeats);
+    expect(waiting.rows).toBe(0);
+  });
+
+  it('do not wait where they are many, in two transactions at once', () => {
+    const waiting = new WaitingRequests();
+    const many = Array.from({ length: GATHERED_ROWS_MIN }, (_, index) => `call ${index}`);
+    waiting.add(aReport(...many));
+    const first = waiting.start() ?? [];
+    waiting.add(aReport(...many));
+    expect(waiting.start()).toBeUndefined();
+    waiting.end(first);
+    expect(waiting.start()).toHaveLength(1);
+  });
+
+  it('let requests with other calls of the organization pass', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aReport('call 1'));
+    waiting.start();
+    waiting.add(aReport('call 1'));
+    waiting.add(aReport('call 2'));
+    expect(waiting.start()).toEqual([aReport('call 2')]);
+    expect(waiting.start()).toBeUndefined();
+  });
+
+  it('are not overtaken by later requests with one of their calls', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aReport('call 1'));
+    const first = waiting.start() ?? [];
+    waiting.add(aReport('call 1', 'call 2'));
+    waiting.add(aReport('call 2'));
+    expect(waiting.start()).toBeUndefined();
+    waiting.end(first);
+    expect(waiting.start()).toEqual([aReport('call 1', 'call 2'), aReport('call 2')]);
+  });
+
+  it('wait too where a full batch left them behind', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aReport('call 0'));
+    const before = waiting.start() ?? [];
+    const full = { ...aReport('call 1'), rows: BATCH_ROWS_MAX };
+    for (const request of [full, aReport('call 1'), aReport('call 2')]) waiting.add(request);
+    const first = waiting.start() ?? [];
+    expect(first).toEqual([full]);
+    waiting.end(before);
+    expect(waiting.start()).toBeUndefined();
+    waiting.end(first);
+    expect(waiting.start()).toEqual([aReport('call 1'), aReport('call 2')]);
+  });
+
+  type Numbered = ReturnType<typeof aReport> & { number: number };
+
+  it('are all stored once, whatever their order and calls, and never two transactions report one call', () => {
+    const calls = fc.uniqueArray(
+      fc.integer({ min: 0, max: 5 }).map((call) => `call ${call}`),
+      { minLength: 1 },
+    );
+    const steps = fc.array(fc.oneof(calls, fc.constant('start' as const), fc.nat(3)), { maxLength: 60 });
+    fc.assert(
+      fc.property(steps, (taken) => {
+        const waiting = new WaitingRequests<Numbered>();
+        const running: Numbered[][] = [];
+        const stored: number[] = [];
+        let sent = 0;
+        const start = () => {
+          const batch = waiting.start();
+          if (batch === undefined) return false;
+          const others = new Set(running.flat().flatMap(({ identities }) => identities));
+          expect(batch.flatMap(({ identities }) => identities).filter((one) => others.has(one))).toEqual([]);
+          running.push(batch);
+          stored.push(...batch.map(({ number }) => number));
+          return true;
+        };
+        const end = (index: number) => {
+          const [ended] = running.splice(index % Math.max(running.length, 1), 1);
+          if (ended) waiting.end(ended);
+        };
+        for (const step of taken) {
+          if (step === 'start') start();
+          else if (typeof step === 'number') end(step);
+          else waiting.add({ ...aReport(...step), number: sent++ });
+        }
+        while (running.length > 0 || waiting.rows > 0) {
+          while (start());
+          end(0);
+        }
+        expect(stored.sort((one, other) => one - other)).toEqual(Array.from({ length: sent }, (_, at) => at));
+      }),
+    );
   });
 });
