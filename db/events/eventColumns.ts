@@ -12,8 +12,10 @@ export interface StorableEvent {
   call: CallRecord;
   price: CallPrice;
   projectId: string | null;
-  /** Set on a report whose call another report of the same batch represents. */
+  /** Set on a report whose call another report represents: one of the same batch, or a stored one. */
   supersededBy: string | null;
+  /** A stored event has its response id. */
+  isResponseKnown?: boolean;
 }
 
 export type ColumnValue = string | number | bigint | boolean | null;

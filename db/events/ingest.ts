@@ -236,15 +236,15 @@ function claimColumns(events: readonly StorableEvent[], links: readonly SpanLink
 
 /**
  * The calls that store their response ids: a superseded report keeps its place in the trace, but shares the id of its
- * winner.
+ * winner, which may be stored.
  */
 function responseOwners(events: readonly StorableEvent[]): (CallRecord | null)[] {
   const taken = new Set<string>();
   if (events.some(({ supersededBy }) => supersededBy !== null))
     for (const { call, supersededBy } of events)
       if (supersededBy === null && call.responseId !== null) taken.add(responseKey(call) as string);
-  return events.map(({ call, supersededBy }) => {
-    if (call.responseId === null) return null;
+  return events.map(({ call, supersededBy, isResponseKnown }) => {
+    if (call.responseId === null || isResponseKnown) return null;
     if (supersededBy === null) return call;
     const key = responseKey(call) as string;
     if (taken.has(key)) return null;

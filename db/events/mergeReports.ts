@@ -61,8 +61,10 @@ export function storedReport(stored: StoredEvent, link: SpanLink | null): LiveRe
 /** A report whose event never counted: another one of its batch, stored before it, was chosen. */
 export interface AddedReport {
   event: StorableEvent;
-  /** Its policy violations. */
+  /** Its policy violations that made no alert. */
   said: readonly Violation[];
+  /** This transaction has stored alerts of it. */
+  isAlerted: boolean;
 }
 
 /** One call: the report that counts from now on, completed by the others. */
@@ -113,7 +115,10 @@ export async function writeMergedCalls(
       losers.push({ id: loser.id, timestamp, winnerId: kept.id, isNew: loser.stored === undefined });
       settled.note({ event, costBefore, said: [] }, loser.id);
     }
-    for (const { event: other, said } of added) settled.note({ event, costBefore, said }, other.id);
+    // A report that changes nothing and has no alerts leaves the alerts of a stored call as they are.
+    const isSame = !isChanged && stored !== undefined && superseded.length === 0;
+    for (const { event: other, said, isAlerted } of added)
+      if (!isSame || isAlerted || said.length > 0) settled.note({ event, costBefore, said }, other.id);
     if (turns.isOver()) await turns.next();
   }
   await supersedeEvents(orgDb, losers);
@@ -169,6 +174,11 @@ export class ReportGroups {
 
   addReport(report: AddedReport): void {
     this.#added.push(report);
+  }
+
+  /** Notes the place of a live event in its trace, where no identity has named it. */
+  placeLive(eventId: string, link: SpanLink | null): void {
+    if (link !== null && !this.#links.has(eventId)) this.#links.set(eventId, link);
   }
 
   joinIdentities(eventId: string, identities: readonly CallIdentity[]): void {

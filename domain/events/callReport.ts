@@ -49,6 +49,21 @@ export type CallReport = Pick<
   | 'promptHash'
 >;
 
+/** The fields that decide between two reports. */
+export type RankedReport = Pick<
+  CallReport,
+  | 'status'
+  | 'responseId'
+  | 'reportedClasses'
+  | 'startMicros'
+  | 'endMicros'
+  | 'requestId'
+  | 'scopeName'
+  | 'model'
+  | 'provider'
+  | 'trace'
+>;
+
 /** The namespaced response id, equal in all reports of the call; null: the report has none. */
 export function responseKey(report: CallReport): string | null {
   return report.responseId === null ? null : `${identityBiller(report)} ${report.responseId}`;
@@ -78,7 +93,7 @@ export function isSameUsage(one: TokenUsage, other: TokenUsage): boolean {
  * Order of reports, the one that counts last: let through, with a response id, more classes, the inner span.
  * Reports that are not nested: the earlier end, then the later start.
  */
-export function compareReports(one: CallReport, other: CallReport, tree: SpanTree): number {
+export function compareReports(one: RankedReport, other: RankedReport, tree: SpanTree): number {
   return (
     compareRichness(one, other) ||
     Number(tree.isInside(one.trace, other.trace)) - Number(tree.isInside(other.trace, one.trace)) ||
@@ -87,7 +102,7 @@ export function compareReports(one: CallReport, other: CallReport, tree: SpanTre
 }
 
 /** The criteria of `compareReports` before nesting. */
-export function compareRichness(one: CallReport, other: CallReport): number {
+export function compareRichness(one: RankedReport, other: RankedReport): number {
   return (
     Number(one.status !== 'blocked') - Number(other.status !== 'blocked') ||
     Number(one.responseId !== null) - Number(other.responseId !== null) ||
@@ -96,7 +111,7 @@ export function compareRichness(one: CallReport, other: CallReport): number {
 }
 
 /** The criteria of `compareReports` for reports that are not nested. */
-export function compareApart(one: CallReport, other: CallReport): number {
+export function compareApart(one: RankedReport, other: RankedReport): number {
   return (
     compare(other.endMicros, one.endMicros) ||
     compare(one.startMicros, other.startMicros) ||
@@ -105,7 +120,7 @@ export function compareApart(one: CallReport, other: CallReport): number {
 }
 
 /** Uses only stored columns, so that a stored report compares as it did when it arrived. */
-function identityOf({ requestId, scopeName, model, provider }: CallReport): string {
+function identityOf({ requestId, scopeName, model, provider }: RankedReport): string {
   return `${requestId ?? ''} ${scopeName} ${model} ${provider}`;
 }
 

@@ -38,6 +38,7 @@ async function storeApart(calls: ReportedCalls, reports: CallRecord[]): Promise<
         report.responseId === null && report.trace ? BigInt(`0x${report.trace.spanId}`).toString() : null,
       ],
     );
+    calls.restart();
     await calls.send([report]);
   }
   const { live } = await calls.events();

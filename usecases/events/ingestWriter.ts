@@ -20,7 +20,8 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
 import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js';
 import { type Judgement, judgeBatch, judgeCostBy } from './judgeBatch.js';
-import { resolveDuplicateReports } from './resolveDuplicateReports.js';
+import { type AssumedReports, KnownCalls, KnownCallsChanged, NOTHING_ASSUMED } from './knownCalls.js';
+import { type ResolvedReports, resolveDuplicateReports } from './resolveDuplicateReports.js';
 import { SeenScopes } from './seenScopes.js';
 import { BATCH_ROWS_MAX, WaitingRequests } from './waitingRequests.js';
 
@@ -77,6 +78,7 @@ export class IngestWriter {
   readonly #rules: AssumedRules;
   readonly #waiting = new WaitingRequests<Pending>();
   readonly #seenScopes = new SeenScopes();
+  readonly #knownCalls = new KnownCalls();
   #connections = 0;
   #storageFull: { error: DomainError; untilMs: number } | undefined;
 
@@ -155,30 +157,53 @@ export class IngestWriter {
     }
   }
 
-  /** Prepares, judges and stores by the cached rules, and starts again when they are out of date. */
+  /** Prepares, judges and stores by cached rules and known calls, and starts again when they are out of date. */
   async #store(orgId: string, taken: readonly Pending[]): Promise<IngestOutcome[]> {
     const prices = await this.#prices.of(orgId);
     const orgDb = new OrgDb(this.#database, orgId);
     const requests = taken.map(({ request }) => request);
+    let mayAssume = true;
     for (let attempt = 1; ; attempt += 1) {
       const rules = await this.#rules.of(orgDb);
       const prepared = await prepareBatch(requests, prices, rules.settings);
       const judgement = await judgeBatch(prepared.events, rules.judges);
       const newScopes = this.#seenScopes.findUnseen(orgId, prepared.events);
       if (rules.settings.dropPayloads) dropPayloads(prepared);
+      const assumed = mayAssume ? this.#knownCalls.assume(orgId, prepared.events) : NOTHING_ASSUMED;
       try {
-        const { stored, alerts } = await repeatOnConflict(() =>
-          orgDb.transaction((inside) => storeAll(inside, { prepared, judgement, rules, prices, newScopes })),
+        const { stored, alerts, calls } = await repeatOnConflict(() =>
+          orgDb.transaction((inside) =>
+            storeAll(inside, { prepared, judgement, assumed, rules, prices, newScopes }),
+          ),
         );
         this.#seenScopes.remember(orgId, newScopes);
+        this.#rememberCalls(orgId, prepared.events, stored, calls);
         this.#notifyObserver(judgement, stored, alerts);
         return countOutcomes(prepared, stored);
       } catch (error) {
+        if (error instanceof KnownCallsChanged) {
+          this.#knownCalls.forget(orgId, prepared.events);
+          mayAssume = false;
+          continue;
+        }
         if (!(error instanceof RulesChanged)) throw error;
         this.#rules.forget(orgId);
         if (attempt >= RULES_CHANGES_MAX) throw rulesChangedTooOften();
       }
     }
+  }
+
+  #rememberCalls(
+    orgId: string,
+    events: readonly StorableEvent[],
+    stored: ReadonlySet<string>,
+    calls: ResolvedReports['calls'],
+  ): void {
+    const superseded = new Set(calls.flatMap((call) => call.superseded.map(({ id }) => id)));
+    for (const event of events)
+      if (event.supersededBy === null && stored.has(event.id) && !superseded.has(event.id))
+        this.#knownCalls.remember(orgId, event);
+    for (const { kept } of calls) this.#knownCalls.remember(orgId, kept);
   }
 
   #notifyObserver(judgement: Judgement, stored: ReadonlySet<string>, alerts: Iterable<NewAlert>): void {
@@ -212,16 +237,17 @@ function mainIdentitiesOf({ batch }: IngestRequest): string[] {
 interface Storing {
   prepared: PreparedBatch;
   judgement: Judgement;
+  assumed: AssumedReports;
   rules: IngestRules;
   prices: PriceBook;
   newScopes: readonly InstrumentedService[];
 }
 
-/** Stores a batch and its alerts in the running transaction; returns the ids of new events, and the alerts. */
+/** Stores a batch and its alerts in the running transaction; returns the ids of new events, alerts and merged calls. */
 async function storeAll(
   orgDb: OrgDb,
-  { prepared, judgement, rules, prices, newScopes }: Storing,
-): Promise<{ stored: Set<string>; alerts: Iterable<NewAlert> }> {
+  { prepared, judgement, assumed, rules, prices, newScopes }: Storing,
+): Promise<{ stored: Set<string>; alerts: Iterable<NewAlert>; calls: ResolvedReports['calls'] }> {
   const { events, links } = prepared;
   const stored = new Set<string>();
   const claimed = new Set<string>();
@@ -237,7 +263,8 @@ async function storeAll(
     const made = new Set(result.alerted);
     for (const alert of possible) if (made.has(alert.id)) alerts.set(alert.id, alert);
   }
-  const changes = await resolveDuplicateReports(orgDb, events, { stored, claimed }, prices, {
+  const batch = { stored, claimed, assumed };
+  const { alerts: changes, calls } = await resolveDuplicateReports(orgDb, events, batch, prices, {
     fresh: [...alerts.values()],
     alerts: judgement.alerts,
     violationsOf: judgement.violationsOf,
@@ -248,7 +275,7 @@ async function storeAll(
   if (rules.alertsWanted) await publishPolicyAlerts(orgDb, [...alerts.keys()]);
   await recordRejections(orgDb, prepared.refusals);
   await recordScopes(orgDb, newScopes);
-  return { stored, alerts: alerts.values() };
+  return { stored, alerts: alerts.values(), calls };
 }
 
 /** Splits events into the parts of one statement each: at least one part, possibly empty. */

@@ -14,6 +14,7 @@ import { hasClaim, type StoreResult } from '../../db/events/ingest.js';
 import {
   type GroupedCall,
   identitiesToPoint,
+  type MergedCall,
   newReport,
   ReportGroups,
   storedReport,
@@ -41,7 +42,10 @@ import type { Violation } from '../../domain/policies/alert.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Steps } from '../../domain/steps.js';
 import type { Judgement } from './judgeBatch.js';
+import { type AssumedReports, KnownCallsChanged } from './knownCalls.js';
 import { pairNewReports } from './pairStoredReports.js';
+
+const NO_TREE = new SpanTree([]);
 
 /** Judgements of a batch's events that affect their calls' alerts. */
 export interface JudgedReports {
@@ -54,28 +58,45 @@ export interface JudgedReports {
   judgeCost: JudgeCost;
 }
 
+/** A batch as it was stored. */
+export interface StoredBatch extends Pick<StoreResult, 'stored' | 'claimed'> {
+  assumed: AssumedReports;
+}
+
+export interface ResolvedReports {
+  alerts: AlertChanges;
+  /** The calls of the batch that had other reports. */
+  calls: readonly MergedCall[];
+}
+
 /**
  * Decides which event counts for each call of a batch whose identity another event already has: the same response id or
  * span arrived before, in another request, by another way of ingest or in another process. Afterwards each call has one
  * counting event, its identities refer to that event, and so do its alerts. New reports that share no identity are paired.
+ * Error: KnownCallsChanged where an assumption about a stored event was wrong.
  */
 export async function resolveDuplicateReports(
   orgDb: OrgDb,
   events: readonly StorableEvent[],
-  result: Pick<StoreResult, 'stored' | 'claimed'>,
+  result: StoredBatch,
   prices: PriceBook,
   { fresh, alerts, violationsOf, judgeCost }: JudgedReports,
-): Promise<AlertChanges> {
+): Promise<ResolvedReports> {
   const settled = new SettledCalls();
+  const { assumed } = result;
   const { reports, newEvents } = reportsToSettle(events, result);
   const touched = new Set<string>();
+  let calls: readonly GroupedCall[] = [];
   if (reports.length > 0) {
     const contested = reports.filter(({ isContested }) => isContested).map(({ event }) => event);
     const identities = await lockIdentities(orgDb, contested);
     const holders = identities.map(({ holderId }) => holderId);
     const winners = reports.flatMap(({ storedWinnerId }) => storedWinnerId ?? []);
     const live = await lockLiveEvents(orgDb, [...holders, ...winners]);
-    const calls = await inTurns(groupByCall({ reports, newEvents, identities, live, violationsOf, alerts }));
+    const alerted = new Set(fresh.map(({ event }) => event.id));
+    const found = { reports, newEvents, identities, live, violationsOf, alerts, alerted, assumed };
+    calls = await inTurns(groupByCall(found));
+    verifyAssumed(assumed, reports, calls);
     await writeMergedCalls(orgDb, calls, prices, settled);
     await pointIdentities(orgDb, calls.flatMap(identitiesToPoint));
     await movePlaces(orgDb, await findRicherPlaces(orgDb, contested, calls));
@@ -87,7 +108,21 @@ export async function resolveDuplicateReports(
     for (const { kept, superseded } of calls) for (const { id } of [kept, ...superseded]) touched.add(id);
   }
   await pairNewReports(orgDb, events, { stored: result.stored, settled: touched }, prices, settled);
-  return settleAlerts(orgDb, settled, fresh, judgeCost);
+  return { alerts: await settleAlerts(orgDb, settled, fresh, judgeCost), calls };
+}
+
+/** Throws KnownCallsChanged unless each assumed report was merged into a richer one that counts. */
+function verifyAssumed(
+  { winners }: AssumedReports,
+  reports: readonly NewReport[],
+  calls: readonly GroupedCall[],
+): void {
+  const open = new Set(reports.flatMap(({ event: { id } }) => (winners.has(id) ? [id] : [])));
+  if (open.size === 0) return;
+  for (const { kept, added } of calls)
+    for (const { event } of added)
+      if (compareReports(event.call, kept.call, NO_TREE) < 0) open.delete(event.id);
+  if (open.size > 0) throw new KnownCallsChanged();
 }
 
 /** A new event that shares an identity with events outside its batch, or with another one of its batch. */
@@ -107,14 +142,17 @@ interface NewReport {
 
 function reportsToSettle(
   events: readonly StorableEvent[],
-  { stored, claimed }: Pick<StoreResult, 'stored' | 'claimed'>,
+  { stored, claimed, assumed }: StoredBatch,
 ): { reports: NewReport[]; newEvents: ReadonlyMap<string, StorableEvent> } {
   const isContested = (event: StorableEvent) => hasClaim(event) && !claimed.has(event.id);
+  const isMerged = ({ id }: StorableEvent) => stored.has(assumed.mergedInto.get(id) ?? '');
   const isOfStored = ({ supersededBy }: StorableEvent) => supersededBy !== null && !stored.has(supersededBy);
   const isPart = ({ id, call, supersededBy }: StorableEvent) =>
     !stored.has(id) && supersededBy === null && isReportedInParts(call);
   const found = events.filter(
-    (event) => isPart(event) || (stored.has(event.id) && (isContested(event) || isOfStored(event))),
+    (event) =>
+      isPart(event) ||
+      (stored.has(event.id) && (isContested(event) || (isOfStored(event) && !isMerged(event)))),
   );
   const newEvents = new Map<string, StorableEvent>();
   if (found.length === 0) return { reports: [], newEvents };
@@ -165,19 +203,18 @@ async function findRicherPlaces(
     places.map(({ eventId }) => eventId),
   );
   const knownById = new Map(known.map((event) => [event.id, event]));
-  const tree = new SpanTree([]);
   const richest = new Map<string, StorableEvent>();
   for (const event of events) {
     if (event.call.trace === null) continue;
     const key = identityKey(event.call.trace);
     const best = richest.get(key);
-    if (best === undefined || compareReports(event.call, best.call, tree) > 0) richest.set(key, event);
+    if (best === undefined || compareReports(event.call, best.call, NO_TREE) > 0) richest.set(key, event);
   }
   return places.flatMap((place) => {
     const event = richest.get(identityKey(place.identity));
     const before = knownById.get(place.eventId);
     if (event === undefined || event.id === place.eventId) return [];
-    if (before && compareReports(callOfStored(before, place.identity), event.call, tree) >= 0) return [];
+    if (before && compareReports(callOfStored(before, place.identity), event.call, NO_TREE) >= 0) return [];
     return [{ ...place, eventId: event.id }];
   });
 }
@@ -190,17 +227,25 @@ interface Found {
   live: ReadonlyMap<string, StoredEvent>;
   violationsOf: JudgedReports['violationsOf'];
   alerts: JudgedReports['alerts'];
+  /** New events with alerts. */
+  alerted: ReadonlySet<string>;
+  assumed: AssumedReports;
 }
 
 function* groupByCall(found: Found): Steps<GroupedCall[]> {
-  const { reports, newEvents, identities, live, violationsOf, alerts } = found;
+  const { reports, newEvents, identities, live, violationsOf, alerts, alerted, assumed } = found;
   const groups = new ReportGroups(identities, live);
-  const saidIn = ({ id }: StorableEvent) =>
-    violationsOf.get(id) ?? alerts.get(id)?.map(({ violation }) => violation) ?? [];
+  for (const { eventId, trace } of assumed.winners.values())
+    if (live.get(eventId)?.id === eventId) groups.placeLive(eventId, trace);
+  const saidIn = ({ id }: StorableEvent) => {
+    const made = alerted.has(id) ? undefined : alerts.get(id);
+    return violationsOf.get(id) ?? made?.map(({ violation }) => violation) ?? [];
+  };
   for (const { event, isContested, isPart, storedWinnerId, newWinnerId } of reports) {
     if (event.supersededBy === null && !isPart) groups.addLive(event.id);
     if (isContested) groups.joinIdentities(event.id, identitiesOf(event.call));
-    if (storedWinnerId !== undefined) groups.addReport({ event, said: saidIn(event) });
+    if (storedWinnerId !== undefined)
+      groups.addReport({ event, said: saidIn(event), isAlerted: alerted.has(event.id) });
     const winnerId = newWinnerId ?? (storedWinnerId === undefined ? undefined : live.get(storedWinnerId)?.id);
     if (winnerId === undefined) continue;
     groups.addLive(winnerId);

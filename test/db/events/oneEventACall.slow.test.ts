@@ -200,6 +200,7 @@ describe('an identity', () => {
       `update call_spans set created_at = now() - interval '34 days' where org_id = $1`,
       [calls.orgDb.orgId],
     );
+    calls.restart();
     await calls.send([aReport(id, 2)]);
     const { rows } = await test.superuser.query(
       `select created_at > now() - interval '1 hour' as is_new from call_spans where org_id = $1 and response_id = $2`,

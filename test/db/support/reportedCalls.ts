@@ -45,14 +45,22 @@ export class ReportedCalls {
   readonly orgDb: OrgDb;
   readonly #test: TestDatabase;
   readonly #prices: PriceBookHolder;
-  readonly #writers: IngestWriter[];
+  #writers: IngestWriter[] = [];
 
   private constructor(test: TestDatabase, prices: PriceBookHolder, orgId: string) {
     this.#test = test;
     this.#prices = prices;
     this.orgDb = new OrgDb(test.database, orgId);
+    this.restart();
+  }
+
+  /** Replaces the writers, as a restart of all processes does: the new ones remember no call. */
+  restart(): void {
     const observer = { queueRows: () => undefined, batchRows: () => undefined };
-    this.#writers = Array.from({ length: 3 }, () => new IngestWriter(test.database, prices, 2, observer));
+    this.#writers = Array.from(
+      { length: 3 },
+      () => new IngestWriter(this.#test.database, this.#prices, 2, observer),
+    );
   }
 
   static async of(test: TestDatabase): Promise<ReportedCalls> {

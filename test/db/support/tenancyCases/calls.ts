@@ -65,6 +65,7 @@ import { readBooks, readFoldedXid, readFoldState, readUsage } from '../../../../
 import { repairNextCalls } from '../../../../usecases/events/callRepairs.js';
 import { openEventExport } from '../../../../usecases/events/eventExport.js';
 import { listSourceHealth } from '../../../../usecases/events/ingestHealth.js';
+import { NOTHING_ASSUMED } from '../../../../usecases/events/knownCalls.js';
 import { listMeteredSources } from '../../../../usecases/events/meterPoints.js';
 import { pairNewReports } from '../../../../usecases/events/pairStoredReports.js';
 import { resolveDuplicateReports } from '../../../../usecases/events/resolveDuplicateReports.js';
@@ -278,7 +279,7 @@ export const CALL_CASES: Record<string, TenancyCase> = {
     resolveDuplicateReports(
       db,
       [{ ...storable(of.live, of), supersededBy: of.other.id }],
-      { stored: new Set([of.live.id]), claimed: new Set() },
+      { stored: new Set([of.live.id]), claimed: new Set(), assumed: NOTHING_ASSUMED },
       of.prices,
       { fresh: [], violationsOf: new Map(), alerts: new Map(), judgeCost: () => [] },
     ),

@@ -1,0 +1,133 @@
+import { identitiesOf, identityKey, isPlace } from '../../db/events/callIdentities.js';
+import type { StorableEvent } from '../../db/events/eventColumns.js';
+import { SpanTree } from '../../domain/events/callGroups.js';
+import { compareReports, isReportedInParts, type RankedReport } from '../../domain/events/callReport.js';
+import type { CallRecord, SpanLink } from '../../domain/events/event.js';
+
+/** Most calls that are remembered; the oldest are forgotten first. */
+export const KNOWN_CALLS_MAX = 20_000;
+/**
+ * Time after which a remembered call is looked up again, milliseconds: its identities are renewed only then, so that they
+ * outlive the call's last report (callIdentities.ts).
+ */
+const KNOWN_MS = 3_600_000;
+
+/** The event that counted for a call when this process last stored a report of it. */
+export interface KnownCall {
+  eventId: string;
+  /** Its place in its trace. */
+  trace: SpanLink | null;
+  report: RankedReport;
+  /** When it was looked up, on the clock of `performance.now`. */
+  sinceMs: number;
+}
+
+/** Reports of a batch that are stored as superseded at once, since a stored event is assumed to count for their calls. */
+export interface AssumedReports {
+  /** The stored event that is assumed to count, by the id of the report. */
+  winners: ReadonlyMap<string, KnownCall>;
+  /** Reports of the same call that the batch merged into those of `winners`: the ids of both. */
+  mergedInto: ReadonlyMap<string, string>;
+}
+
+export const NOTHING_ASSUMED: AssumedReports = { winners: new Map(), mergedInto: new Map() };
+
+const NO_TREE = new SpanTree([]);
+
+/**
+ * The calls that this process stored last, by response id. The second report of a call is then stored as superseded,
+ * where otherwise it would be stored as a call, be found to be none and be changed. `resolveDuplicateReports` verifies
+ * under its locks that the remembered event still counts and is the richer report: this cache is never believed.
+ */
+export class KnownCalls {
+  readonly #calls = new Map<string, KnownCall>();
+
+  /** Marks the poorer reports of remembered calls in a prepared batch. */
+  assume(orgId: string, events: readonly StorableEvent[]): AssumedReports {
+    const winners = new Map<string, KnownCall>();
+    for (const event of events) {
+      const key = event.supersededBy === null ? keyOf(orgId, event.call) : undefined;
+      const known = key === undefined ? undefined : this.#find(key);
+      if (known === undefined || known.eventId === event.id || isReportedInParts(event.call)) continue;
+      if (compareReports(event.call, known.report, NO_TREE) < 0) winners.set(event.id, known);
+    }
+    if (winners.size === 0) return NOTHING_ASSUMED;
+    const mergedInto = dropMixedGroups(winners, events);
+    for (const event of events) {
+      const known = winners.get(mergedInto.get(event.id) ?? event.id);
+      if (known === undefined) continue;
+      event.supersededBy = known.eventId;
+      event.isResponseKnown = true;
+    }
+    return { winners, mergedInto };
+  }
+
+  #find(key: string): KnownCall | undefined {
+    const known = this.#calls.get(key);
+    if (known === undefined || performance.now() - known.sinceMs < KNOWN_MS) return known;
+    this.#calls.delete(key);
+    return undefined;
+  }
+
+  /** Remembers the event that counts for a call, after the commit. */
+  remember(orgId: string, { id, call }: { id: string; call: CallRecord }): void {
+    const key = keyOf(orgId, call);
+    if (key === undefined) return;
+    const { status, responseId, reportedClasses, startMicros, endMicros, requestId } = call;
+    const { scopeName, model, provider, trace } = call;
+    const ranks = { status, responseId, reportedClasses, startMicros, endMicros, requestId };
+    const before = this.#calls.get(key);
+    const sinceMs = before?.eventId === id ? before.sinceMs : performance.now();
+    this.#calls.delete(key);
+    this.#calls.set(key, {
+      eventId: id,
+      trace,
+      report: { ...ranks, scopeName, model, provider, trace },
+      sinceMs,
+    });
+    if (this.#calls.size <= KNOWN_CALLS_MAX) return;
+    for (const oldest of this.#calls.keys()) {
+      this.#calls.delete(oldest);
+      return;
+    }
+  }
+
+  /** Forgets the calls of reports for which an assumption was wrong. */
+  forget(orgId: string, events: readonly StorableEvent[]): void {
+    for (const { call } of events) {
+      const key = keyOf(orgId, call);
+      if (key !== undefined) this.#calls.delete(key);
+    }
+  }
+}
+
+/** An assumption about a call was wrong; the batch must be stored without assumptions. */
+export class KnownCallsChanged extends Error {}
+
+function keyOf(orgId: string, call: CallRecord): string | undefined {
+  if (call.responseId === null) return undefined;
+  const [identity] = identitiesOf(call);
+  return identity === undefined || isPlace(identity) ? undefined : `${orgId} ${identityKey(identity)}`;
+}
+
+/**
+ * The reports that the batch merged into each of `winners`. Where one of them has another response id, or none, nothing is
+ * assumed of the call.
+ */
+function dropMixedGroups(
+  winners: Map<string, KnownCall>,
+  events: readonly StorableEvent[],
+): Map<string, string> {
+  const byId = new Map(events.map((event) => [event.id, event]));
+  const mixed = new Set<string>();
+  const mergedInto = new Map<string, string>();
+  for (const { id, call, supersededBy } of events) {
+    const winner = supersededBy === null || !winners.has(supersededBy) ? undefined : byId.get(supersededBy);
+    if (winner === undefined) continue;
+    if (call.responseId === null || keyOf('', call) !== keyOf('', winner.call)) mixed.add(winner.id);
+    else mergedInto.set(id, winner.id);
+  }
+  for (const id of mixed) winners.delete(id);
+  for (const [id, winnerId] of mergedInto) if (mixed.has(winnerId)) mergedInto.delete(id);
+  return mergedInto;
+}
