@@ -129,12 +129,12 @@ interface ComputedParts {
 function computedParts(day: SeriesDay, meter: MeterDay, register: RateRegister): ComputedParts | undefined {
   if (day.pricedAs === null) return undefined;
   const parts: ComputedParts['parts'] = [];
-  for (const { circumstances, quantity } of meter.mix) {
+  for (const { circumstances, quantity, tokenClass = meter.tokenClass } of meter.mix) {
     const found = register.idOf({
       rates: day.agreed,
       list: day.list,
       model: day.pricedAs,
-      tokenClass: meter.tokenClass,
+      tokenClass,
       circumstances,
       discountPercent: day.untoldDiscount ?? null,
     });

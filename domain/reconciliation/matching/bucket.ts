@@ -68,7 +68,7 @@ export interface BuiltBucket {
 /** Compares one model's bill with its observed calls, class by class. */
 export function buildBucket(given: BucketInput, rates: DayRates, link?: LinkWeights): BuiltBucket {
   const input = { ...given, billable: given.observed.filter(isBillable) };
-  const meters = buildMeters(input.billed, input.usage, input.billable, rates);
+  const meters = buildMeters(input.billed, input.usage, input.billable, rates, input.pricedAs);
   const lines = linesOf(meters, input, rates);
   const providerCostPico = sum(input.billed.map((cell) => cell.amountPico));
   const ourCostPico = sum(input.observed.map((cell) => cell.computedCostPico));

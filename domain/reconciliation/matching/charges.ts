@@ -85,7 +85,7 @@ export function chargesOfDay(
       (cell) => cell.model !== null && `${cell.accountId}\n${list.entryKey(cell.model)}` === key,
     );
     const accountId = cells[0]?.accountId ?? '';
-    for (const meter of buildMeters(cells, used, [], list))
+    for (const meter of buildMeters(cells, used, [], agreed, pricedAs))
       charges.push(chargeOfMeter({ accountId, label, pricedAs }, meter, { agreed, list }));
   }
   return charges.filter((charge) => charge.billedPico !== 0n || (charge.quantity ?? 0n) !== 0n);

@@ -74,7 +74,7 @@ export function expectedOfMeter(meter: Meter, pricedAs: string | null, rates: Da
   if (meter.quantity === null || pricedAs === null) return null;
   let product = 0n;
   for (const part of meter.parts) {
-    const expected = rates.rate(pricedAs, tokenClass, part.circumstances);
+    const expected = rates.rate(pricedAs, part.tokenClass ?? tokenClass, part.circumstances);
     if (!expected) return null;
     product += chargeProduct(part.quantity, expected.rate);
   }
@@ -129,7 +129,8 @@ function placesOf(meters: readonly Meter[]): Map<string | null, bigint> {
 }
 
 const TOKENS_PER_RATE_UNIT = 1_000_000n;
-const CHARGE_DIVISOR = QUANTITY_ONE * TOKENS_PER_RATE_UNIT;
+/** Quantity × rate per pico-dollar. */
+export const CHARGE_DIVISOR = QUANTITY_ONE * TOKENS_PER_RATE_UNIT;
 
 /** Quantity (1e-12 units) × rate (pico-dollars per million) before rounding. */
 export function chargeProduct(quantity: bigint, rate: Pico): bigint {

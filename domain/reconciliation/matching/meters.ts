@@ -1,12 +1,17 @@
 import { type BilledClass, QUANTITY_ONE } from '../../billing/billedRow.js';
+import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
 import { type Circumstances, type DayRates, isTokenClass } from '../audit/dayRates.js';
 import type { BilledCell, ObservedCell, SplitSource, UsageCell } from './cells.js';
 import { apportion } from './classLines.js';
+import { joinByTotals } from './joinTotals.js';
+import { isUsageOf, takesCalls } from './lineUse.js';
 
 export interface MeterPart {
   circumstances: Circumstances;
   quantity: bigint;
+  /** Absent: the line's own. */
+  tokenClass?: TokenClass;
 }
 
 /** The day's charge for one class under the circumstances that the bill separates. */
@@ -28,6 +33,8 @@ export interface Meter {
   split: SplitSource;
   /** Whether the bill or the usage report separates long from ordinary requests. */
   lengthTold: boolean;
+  /** The usage report counts some of it under other circumstances than the line names: see joinTotals.ts. */
+  crossed?: true;
 }
 
 /** Cost and usage totals that differ by less than this share count the same consumption. */
@@ -35,13 +42,14 @@ const TOTALS_AGREE_PER_MILLE = 1n;
 
 /**
  * Joins cost rows with the usage report to find quantity, batch, tier and length; else uses the bill, else the
- * observed mix, which is marked.
+ * observed mix, which is marked. `rates` are the agreed ones, and `pricedAs` the model that they are for.
  */
 export function buildMeters(
   billed: readonly BilledCell[],
   usage: readonly UsageCell[],
   observed: readonly ObservedCell[],
   rates: DayRates,
+  pricedAs: string | null,
 ): Meter[] {
   const meters = groupMeters(billed, rates);
   const cells = usage.map((cell) => ({ ...cell, serviceTier: rates.tier(cell.serviceTier) }));
@@ -49,7 +57,19 @@ export function buildMeters(
     const others = meters.filter((other) => other !== meter && other.tokenClass === meter.tokenClass);
     fillFromUsage(meter, others, cells) || fillFromBill(meter, others, observed, rates);
   }
+  if (pricedAs !== null && cells.length > 0)
+    joinByTotals(meters, cells, (tokenClass, at) => listedRate(rates, pricedAs, tokenClass, at));
   return meters;
+}
+
+function listedRate(
+  rates: DayRates,
+  model: string,
+  tokenClass: TokenClass,
+  at: Circumstances,
+): Pico | undefined {
+  const found = rates.rate(model, tokenClass, at);
+  return found && !found.assumed && found.rate > 0n ? found.rate : undefined;
 }
 
 function groupMeters(billed: readonly BilledCell[], rates: DayRates): Meter[] {
@@ -89,47 +109,6 @@ function groupMeters(billed: readonly BilledCell[], rates: DayRates): Meter[] {
     });
   }
   return [...meters.values()];
-}
-
-/** A bill without a separate batch line includes other tiers in its plain line, unless it has a line for them. */
-function takesTier(meter: Meter, others: readonly Meter[], tier: string): boolean {
-  if (meter.serviceTier === tier) return true;
-  if (meter.serviceTier !== 'standard' || meter.isBatch !== null) return false;
-  return !others.some((other) => other.serviceTier === tier);
-}
-
-/** A cost report that is not grouped by place includes every place in its lines. */
-function takesRegion(meter: Meter, others: readonly Meter[], region: string | null): boolean {
-  if (meter.region === region) return true;
-  return meter.region === null && !others.some((other) => other.region === region);
-}
-
-/** The circumstances of calls that logs contain. */
-export interface CallCircumstances {
-  serviceTier: string;
-  isBatch: boolean;
-  longContext: boolean;
-}
-
-/** Whether calls of these circumstances are charged on the meter. */
-export function takesCalls(meter: Meter, others: readonly Meter[], calls: CallCircumstances): boolean {
-  return (
-    takesTier(meter, others, calls.serviceTier) &&
-    agrees(meter.isBatch, calls.isBatch) &&
-    agrees(meter.longContext, calls.longContext)
-  );
-}
-
-const agrees = <T>(a: T | null, b: T | null): boolean => a === null || b === null || a === b;
-
-function isUsageOf(meter: Meter, others: readonly Meter[], cell: UsageCell): boolean {
-  return (
-    cell.tokenClass === meter.tokenClass &&
-    takesTier(meter, others, cell.serviceTier) &&
-    agrees(meter.isBatch, cell.isBatch) &&
-    agrees(meter.longContext, cell.longContext) &&
-    takesRegion(meter, others, cell.region)
-  );
 }
 
 interface Share {

@@ -12,6 +12,7 @@ import {
   touchesEdge,
   type Variant,
 } from './cause.js';
+import { asLinesName } from './crossedLines.js';
 import { allMoved } from './moves.js';
 import { areLinesLabelled, isTierOpen, LABELLED_TIERS, pairsBy, placeOf } from './places.js';
 import {
@@ -27,6 +28,8 @@ import {
 const WORDS = {
   standard_rate: 'Batch calls were charged at the standard rate.',
   batch_rate: 'Standard calls were charged at the batch rate.',
+  on_other_line:
+    'Batch calls and standard calls were charged on other lines than the provider’s usage report counts them under.',
   discount_twice: 'The batch discount was taken off twice.',
   in_standard_meter: 'Batch calls were counted as standard calls.',
 };
@@ -41,6 +44,7 @@ export const batchDiscountRate: Hypothesis = {
   needs: ['quantity', 'second_price_source'],
   variants: (day) => [
     ...otherCircumstances(day, 'standard_rate', under({ isBatch: false })),
+    ...asLinesName(day, 'on_other_line', 'isBatch'),
     // With amounts alone half of all is as well half of what the events count.
     ...(hasQuantities(day) ? atBatchRate(day) : []),
     ...multipleOf(day, 'discount_twice', 1n, 2n, (meter) => placeOf(meter).isBatch === true),
@@ -83,6 +87,8 @@ const SERVICE_TIER_WORDS = {
   unnamed_at_list:
     'Calls were charged at the list rates of a tier that the line of the bill does not name, without the contract: %.',
   tier: 'Calls were charged at the rates of another tier than they used: %.',
+  on_other_line:
+    'Calls were charged on the line of another tier than the one that the provider’s usage report counts them under.',
   in_meter: 'Calls were counted as calls of another tier than they used: %.',
 };
 
@@ -106,7 +112,8 @@ export const serviceTierRate: Hypothesis = {
     // A call of which nobody tells the tier may have used any: it is the client's to tell (clientAmounts.ts).
     if (isTierOpen(day)) used.delete(STANDARD_TIER);
     const listed = [...new Set([STANDARD_TIER, ...day.agreed.tiersOf(day.pricedAs)])].sort();
-    return [...used]
+    const otherLines = asLinesName(day, 'on_other_line', 'serviceTier');
+    const otherRates = [...used]
       .sort()
       .flatMap((from) =>
         listed
@@ -120,6 +127,7 @@ export const serviceTierRate: Hypothesis = {
             ]),
           ),
       );
+    return [...otherLines, ...otherRates];
   },
   describe: (variant) => sentenceOf(SERVICE_TIER_WORDS, variant),
   advise: () => SERVICE_TIER_ASK,
@@ -264,6 +272,8 @@ function isDearer(day: SeriesDay, to: string, from: string): boolean {
 
 const REGION_WORDS = {
   uplift: 'Calls without a place of their own were charged with the addition for %.',
+  on_other_line:
+    'Calls were charged on the line of another place than the one that the provider’s usage report counts them at.',
   no_uplift: 'Calls in a dearer place were charged at the ordinary rates.',
 };
 
@@ -281,7 +291,10 @@ export const regionUplift: Hypothesis = {
             .regionsOf(day.pricedAs)
             .flatMap((region) => otherCircumstances(day, `uplift:${region}`, under({ region }))),
           ...otherCircumstances(day, 'no_uplift', under({ region: null })),
+          ...asLinesName(day, 'on_other_line', 'region'),
         ],
+  // A report that was never divided by place counts all at one, from the first day to the last.
+  fits: (run, context, variant) => variant !== 'on_other_line' || !coversMost(run, context),
   describe: (variant) => sentenceOf(REGION_WORDS, variant),
   advise: () => [
     'Say where the calls were to be served; the ordinary rate holds where no place was asked for.',

@@ -1,4 +1,5 @@
 import { type Hypothesis, lasts, type MeterDay, type SeriesDay, sentenceOf, type Variant } from './cause.js';
+import { asLinesLast } from './crossedLines.js';
 import { partnerOfClass } from './places.js';
 import {
   amountAs,
@@ -97,6 +98,8 @@ const CACHE_WRITE_WORDS = {
   as_input: 'Cache writes were charged at the rate of plain input.',
   short_as_input: 'Cache writes of five minutes were charged at the rate of plain input.',
   long_as_input: 'Cache writes of one hour were charged at the rate of plain input.',
+  on_other_line:
+    'Cache writes were charged on the line of another lifetime than the one that the provider’s usage report counts them under.',
   in_1h_meter: 'Cache writes of five minutes were counted as writes of one hour.',
   in_5m_meter: 'Cache writes of one hour were counted as writes of five minutes.',
   in_input_meter: 'Cache writes were counted as plain input.',
@@ -131,6 +134,7 @@ export const cacheWriteRate: Hypothesis = {
             (meter) => meter.tokenClass === 'cache_write_1h',
           ),
           ...asInput(day),
+          ...asLinesLast(day, 'on_other_line'),
         ]
       : [],
   describe: (variant) => sentenceOf(CACHE_WRITE_WORDS, variant),

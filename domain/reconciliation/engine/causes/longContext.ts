@@ -8,6 +8,7 @@ import {
   sentenceOf,
   type Variant,
 } from './cause.js';
+import { asLinesName } from './crossedLines.js';
 import { allMoved, isCountedAlike, partlyMoved, usesMoved } from './moves.js';
 import { pairsBy } from './places.js';
 import { otherCircumstances } from './predict.js';
@@ -18,6 +19,8 @@ const WORDS = {
   long_rate_on_standard:
     'Ordinary requests to the standard service were charged at the rates of long requests.',
   ordinary_rate_on_long_standard: 'Long requests to the standard service were charged at the ordinary rates.',
+  on_other_line:
+    'Requests were charged on the line of another length than the one that the provider’s usage report counts them under.',
   in_ordinary_meter: 'Long requests were counted as ordinary ones.',
   part_in_long_meter: 'Some of the ordinary requests were counted as long ones.',
   part_in_ordinary_meter: 'Some of the long requests were counted as ordinary ones.',
@@ -47,6 +50,7 @@ export const longContextRate: Hypothesis = {
   variants: (day) => [
     ...otherCircumstances(day, 'long_rate_on_ordinary', asLong),
     ...otherCircumstances(day, 'ordinary_rate_on_long', asOrdinary),
+    ...asLinesName(day, 'on_other_line', 'longContext'),
     // A bill's line may hold batch and other tiers as well, and the mistake be in the standard service's price alone.
     ...(isMixed(day)
       ? [

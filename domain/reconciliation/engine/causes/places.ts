@@ -83,11 +83,18 @@ export interface Ratio {
   readonly expectedPico: Pico;
 }
 
-/** Meters whose amount can be held against quantity × rate; an amount of zero is an allowance, and no rate. */
+/**
+ * Meters whose amount can be held against quantity × rate; an amount of zero is an allowance, and no rate. A line that holds
+ * other use than it names is charged as it names it: its rate is no question.
+ */
 export function chargedMeters(meters: readonly MeterDay[]): MeterDay[] {
   return meters.filter(
     ({ meter, expectedPico }) =>
-      meter.quantity !== null && expectedPico !== null && expectedPico > 0n && meter.amountPico > 0n,
+      !meter.crossed &&
+      meter.quantity !== null &&
+      expectedPico !== null &&
+      expectedPico > 0n &&
+      meter.amountPico > 0n,
   );
 }
 

@@ -29,11 +29,11 @@ export function amountAs(
   const model = otherwise.model ?? day.pricedAs;
   if (model === null) return null;
   const rates = otherwise.rates ?? day.agreed;
-  const tokenClass = otherwise.tokenClass ?? meter.tokenClass;
   const isOther = otherwise.rates ?? otherwise.model ?? otherwise.tokenClass;
   let product = 0n;
   let whole = 0n;
-  for (const { circumstances, quantity: weight } of meter.mix) {
+  for (const { circumstances, quantity: weight, tokenClass: used } of meter.mix) {
+    const tokenClass = otherwise.tokenClass ?? used ?? meter.tokenClass;
     const under = otherwise.circumstances?.(circumstances) ?? circumstances;
     const found = rates.rate(model, tokenClass, under);
     if (!found || (found.assumed && (isOther !== undefined || under !== circumstances))) return null;
@@ -176,12 +176,12 @@ export function amountInPeriod(
   if (model === null) return null;
   let product = 0n;
   let whole = 0n;
-  for (const { circumstances, quantity: weight } of meter.mix) {
-    const then = period.rate(model, meter.tokenClass, circumstances);
-    const now = day.agreed.rate(model, meter.tokenClass, circumstances);
+  for (const { circumstances, quantity: weight, tokenClass = meter.tokenClass } of meter.mix) {
+    const then = period.rate(model, tokenClass, circumstances);
+    const now = day.agreed.rate(model, tokenClass, circumstances);
     const plain = { ...circumstances, serviceTier: 'standard', isBatch: false };
-    const standardThen = period.rate(model, meter.tokenClass, plain);
-    const standardNow = day.agreed.rate(model, meter.tokenClass, plain);
+    const standardThen = period.rate(model, tokenClass, plain);
+    const standardNow = day.agreed.rate(model, tokenClass, plain);
     if (!then || !now || !standardThen || !standardNow || standardThen.assumed) return null;
     const isKnown = !then.assumed || standardNow.rate === 0n;
     product += chargeProduct(

@@ -109,6 +109,8 @@ const ANY_PRICE = /^(input_share|uplift|discount_twice|amounts_|rates_of:)/;
  */
 export function oddsAgainstOurPrice(run: RunOfDays, history: RunHistory): number | null {
   if (!isAboutRates(run.state) || run.days.every(({ judged }) => isByContract(judged))) return null;
+  // Lines that are charged as they name it show the price; the provider's usage report shows that they name it wrongly.
+  if (run.days.every(({ judged }) => touchedOf(judged).every(({ of }) => of.meter.crossed))) return null;
   if (history.isWhole) return UNDECIDED;
   const hasBothEnds = history.rightBefore && history.rightAfter;
   return ANY_PRICE.test(run.state.variant) && !hasBothEnds ? UNDECIDED : null;

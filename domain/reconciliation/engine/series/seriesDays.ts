@@ -7,7 +7,8 @@ import { type Circumstances, DayRates, DiscountedRates, isTokenClass } from '../
 import { byText, type ObservedVector, type SeriesDayEvidence } from '../../evidence/evidenceText.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { apportion, expectedOfMeter } from '../../matching/classLines.js';
-import { buildMeters, type Meter, type MeterPart, takesCalls } from '../../matching/meters.js';
+import { takesCalls } from '../../matching/lineUse.js';
+import { buildMeters, type Meter, type MeterPart } from '../../matching/meters.js';
 import { bookedPartsOf } from '../causes/bookedLate.js';
 import type { Booked, MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
 
@@ -82,7 +83,7 @@ function metersOf(evidence: SeriesDayEvidence, rates: DayRates, context: SeriesC
   const billable = evidence.observed.filter((cell) => cell.status !== 'error');
   // Only the cells' order by hour differs from the day's own match, and no hour is asked for here.
   const asCells = billable.map((cell) => ({ ...cell, accountId: evidence.accountId, hourMicros: 0n }));
-  const billed = buildMeters(evidence.billed, evidence.usage, asCells, rates);
+  const billed = buildMeters(evidence.billed, evidence.usage, asCells, rates, evidence.pricedAs);
   const open = billed.flatMap((meter): OpenMeter[] =>
     isTokenClass(meter.tokenClass)
       ? [{ meter, tokenClass: meter.tokenClass, observedMix: [], observed: 0n, failed: 0n, interrupted: 0n }]
@@ -109,6 +110,17 @@ function place(
 ): void {
   const circumstances = circumstancesOf(vector, rates);
   const same = open.filter((one) => one.tokenClass === tokenClass);
+  const quantity = vector.tokens[tokenClass] * QUANTITY_ONE;
+  if (open.some(({ meter }) => meter.crossed)) {
+    const held = open.map(({ meter }) => heldOf(meter, tokenClass, circumstances));
+    if (held.some((one) => one > 0n)) {
+      apportion(quantity, held).forEach((share, at) => {
+        const taker = open[at];
+        if (taker && share > 0n) book(taker, share, vector, circumstances);
+      });
+      return;
+    }
+  }
   let takers = same.filter(({ meter }) =>
     takesCalls(
       meter,
@@ -126,7 +138,6 @@ function place(
     open.push(own);
     takers = [own];
   }
-  const quantity = vector.tokens[tokenClass] * QUANTITY_ONE;
   const weights = takers.map(
     ({ meter }) => meter.quantity ?? (meter.amountPico > 0n ? meter.amountPico : 0n),
   );
@@ -134,6 +145,20 @@ function place(
   takers.forEach((taker, at) => {
     book(taker, shares[at] ?? 0n, vector, circumstances);
   });
+}
+
+/** What the line holds of these calls, by the usage report. */
+function heldOf(meter: Meter, of: TokenClass, calls: Circumstances): bigint {
+  return meter.parts.reduce(
+    (sum, { circumstances: at, quantity, tokenClass = meter.tokenClass }) =>
+      tokenClass === of &&
+      at.serviceTier === calls.serviceTier &&
+      at.isBatch === calls.isBatch &&
+      (at.longContext || at.contextBand > 0) === calls.longContext
+        ? sum + quantity
+        : sum,
+    0n,
+  );
 }
 
 function circumstancesOf(vector: ObservedVector, rates: DayRates): Circumstances {

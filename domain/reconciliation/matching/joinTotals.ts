@@ -1,0 +1,270 @@
+/**
+ * Joins the lines of a class with the usage report by their sum. A provider counts a call once: what the usage report counts
+ * of a class is on the class's lines, whatever tier, length or place these name. Where the sums agree and the divisions do
+ * not, the tokens keep what the report says of them, and the line shows how they were charged.
+ */
+import { type BilledClass, QUANTITY_ONE } from '../../billing/billedRow.js';
+import type { TokenClass } from '../../events/event.js';
+import { absPico, type Pico } from '../../money.js';
+import { type Circumstances, isTokenClass } from '../audit/dayRates.js';
+import type { UsageCell } from './cells.js';
+import { CHARGE_DIVISOR } from './classLines.js';
+import { isUsageOf } from './lineUse.js';
+import type { Meter, MeterPart } from './meters.js';
+
+/** Pico-dollars per million tokens of the model that is billed; undefined: no source lists a rate. */
+export type RateOf = (tokenClass: TokenClass, circumstances: Circumstances) => Pico | undefined;
+
+/** What lines and reports name. */
+const FIELDS = ['region', 'longContext', 'serviceTier', 'isBatch', 'tokenClass'] as const;
+type Field = (typeof FIELDS)[number];
+
+/** Classes of one kind of token that differ by their lifetime in the cache alone. */
+const WRITES: ReadonlySet<BilledClass> = new Set(['cache_write_5m', 'cache_write_1h']);
+
+/** Counts of one kind of use in the report; null: it does not name the field. */
+interface Kind {
+  tokenClass: TokenClass;
+  serviceTier: string;
+  isBatch: boolean | null;
+  longContext: boolean | null;
+  region: string | null;
+  quantity: bigint;
+}
+
+/** Lines and kinds of use that fit each other, and what the lines have more than the report counts of these kinds. */
+interface Side {
+  lines: Meter[];
+  kinds: Kind[];
+  more: bigint;
+}
+
+/** A line's own count, as billed or as its amount buys at the agreed rate. */
+type Counts = ReadonlyMap<Meter, bigint>;
+
+/** One part in so many: sums that differ by less are the same. */
+const SAME_PARTS = 10_000n;
+/** What is moved between lines is so many times what counts may be off by. */
+const SURE_TIMES = 20n;
+
+/** Changes lines that hold other use than they name (`crossed`); lines that agree with the report stay. */
+export function joinByTotals(meters: readonly Meter[], usage: readonly UsageCell[], rateOf: RateOf): void {
+  const tellsPlace = namesPlaces(usage);
+  const groupOf = (name: BilledClass) => (WRITES.has(name) ? 'writes' : name);
+  const groups = new Set(
+    meters
+      .map((meter) => meter.tokenClass)
+      .filter(isTokenClass)
+      .map(groupOf),
+  );
+  for (const group of groups) {
+    const lines = meters.filter((meter) => groupOf(meter.tokenClass) === group);
+    const cells = usage.filter((cell) => groupOf(cell.tokenClass) === group);
+    if (cells.length > 0) joinClass(lines, cells, rateOf, tellsPlace);
+  }
+}
+
+/** A report that is divided by length is divided by place (`context_window` and `inference_geo` are asked for together). */
+function namesPlaces(usage: readonly UsageCell[]): boolean {
+  const counted = usage.filter((cell) => isTokenClass(cell.tokenClass));
+  return counted.some((cell) => cell.region !== null) || counted.every((cell) => cell.longContext !== null);
+}
+
+function joinClass(lines: Meter[], cells: UsageCell[], rateOf: RateOf, tellsPlace: boolean): void {
+  const isCharged = lines.every((line) => line.quantitySource !== 'cost');
+  if (isCharged && lines.every((line) => isAtAgreedRates(line, rateOf))) return;
+  const counted = isCharged ? boughtBy(lines, rateOf) : billedBy(lines);
+  if (!counted) return;
+  const kinds = kindsOf(cells);
+  const apart = sumOf([...counted.counts.values()]) - sumOf(kinds.map((kind) => kind.quantity));
+  if (absPico(apart) > counted.slack) return;
+  const sides = sidesOf(lines, kinds, counted.counts, tellsPlace);
+  const isOff = ({ more }: Side) => absPico(more) > counted.slack * SURE_TIMES;
+  const moves = sides.some(isOff) ? movesOf(sides.filter(isOff), counted.slack, rateOf) : new Map();
+  if (!moves) return;
+  for (const side of sides) {
+    const arrived = moves.get(side);
+    if (isCharged) for (const line of side.lines) countAs(line, counted.counts.get(line) ?? 0n);
+    if (arrived) cross(side, arrived);
+  }
+}
+
+const sumOf = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
+
+function isAtAgreedRates(line: Meter, rateOf: RateOf): boolean {
+  if (line.quantity === null || !isTokenClass(line.tokenClass)) return false;
+  let product = 0n;
+  for (const { circumstances, quantity } of line.parts)
+    product += quantity * (rateOf(line.tokenClass, circumstances) ?? 0n);
+  return absPico(line.amountPico - product / CHARGE_DIVISOR) <= line.roundingPico + 1n;
+}
+
+interface Counted {
+  counts: Counts;
+  /** What their sum may be off by. */
+  slack: bigint;
+}
+
+function billedBy(lines: readonly Meter[]): Counted | undefined {
+  const counts = new Map<Meter, bigint>();
+  for (const line of lines) {
+    if (line.quantity === null || line.quantitySource !== 'cost') return undefined;
+    counts.set(line, line.quantity);
+  }
+  return { counts, slack: sumOf([...counts.values()]) / SAME_PARTS };
+}
+
+/** What the amounts buy at the agreed rates, in whole tokens. */
+function boughtBy(lines: readonly Meter[], rateOf: RateOf): Counted | undefined {
+  const counts = new Map<Meter, bigint>();
+  let slack = QUANTITY_ONE;
+  for (const line of lines) {
+    const { tokenClass, isBatch } = line;
+    if (isBatch === null || !isTokenClass(tokenClass) || line.amountPico < 0n) return undefined;
+    const rate = rateOf(tokenClass, namedBy(line));
+    if (!rate) return undefined;
+    const exact = (line.amountPico * CHARGE_DIVISOR) / rate;
+    counts.set(line, ((exact + QUANTITY_ONE / 2n) / QUANTITY_ONE) * QUANTITY_ONE);
+    slack += (line.roundingPico * CHARGE_DIVISOR) / rate;
+  }
+  return { counts, slack };
+}
+
+const namedBy = ({ serviceTier, isBatch, longContext, region }: Meter): Circumstances => ({
+  serviceTier,
+  isBatch: isBatch ?? false,
+  longContext: longContext ?? false,
+  contextBand: 0,
+  region,
+});
+
+function kindsOf(cells: readonly UsageCell[]): Kind[] {
+  const kinds = new Map<string, Kind>();
+  for (const { tokenClass, serviceTier, isBatch, longContext, region, quantity } of cells) {
+    if (!isTokenClass(tokenClass)) continue;
+    const kind = { tokenClass, serviceTier, isBatch, longContext, region };
+    const key = JSON.stringify(kind);
+    const known = kinds.get(key) ?? { ...kind, quantity: 0n };
+    kinds.set(key, { ...known, quantity: known.quantity + quantity });
+  }
+  return [...kinds.values()];
+}
+
+/** A report that names no place at all leaves it open. */
+function sidesOf(
+  lines: readonly Meter[],
+  kinds: readonly Kind[],
+  counts: Counts,
+  tellsPlace: boolean,
+): Side[] {
+  let sides = lines.map((line): Side => ({ lines: [line], kinds: [], more: counts.get(line) ?? 0n }));
+  for (const kind of kinds) {
+    const takes = (line: Meter) => {
+      const others = lines.filter((other) => other !== line && other.tokenClass === line.tokenClass);
+      return isUsageOf(line, others, { ...kind, region: tellsPlace ? kind.region : line.region });
+    };
+    const joined = sides.filter((side) => side.lines.some(takes));
+    const merged: Side = {
+      lines: joined.flatMap((side) => side.lines),
+      kinds: [...joined.flatMap((side) => side.kinds), kind],
+      more: sumOf(joined.map((side) => side.more)) - kind.quantity,
+    };
+    sides = [...sides.filter((side) => !joined.includes(side)), merged];
+  }
+  return sides;
+}
+
+type Moves = ReadonlyMap<Side, readonly Kind[]>;
+
+/**
+ * Where each line's tokens come from that the report counts elsewhere, if naming one field otherwise balances all sides in
+ * only one way.
+ */
+function movesOf(sides: readonly Side[], slack: bigint, rateOf: RateOf): Moves | undefined {
+  for (const field of FIELDS) {
+    const moves = movesBy(field, sides, slack, rateOf);
+    if (moves) return moves;
+  }
+  return undefined;
+}
+
+function movesBy(field: Field, sides: readonly Side[], slack: bigint, rateOf: RateOf): Moves | undefined {
+  const to = sides.filter((side) => side.more > 0n);
+  const from = sides.filter((side) => side.more < 0n);
+  const moves = new Map<Side, Kind[]>();
+  const left = new Map(from.map((side) => [side, -side.more]));
+  for (const side of to) {
+    const [line, ...lines] = side.lines;
+    if (!line || lines.length > 0) return undefined;
+    const sources = from.filter(({ kinds }) => kinds.some((kind) => isElsewhere(field, kind, line)));
+    const [source, ...others] = sources;
+    if (!source || others.length > 0) return undefined;
+    const arrived = takenFrom(source, side.more, field, line, rateOf);
+    if (!arrived) return undefined;
+    left.set(source, (left.get(source) ?? 0n) - side.more);
+    moves.set(side, arrived);
+  }
+  return [...left.values()].every((rest) => absPico(rest) <= slack) ? moves : undefined;
+}
+
+/** Whether the kind would be on the line if the line named this field otherwise. */
+function isElsewhere(field: Field, kind: Kind, line: Meter): boolean {
+  return FIELDS.every((name) => {
+    const [a, b] = [kind[name], line[name]];
+    if (name === field) return a !== b && (name === 'region' || (a !== null && b !== null));
+    return a === b || (name !== 'region' && (a === null || b === null));
+  });
+}
+
+/** The dearest kinds first: less is asked for then, whichever of them it was. */
+function takenFrom(
+  source: Side,
+  quantity: bigint,
+  field: Field,
+  line: Meter,
+  rateOf: RateOf,
+): Kind[] | undefined {
+  const priced = source.kinds
+    .filter((kind) => isElsewhere(field, kind, line))
+    .map((kind) => ({ kind, rate: rateOf(kind.tokenClass, asUsed(kind, line)) ?? 0n }))
+    .sort((a, b) => (a.rate === b.rate ? 0 : a.rate > b.rate ? -1 : 1));
+  const taken: Kind[] = [];
+  let left = quantity;
+  for (const { kind } of priced) {
+    const part = kind.quantity < left ? kind.quantity : left;
+    if (part > 0n) taken.push({ ...kind, quantity: part });
+    left -= part;
+  }
+  return left === 0n ? taken : undefined;
+}
+
+/** The report's words; what it leaves open is as the line names it. */
+const asUsed = (kind: Kind, line: Meter): Circumstances => ({
+  serviceTier: kind.serviceTier,
+  isBatch: kind.isBatch ?? line.isBatch ?? false,
+  longContext: kind.longContext ?? line.longContext ?? false,
+  contextBand: 0,
+  region: kind.region,
+});
+
+function countAs(line: Meter, quantity: bigint): void {
+  if (line.quantity === quantity) return;
+  line.quantity = quantity;
+  line.quantitySource = 'usage';
+  line.parts = [{ circumstances: namedBy(line), quantity }];
+  line.split = 'bill';
+  line.lengthTold = line.longContext !== null;
+}
+
+/** A line with what the report counts of its own kinds, and what came from elsewhere. */
+function cross({ lines, kinds }: Side, arrived: readonly Kind[]): void {
+  const [line] = lines;
+  if (!line || line.quantity === null) return;
+  line.parts = [...kinds, ...arrived].map((kind): MeterPart => {
+    const part = { circumstances: asUsed(kind, line), quantity: kind.quantity };
+    return kind.tokenClass === line.tokenClass ? part : { ...part, tokenClass: kind.tokenClass };
+  });
+  line.split = 'usage_report';
+  line.lengthTold = true;
+  line.crossed = true;
+}
