@@ -44,6 +44,12 @@ const HOSTS: readonly (readonly [RegExp, string])[] = [
   [/^bedrock-(?:runtime|mantle)[a-z0-9.-]*$/, 'aws_bedrock'],
   [/(?:^|[.-])aiplatform\.googleapis\.com$|^generativelanguage\.googleapis\.com$/, 'google'],
 ];
+/** Parts of the names of clients for other hosts: AzureOpenAI, BedrockOpenAI, AnthropicBedrock, AnthropicVertex. */
+const CLASSES: readonly (readonly [string, string])[] = [
+  ['Azure', 'azure_openai'],
+  ['Bedrock', 'aws_bedrock'],
+  ['Vertex', 'google'],
+];
 const KEY_PREFIX_CHARS = 8;
 /** As clients write an object into a form. */
 const LABEL_OF_FORM = /^trueup\[(\w+)\]$/;
@@ -152,8 +158,7 @@ class StainlessRequest {
   #provider(): string {
     const host = hostOf(this.#baseUrl());
     for (const [pattern, provider] of HOSTS) if (pattern.test(host)) return provider;
-    if (this.#isAnthropic) return 'anthropic';
-    return this.#client.constructor?.name === 'AzureOpenAI' ? 'azure_openai' : 'openai';
+    return providerOfClass(this.#client) ?? (this.#isAnthropic ? 'anthropic' : 'openai');
   }
 
   /** The options without the labels, as the provider may see them. */
@@ -290,6 +295,16 @@ function endOf(
   if (isFailed) call.end('error', reading);
   else if (how === 'failed') call.fail(error, reading);
   else call.end(how === 'left' ? leftAs(reading) : 'ok', reading);
+}
+
+/** By the names of the client's class and of those it extends, for an address that names no provider. */
+function providerOfClass(client: object): string | undefined {
+  for (let type = Object.getPrototypeOf(client); type !== null; type = Object.getPrototypeOf(type)) {
+    const name: unknown = type.constructor?.name;
+    const known = typeof name === 'string' ? CLASSES.find(([part]) => name.includes(part)) : undefined;
+    if (known !== undefined) return known[1];
+  }
+  return undefined;
 }
 
 /** The parameters of a call; an upload is a form, from which labels are taken out. */
