@@ -115,8 +115,9 @@ describe('calls of LiteLLM’s proxy, by its callback generic_api', () => {
     const org = await api.addOrganization();
     const hit = { ...GENERIC[0], cache_hit: true };
     const sum = { ...GENERIC[0], call_type: 'aretrieve_batch' };
+    const refused = { ...GENERIC[0], status: 'failure', model: '' };
     const request = { path: PATH, key: org.ingestKey, headers: JSON_TYPE };
-    const { body } = await send(api, { ...request, body: JSON.stringify([hit, sum]) });
+    const { body } = await send(api, { ...request, body: JSON.stringify([hit, sum, refused]) });
     expect(body).toMatchObject({ accepted: 0, rejected: [] });
     expect(await eventsOf(org.adminKey)).toEqual([]);
   });
@@ -127,6 +128,8 @@ describe('calls of LiteLLM’s proxy, by its callback generic_api', () => {
       7,
       { ...GENERIC[0], startTime: 'soon' },
       { ...GENERIC[0], custom_llm_provider: 'nobody', model: 'nobody/x' },
+      { ...GENERIC[0], model: '' },
+      { ...GENERIC[0], model: null },
     ];
     const request = { path: PATH, key: org.ingestKey, headers: JSON_TYPE };
     const { body } = await send(api, { ...request, body: JSON.stringify([...wrong, GENERIC[0]]) });
@@ -135,6 +138,8 @@ describe('calls of LiteLLM’s proxy, by its callback generic_api', () => {
       [0, 'invalid_field'],
       [1, 'invalid_field'],
       [2, 'unknown_provider'],
+      [3, 'missing_field'],
+      [4, 'missing_field'],
     ]);
   });
 });

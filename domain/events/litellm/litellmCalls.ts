@@ -46,10 +46,13 @@ export function mapLiteLlmPayloads(items: readonly unknown[], context: MapContex
   return batch;
 }
 
+/** A request that failed before the proxy had a model for it called no provider. Error: an answer without its model. */
 function isCall(payload: JsonObject): boolean {
   if (fieldOf(payload, 'cache_hit') === true || NO_CALLS.test(textOf(payload, 'call_type') ?? ''))
     return false;
-  return textOf(payload, 'model') !== undefined;
+  if (textOf(payload, 'model') !== undefined) return true;
+  if (textOf(payload, 'status') === 'failure') return false;
+  throw new ItemFault('missing_field', 'model is missing');
 }
 
 function callOf(payload: JsonObject, context: MapContext): CallRecord {
