@@ -80,13 +80,16 @@ function joinClass(lines: Meter[], cells: UsageCell[], rateOf: RateOf, tellsPlac
   if (absPico(apart) > counted.slack) return;
   const sides = sidesOf(lines, kinds, counted.counts, tellsPlace);
   const isOff = ({ more }: Side) => absPico(more) > counted.slack * SURE_TIMES;
-  const moves = sides.some(isOff) ? movesOf(sides.filter(isOff), counted.slack, rateOf) : new Map();
+  const moves: Moves | undefined = sides.some(isOff)
+    ? movesOf(sides.filter(isOff), counted.slack, rateOf)
+    : new Map();
   if (!moves) return;
   for (const side of sides) {
     const arrived = moves.get(side);
     if (isCharged) for (const line of side.lines) countAs(line, counted.counts.get(line) ?? 0n);
     if (arrived) cross(side, arrived);
   }
+  if (!isCharged) for (const side of sides) divide(side, moves, counted.slack, rateOf);
 }
 
 const sumOf = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
@@ -255,6 +258,53 @@ function countAs(line: Meter, quantity: bigint): void {
   line.split = 'bill';
   line.lengthTold = line.longContext !== null;
 }
+
+/**
+ * Which of several kinds each line holds of what is not on another side: a line at the rate of one kind holds that kind, and
+ * the last line the rest. Only what the amounts confirm is kept.
+ */
+function divide({ lines, kinds, more }: Side, moves: Moves, slack: bigint, rateOf: RateOf): void {
+  if (kinds.length < 2 || more > slack || lines.every((line) => line.split === 'usage_report')) return;
+  const gone = [...moves.values()].flat();
+  const left = new Map(
+    kinds.map((kind) => [
+      kind,
+      kind.quantity - sumOf(gone.filter((one) => isSameUse(one, kind)).map((one) => one.quantity)),
+    ]),
+  );
+  const held = new Map<Meter, MeterPart[]>();
+  for (const line of lines) {
+    const [only, ...others] = kinds.filter((kind) =>
+      isAtAgreedRates(holding(line, [partOf(kind, line, line.quantity ?? 0n)]), rateOf),
+    );
+    const rest = only && others.length === 0 ? (left.get(only) ?? 0n) - (line.quantity ?? 0n) : -1n;
+    if (!only || rest < 0n || lines.length === 1) continue;
+    held.set(line, [partOf(only, line, line.quantity ?? 0n)]);
+    left.set(only, rest);
+  }
+  const [last, ...others] = lines.filter((line) => !held.has(line));
+  if (others.length > 0) return;
+  const rest = [...left].filter(([, quantity]) => quantity > 0n);
+  if (last)
+    held.set(
+      last,
+      rest.map(([kind, quantity]) => partOf(kind, last, quantity)),
+    );
+  const isWhole = [...held].every(
+    ([line, parts]) => sumOf(parts.map((part) => part.quantity)) === line.quantity,
+  );
+  if (!isWhole || ![...held].every(([line, parts]) => isAtAgreedRates(holding(line, parts), rateOf))) return;
+  for (const [line, parts] of held) Object.assign(line, { parts, split: 'usage_report', lengthTold: true });
+}
+
+const partOf = (kind: Kind, line: Meter, quantity: bigint): MeterPart => ({
+  circumstances: asUsed(kind, line),
+  quantity,
+});
+
+const holding = (line: Meter, parts: MeterPart[]): Meter => ({ ...line, parts });
+
+const isSameUse = (a: Kind, b: Kind): boolean => FIELDS.every((field) => a[field] === b[field]);
 
 /** A line with what the report counts of its own kinds, and what came from elsewhere. */
 function cross({ lines, kinds }: Side, arrived: readonly Kind[]): void {
