@@ -60,9 +60,17 @@ export function joinByTotals(meters: readonly Meter[], usage: readonly UsageCell
   for (const group of groups) {
     const lines = meters.filter((meter) => groupOf(meter.tokenClass) === group);
     const cells = usage.filter((cell) => groupOf(cell.tokenClass) === group);
-    if (cells.length > 0) joinClass(lines, cells, rateOf, tellsPlace);
+    if (cells.length === 0 || joinClass(lines, cells, rateOf, tellsPlace) || group !== 'input') continue;
+    // Cached tokens that are on these lines once more: then their kinds divide the lines as well.
+    joinClass(lines, [...cells, ...cachedOf(usage)], rateOf, tellsPlace);
   }
 }
+
+/** What was read from and written to the cache, as fresh input. */
+const cachedOf = (usage: readonly UsageCell[]): UsageCell[] =>
+  usage.flatMap((cell) =>
+    cell.tokenClass === 'cache_read' || WRITES.has(cell.tokenClass) ? [{ ...cell, tokenClass: 'input' }] : [],
+  );
 
 /** A report that is divided by length is divided by place (`context_window` and `inference_geo` are asked for together). */
 function namesPlaces(usage: readonly UsageCell[]): boolean {
@@ -70,26 +78,28 @@ function namesPlaces(usage: readonly UsageCell[]): boolean {
   return counted.some((cell) => cell.region !== null) || counted.every((cell) => cell.longContext !== null);
 }
 
-function joinClass(lines: Meter[], cells: UsageCell[], rateOf: RateOf, tellsPlace: boolean): void {
+/** False: the sums differ. */
+function joinClass(lines: Meter[], cells: UsageCell[], rateOf: RateOf, tellsPlace: boolean): boolean {
   const isCharged = lines.every((line) => line.quantitySource !== 'cost');
-  if (isCharged && lines.every((line) => isAtAgreedRates(line, rateOf))) return;
+  if (isCharged && lines.every((line) => isAtAgreedRates(line, rateOf))) return true;
   const counted = isCharged ? boughtBy(lines, rateOf) : billedBy(lines);
-  if (!counted) return;
+  if (!counted) return true;
   const kinds = kindsOf(cells);
   const apart = sumOf([...counted.counts.values()]) - sumOf(kinds.map((kind) => kind.quantity));
-  if (absPico(apart) > counted.slack) return;
+  if (absPico(apart) > counted.slack) return false;
   const sides = sidesOf(lines, kinds, counted.counts, tellsPlace);
   const isOff = ({ more }: Side) => absPico(more) > counted.slack * SURE_TIMES;
   const moves: Moves | undefined = sides.some(isOff)
     ? movesOf(sides.filter(isOff), counted.slack, rateOf)
     : new Map();
-  if (!moves) return;
+  if (!moves) return true;
   for (const side of sides) {
     const arrived = moves.get(side);
     if (isCharged) for (const line of side.lines) countAs(line, counted.counts.get(line) ?? 0n);
     if (arrived) cross(side, arrived);
   }
   if (!isCharged) for (const side of sides) divide(side, moves, counted.slack, rateOf);
+  return true;
 }
 
 const sumOf = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);

@@ -16,6 +16,8 @@ import { longContextEpisode, longContextQuantity, longContextRate } from './long
 import { lateUsage, periodDoubleCount, periodDoubleCountAlike, timingShift } from './neighbourDays.js';
 import { listRate, modalityQuantity, modalityRate, otherModelRate, stalePrice } from './otherRates.js';
 import {
+  doubleMeteredInPart,
+  doubleMeteredOnBill,
   duplicateAmounts,
   duplicatePart,
   duplicateQuantity,
@@ -32,6 +34,8 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   cacheWriteRate,
   cacheWriteQuantity,
   doubleMetered,
+  doubleMeteredOnBill,
+  doubleMeteredInPart,
   longContextRate,
   longContextQuantity,
   longContextEpisode,

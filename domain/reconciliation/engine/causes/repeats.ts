@@ -10,13 +10,17 @@ import {
   touchesEdge,
   type Variant,
 } from './cause.js';
-import { chargedMeters, sharedRatio } from './places.js';
+import { chargedMeters, partnerOfClass, sharedRatio } from './places.js';
 import { multipleOf, quantityVariant, sumOf } from './predict.js';
 
 const WORDS = {
   partly_beyond_usage_report:
     'The charge counts more than the provider’s own usage report does, and no whole number of times as much.',
   beyond_usage_report: 'The charge counts more than the provider’s own usage report does.',
+  again_beyond_usage_report:
+    'Cached tokens were charged a second time as fresh input, which the provider’s own usage report does not count.',
+  part_beyond_usage_report:
+    'Some of the cached tokens were charged a second time as fresh input, which the provider’s own usage report does not count.',
   below_usage_report: 'The charge counts less than the provider’s own usage report does.',
   amounts_twice: 'What the provider’s own usage report counts once was charged twice.',
   amounts_of_half: 'Only half of what the provider’s own usage report counts was charged.',
@@ -40,7 +44,7 @@ export const duplicateQuantity: Hypothesis = {
     const against = countedOtherwise(day);
     if (!against) return [];
     if (!against.isMore) return [quantityVariant(day, 'below_usage_report', against.quantities)];
-    return against.isWhole ? [quantityVariant(day, 'beyond_usage_report', against.quantities)] : [];
+    return against.isWhole ? [beyondReport(day, 'beyond_usage_report', against)] : [];
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
@@ -103,10 +107,112 @@ export const duplicateAmounts: Hypothesis = {
 /** One part in this many: counts that differ by less are the same. */
 const SAME_COUNT_PARTS = 500n;
 
+/**
+ * Cached tokens on the input's lines once more, which the usage report has not: the provider's two reports contradict each
+ * other by exactly these tokens, whatever calls were seen.
+ */
+export const doubleMeteredOnBill: Hypothesis = {
+  kind: 'cached_tokens_double_metered',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'usage_report'],
+  variants: (day) => {
+    const against = againstReport(day);
+    const isAgain =
+      against && !day.meters.some((meter) => meter.booked) && cachedAgain(day, against) === 'all';
+    if (!isAgain) return [];
+    return [
+      beyondReport(day, 'again_beyond_usage_report', { ...against, right: cachedBesides(day, against) }),
+    ];
+  },
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+/** The same on a day on which it begins or ends: some of the tokens, of which input alone has too many. */
+export const doubleMeteredInPart: Hypothesis = {
+  ...doubleMeteredOnBill,
+  highest: 'MEDIUM',
+  variants: (day) => {
+    const against = againstReport(day);
+    const isAgain =
+      against && !day.meters.some((meter) => meter.booked) && cachedAgain(day, against) === 'some';
+    return isAgain ? [beyondReport(day, 'part_beyond_usage_report', against)] : [];
+  },
+};
+
+/** Each line without what the bill's own cached lines of the same use hold; divided as the bill is where these do not sum up. */
+function cachedBesides(day: SeriesDay, { quantities, right }: AgainstReport): Map<number, bigint> {
+  const off = day.meters.filter((meter) => quantities.has(meter.index));
+  for (const classes of [['cache_read'], ['cache_read', 'cache_write_5m', 'cache_write_1h']] as const) {
+    const without = new Map(
+      off.map((meter) => {
+        const cached = classes.map((name) => partnerOfClass(day, meter, name)?.meter.quantity ?? 0n);
+        return [meter.index, (meter.meter.quantity ?? 0n) - sumOf(cached)];
+      }),
+    );
+    const apart = sumOf([...without.values()]) - sumOf([...right.values()]);
+    if (absPico(apart) * SAME_COUNT_PARTS <= sumOf([...right.values()])) return without;
+  }
+  return right;
+}
+
+/** Whether input alone has more on the bill than in the report, and by all of the cached tokens or by some of them. */
+function cachedAgain(day: SeriesDay, { isMore, quantities }: AgainstReport): 'all' | 'some' | undefined {
+  const off = day.meters.filter((meter) => quantities.has(meter.index));
+  if (!isMore || off.some((meter) => meter.tokenClass !== 'input')) return undefined;
+  const reportedOf = (...classes: string[]) =>
+    sumOf(day.evidence.usage.filter((one) => classes.includes(one.tokenClass)).map((one) => one.quantity));
+  const excess = sumOf(off.map(({ meter }) => meter.quantity ?? 0n)) - reportedOf('input');
+  const reads = reportedOf('cache_read');
+  const cached = reads + reportedOf('cache_write_5m', 'cache_write_1h');
+  const isAll = [reads, cached].some((one) => one > 0n && absPico(excess - one) * SAME_COUNT_PARTS < one);
+  return isAll ? 'all' : excess < cached ? 'some' : undefined;
+}
+
+/**
+ * What is beyond the report stands whatever calls were seen. Where the calls are one share of the report, in every class, they
+ * predict the bill; else they count otherwise than both reports do, and the bill is held against the report alone.
+ */
+function beyondReport(day: SeriesDay, name: string, { quantities, right }: AgainstReport): Variant {
+  const isShare = isOneShare(day);
+  const billedOf = (index: number) => day.meters[index]?.meter.quantity ?? 0n;
+  const counted = [...quantities].map(([index, quantity]): [number, bigint] => [
+    index,
+    isShare ? quantity : billedOf(index),
+  ]);
+  return {
+    ...quantityVariant(day, name, new Map(counted)),
+    provenOf: ({ index }) => billedOf(index) - (right.get(index) ?? billedOf(index)),
+  };
+}
+
+/** Classes' shares that differ by less are one. */
+const ONE_SHARE_PERCENT = 3n;
+
+function isOneShare({ meters, evidence }: SeriesDay): boolean {
+  const shares = [...new Set(meters.map((meter) => meter.tokenClass))].flatMap((tokenClass) => {
+    const reported = sumOf(
+      evidence.usage.filter((one) => one.tokenClass === tokenClass).map((one) => one.quantity),
+    );
+    const observed = sumOf(
+      meters.filter((meter) => meter.tokenClass === tokenClass).map((meter) => meter.observed),
+    );
+    return reported === 0n ? [] : [(observed * 10_000n) / reported];
+  });
+  const [least, most] = shares.reduce(
+    ([low, high], one) => [one < low ? one : low, one > high ? one : high],
+    [shares[0] ?? 0n, shares[0] ?? 0n],
+  );
+  return (most - least) * 100n <= most * ONE_SHARE_PERCENT;
+}
+
 /** How a day's charge counts against the provider's own usage report. */
 export interface AgainstReport {
   /** By the meters' places: what the bill would show if all calls had been seen. */
   readonly quantities: Map<number, bigint>;
+  /** By the meters' places: the part of the report that is theirs, divided as the bill is. */
+  readonly right: Map<number, bigint>;
   readonly isMore: boolean;
   /** Every class that is off is charged the same whole number of times. */
   readonly isWhole: boolean;
@@ -115,6 +221,7 @@ export interface AgainstReport {
 /** Classes whose charge counts another quantity than the usage report, and by how much; undefined where none does. */
 export function againstReport(day: SeriesDay): AgainstReport | undefined {
   const quantities = new Map<number, bigint>();
+  const right = new Map<number, bigint>();
   const times = new Set<bigint>();
   let isMore = false;
   for (const tokenClass of new Set(day.meters.map((meter) => meter.tokenClass))) {
@@ -128,16 +235,23 @@ export function againstReport(day: SeriesDay): AgainstReport | undefined {
     times.add(timesOf(billed, reported));
     if (absPico(billed - reported) * SAME_COUNT_PARTS < reported) continue;
     isMore ||= billed > reported;
-    for (const meter of meters) quantities.set(meter.index, (meter.observed * billed) / reported);
+    for (const { index, observed, meter } of meters) {
+      quantities.set(index, (observed * billed) / reported);
+      right.set(index, ((meter.quantity ?? 0n) * reported) / billed);
+    }
   }
   const [only = 0n] = times;
-  return quantities.size > 0 ? { quantities, isMore, isWhole: times.size === 1 && only > 1n } : undefined;
+  return quantities.size > 0
+    ? { quantities, right, isMore, isWhole: times.size === 1 && only > 1n }
+    : undefined;
 }
 
 /** The same, unless what differs is only booked on the day beside. */
 function countedOtherwise(day: SeriesDay): AgainstReport | undefined {
   const against = againstReport(day);
-  return day.meters.some((meter) => meter.booked) ? undefined : against;
+  return day.meters.some((meter) => meter.booked) || (against && cachedAgain(day, against))
+    ? undefined
+    : against;
 }
 
 /** How many times as much, within one part in a hundred; 0: no whole number of times. */

@@ -160,6 +160,45 @@ describe('counts of a bill joined with a report that counts some of them under a
     ]);
   });
 
+  const priced = (count: number, dollarsPerMillion: number, over: Partial<BilledCell> = {}) =>
+    lineOf(count, { isBatch: null, amountPico: BigInt(count * dollarsPerMillion) * 1_000_000n, ...over });
+  const uses = ({ parts }: Meter) =>
+    parts.map(
+      ({ circumstances: at, quantity }) =>
+        `${at.isBatch ? 'batch' : at.serviceTier}${at.longContext ? ' long' : ''} ${quantity / tokens(1)}`,
+    );
+
+  it('are divided into batch and standard where the lines’ amounts confirm it', () => {
+    // Dollars a million: 2 for standard calls, 1 for batch, 4 for long requests.
+    const line = { ...priced(1_600_000, 2), amountPico: 1_500_000n * 2_000_000n + 100_000n * 1_000_000n };
+    const long = priced(300_000, 4, { longContext: true });
+    const usage = [cellOf(1_800_000), cellOf(100_000, { isBatch: true })];
+    const meters = buildMeters([line, long], usage, [], ratesOf('openai'), OPENAI);
+    expect(meters.map(uses)).toEqual([['standard 1500000', 'batch 100000'], ['standard long 300000']]);
+    expect(meters.map(({ split }) => split)).toEqual(['usage_report', 'usage_report']);
+  });
+
+  it('leave the rest of a line that lost calls to another tier', () => {
+    const line = { ...priced(500_000, 2), amountPico: 400_000n * 2_000_000n + 100_000n * 1_000_000n };
+    const usage = [cellOf(900_000), cellOf(100_000, { isBatch: true })];
+    const billed = [line, lineOf(500_000, { serviceTier: 'priority' })];
+    const meters = buildMeters(billed, usage, [], ratesOf('openai'), OPENAI);
+    expect(meters.map(uses)).toEqual([['standard 400000', 'batch 100000'], ['standard 500000']]);
+  });
+
+  it('divide a line of input on which cached tokens are once more', () => {
+    // 300,000 and 200,000 fresh tokens of standard and batch calls, 90,000 and 40,000 cached ones.
+    const line = { ...priced(630_000, 2), amountPico: 390_000n * 2_000_000n + 240_000n * 1_000_000n };
+    const usage = [
+      cellOf(300_000),
+      cellOf(200_000, { isBatch: true }),
+      cellOf(90_000, { tokenClass: 'cache_read' }),
+      cellOf(40_000, { tokenClass: 'cache_read', isBatch: true }),
+    ];
+    const [input] = buildMeters([line], usage, [], ratesOf('openai'), OPENAI);
+    expect(input && uses(input)).toEqual(['standard 390000', 'batch 240000']);
+  });
+
   it('lose and make no token, however many are moved', () => {
     const count = fc.integer({ min: 1_000, max: 50_000_000 });
     fc.assert(

@@ -115,3 +115,38 @@ describe('calls on a line that the usage report does not count them under', () =
     expect(findings.filter(({ kind }) => kind === 'client_metering_error')).toEqual([]);
   });
 });
+
+describe('cached tokens once more as input on the bill, and not in the usage report', () => {
+  it('are found without the calls: batch and standard on one line, and half of the calls unseen', () => {
+    const days = daysOf(20, (at, day) => {
+      const use = useOf(at);
+      const again = isBetween(at, 8, 12) ? use.cache_read : 0;
+      const half = entriesOf({ ...use }).map(([name, count]) => [name, BigInt(Math.round(count / 2))]);
+      return {
+        day,
+        billed: entriesOf({ ...use, input: use.input + again }).map(([name, count]) => ({
+          ...lineOf('openai', name, count, {}),
+          isBatch: null,
+        })),
+        usage: entriesOf({ ...use }).map(([tokenClass, count]) =>
+          aUsageCell({ model: MODELS.openai, tokenClass, quantity: tokens(count) }),
+        ),
+        observed: [
+          anObservedCell({
+            model: MODELS.openai,
+            calls: 500,
+            serviceTier: 'default',
+            hourMicros: DAY_MICROS + BigInt(at) * 86_400_000_000n,
+            tokens: Object.fromEntries(half),
+          }),
+        ],
+      };
+    });
+    const findings = findingsOfDays(days).filter(({ blame }) => blame === 'provider');
+    expect(findings.map(brief)).toEqual([
+      'cached_tokens_double_metered/again_beyond_usage_report HIGH: 13 to 17',
+    ]);
+    const cached = 3 * thirdOf((use) => use.cache_read);
+    expect(Number(findings[0]?.impactPico) / 1e12).toBeCloseTo((cached * 2) / 1e6, 6);
+  });
+});
