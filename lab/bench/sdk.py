@@ -1,7 +1,7 @@
 """
 The Python package in `npm run bench:sdk`: what it takes to judge and record a call with rules on, without the adapter of
-a client; and 10,000 calls while the service is away. Prints one JSON object a line: `{"name", "value", "limit", "unit"}`.
-`SERVICE_URL` serves rules and prices.
+a client, and what a whole call of OpenAI's client takes more with it; and 10,000 calls while the service is away. Prints
+one JSON object a line: `{"name", "value", "limit", "unit"}`. `SERVICE_URL` serves rules and prices.
 """
 
 import gc
@@ -14,11 +14,14 @@ import tracemalloc
 
 from trueup_sdk import Trueup, with_labels
 from trueup_sdk.calls import CallRequest, Reading
+from trueup_sdk.clients import stainless
 from trueup_sdk.transport import Response
 
 CALLS = 10_000
 WARM_UP_CALLS = 3_000
 ROUNDS = 3
+WHOLE_CALLS = 1_500
+WHOLE_ROUNDS = 5
 OVERHEAD_US_MAX = 150
 MEMORY_BYTES_MAX = 20_000_000
 
@@ -78,6 +81,118 @@ def bench_overhead():
     check("judging and recording a call, without a client's adapter, p99", round(far, 1), OVERHEAD_US_MAX, "µs")
 
 
+ANSWER = json.dumps(
+    {
+        "id": "chatcmpl-bench",
+        "object": "chat.completion",
+        "created": 1_790_000_000,
+        "model": "gpt-4o-mini",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "word " * 100},
+                "finish_reason": "stop",
+                "logprobs": None,
+            }
+        ],
+        "usage": USAGE,
+    }
+).encode()
+
+
+def a_client():
+    """OpenAI's client, whose provider answers at once, without a network; None: it is not installed."""
+    try:
+        import httpx
+        import openai
+    except ImportError:
+        return None
+
+    def answer(_request):
+        return httpx.Response(200, content=ANSWER, headers={"content-type": "application/json"})
+
+    return openai.OpenAI(api_key="sk-bench", http_client=httpx.Client(transport=httpx.MockTransport(answer)))
+
+
+def time_whole_calls(client, calls):
+    """
+    Microseconds of processor time of each call, sorted, of the thread that makes it: the package sends events in another
+    thread, and the machine's other work does not count.
+    """
+    times = []
+    for _ in range(calls):
+        began = time.thread_time_ns()
+        client.chat.completions.create(model="gpt-4o-mini", messages=MESSAGES, max_tokens=100)
+        times.append((time.thread_time_ns() - began) / 1_000)
+    return sorted(times)
+
+
+def time_adapter():
+    """
+    Times the package's own work in each call of OpenAI's client: before its request, when its answer has arrived, and
+    after it. Returns the function that ends it and returns the sorted microseconds of processor time.
+    """
+    kept = {name: getattr(stainless._Request, name) for name in ("__init__", "answered", "returned")}
+    times = []
+
+    def timed(name, work):
+        def run(*args):
+            began = time.thread_time_ns()
+            try:
+                return work(*args)
+            finally:
+                spent = (time.thread_time_ns() - began) / 1_000
+                if name == "__init__":
+                    times.append(spent)
+                else:
+                    times[-1] += spent
+
+        return run
+
+    for name, work in kept.items():
+        setattr(stainless._Request, name, timed(name, work))
+
+    def finish():
+        for name, work in kept.items():
+            setattr(stainless._Request, name, work)
+        return sorted(times)
+
+    return finish
+
+
+def bench_whole_calls():
+    """
+    Whole calls are compared by their medians: the far end of their times is garbage collection, with and without the
+    package. The far end of the package's own work is measured inside it.
+    """
+    plain, observed = a_client(), a_client()
+    if plain is None or observed is None:
+        check("calls of OpenAI's client, which is not installed (pip install openai), that were measured", 0, 0, "calls")
+        return
+    trueup = Trueup(url=os.environ["SERVICE_URL"], api_key="tru_bench", flush_at_exit=False)
+    if not trueup.ready(20):
+        raise SystemExit("no rules")
+    trueup.observe(observed)
+    without, within, own = [], [], []
+    with with_labels(session="s", team="a"):
+        time_whole_calls(plain, WHOLE_CALLS)
+        time_whole_calls(observed, WHOLE_CALLS)
+        for _ in range(WHOLE_ROUNDS):
+            without.append(statistics.median(time_whole_calls(plain, WHOLE_CALLS)))
+            within.append(statistics.median(time_whole_calls(observed, WHOLE_CALLS)))
+            finish = time_adapter()
+            time_whole_calls(observed, WHOLE_CALLS)
+            times = finish()
+            own.append(times[int(len(times) * 0.99)])
+            trueup.flush()
+    trueup.shutdown()
+    # Other work of the machine only adds: the best of some rounds is the package's own.
+    name = "a whole call of OpenAI's client, processor time"
+    label = f"{name}, median, more than without ({min(without):.0f} µs)"
+    check(label, round(min(within) - min(without), 1), OVERHEAD_US_MAX, "µs")
+    check(f"{name}, the package's own work, p99", round(min(own), 1), OVERHEAD_US_MAX, "µs")
+
+
 def make_calls(trueup):
     """The number of calls that were made and recorded."""
     answers = 0
@@ -130,5 +245,6 @@ def bench_spool():
 
 
 bench_overhead()
+bench_whole_calls()
 bench_away(None)
 bench_spool()

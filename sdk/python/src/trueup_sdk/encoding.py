@@ -6,7 +6,8 @@ import base64
 import datetime
 import json
 import math
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from .texts import fields_of
 
@@ -16,9 +17,9 @@ _DEPTH_MAX = 64
 def encode(value: Any) -> str:
     """Compact JSON in ASCII. Objects of the clients become their fields; a number that JSON lacks becomes null."""
     try:
-        return json.dumps(value, separators=(",", ":"), default=_plain, allow_nan=False)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError):
-        return json.dumps(_clean(value, 0), separators=(",", ":"), default=_plain, allow_nan=False)
+        return _ENCODER.encode(_clean(value, 0))
 
 
 def _plain(value: Any) -> Any:
@@ -47,3 +48,6 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(plain, Mapping):
         return {str(name): _clean(inner, depth + 1) for name, inner in plain.items()}
     return _clean(plain, depth + 1)
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain, allow_nan=False)

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Mapping
 from contextvars import ContextVar
 from types import TracebackType
-from typing import (
-    Any,
-    Awaitable,
-    Callable,
-    Dict,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Type,
-    TypedDict,
-    TypeVar,
-    cast,
-)
+from typing import Any, Awaitable, Callable, Dict, NamedTuple, Optional, Type, TypedDict, TypeVar, cast
 
 
 class Labels(TypedDict, total=False):

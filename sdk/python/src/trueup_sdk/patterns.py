@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import queue
 import threading
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Mapping
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .process import renew_after_fork
 from .prompts import prompts_of

@@ -7,7 +7,8 @@ Characters are counted in UTF-16 units, so that the JavaScript package has the s
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, List, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any, List, Optional
 
 # Fields that count as input, of every provider's request, as the APIs and as the Python clients spell them.
 _INPUT_FIELDS = (
@@ -87,7 +88,7 @@ _BLANKS = (
 
 def fields_of(value: Any) -> Optional[Mapping[str, Any]]:
     """The fields of a mapping, of a model of pydantic or of a dataclass; None: it has none."""
-    if isinstance(value, Mapping):
+    if value is None or isinstance(value, Mapping):
         return value
     if (
         hasattr(value, "model_fields_set")

@@ -15,6 +15,8 @@ def _count(usage: Mapping[str, Any], *names: str) -> Optional[int]:
         value = usage.get(name)
         if value is None:
             continue
+        if type(value) is int and 0 <= value <= _COUNT_MAX:
+            return value
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _COUNT_MAX:
@@ -35,7 +37,19 @@ def tokens_of(usage: Any) -> Optional[Tokens]:
     given = fields_of(usage)
     if given is None:
         return None
-    return _google_tokens(given) or _cohere_tokens(given) or _common_tokens(given)
+    tokens: Optional[Tokens] = None
+    if not _NAMES_OF_GOOGLE.isdisjoint(given):
+        tokens = _google_tokens(given)
+    if tokens is None and not _NAMES_OF_COHERE.isdisjoint(given):
+        tokens = _cohere_tokens(given)
+    return _common_tokens(given) if tokens is None else tokens
+
+
+# Without any of them, the usage is not of this form.
+_NAMES_OF_GOOGLE = frozenset(
+    ("promptTokenCount", "prompt_token_count", "candidatesTokenCount", "candidates_token_count")
+)
+_NAMES_OF_COHERE = frozenset(("billedUnits", "billed_units", "tokens"))
 
 
 def _google_tokens(usage: Mapping[str, Any]) -> Optional[Tokens]:

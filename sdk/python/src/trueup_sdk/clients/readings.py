@@ -26,6 +26,8 @@ def items(value: Any) -> List[Any]:
 
 def number(value: Any) -> Optional[int]:
     """A whole number; None: no number."""
+    if type(value) is int:
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return int(value) if value == value and abs(value) != float("inf") else None
@@ -39,7 +41,11 @@ def millis_of_seconds(value: Any) -> Optional[int]:
 
 def first_number(*values: Any) -> Optional[int]:
     """The first of the values that is a number."""
-    return next((found for found in map(number, values) if found is not None), None)
+    for value in values:
+        found = number(value)
+        if found is not None:
+            return found
+    return None
 
 
 def parse(body: Any) -> Any:
@@ -60,12 +66,16 @@ def read_openai(value: Any) -> Reading:
         return _read_response(answer)
     if inner is not None and inner.get("object") == "response":
         return _read_response(inner)
-    reasons = (text((fields(choice) or {}).get("finish_reason")) for choice in items(answer.get("choices")))
+    reason: Optional[str] = None
+    for choice in items(answer.get("choices")):
+        reason = text((fields(choice) or {}).get("finish_reason"))
+        if reason is not None:
+            break
     return Reading(
         response_id=text(answer.get("id")),
         response_model=text(answer.get("model")),
         usage=fields(answer.get("usage")),
-        stop_reason=next((reason for reason in reasons if reason is not None), None),
+        stop_reason=reason,
         service_tier=text(answer.get("service_tier")),
     )
 

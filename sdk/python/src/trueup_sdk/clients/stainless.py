@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from contextvars import ContextVar, Token
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 from urllib.parse import urlsplit
 
 from ..calls import CallRequest, LaterCall, OpenCall, Reading, Recorder
@@ -104,17 +105,17 @@ class _Place:
         self._known: Tuple[Any, Optional[str], str] = (None, None, "")
 
     def base_url(self) -> Optional[str]:
-        return self._address()[1]
+        return self.address()[0]
 
     def provider(self) -> str:
-        return self._address()[2]
+        return self.address()[1]
 
-    def _address(self) -> Tuple[Any, Optional[str], str]:
-        """The client's address as it is kept, as a text, and the provider there. It may change between calls."""
+    def address(self) -> Tuple[Optional[str], str]:
+        """The client's address as a text, and the provider there. It may change between calls."""
         url = getattr(self._client, "base_url", None)
         if url is not self._known[0] or not self._known[2]:
             self._known = (url, None if url is None else str(url), self._provider_at(str(url or "")))
-        return self._known
+        return self._known[1:]
 
     def _provider_at(self, url: str) -> str:
         try:
@@ -267,10 +268,11 @@ class _Request:
                     options, json_data=without_option(options.json_data), extra_json=without_option(extra) or None
                 )
             body = without_option({**given, **extra} if extra else given)
+            base_url, provider = self._place.address()
             request = CallRequest(
-                provider=self._place.provider(),
+                provider=provider,
                 model=text(body.get("model")) or "unknown",
-                base_url=self._place.base_url(),
+                base_url=base_url,
                 body=body,
                 max_output_tokens=first_number(
                     body.get("max_completion_tokens"), body.get("max_output_tokens"), body.get("max_tokens")

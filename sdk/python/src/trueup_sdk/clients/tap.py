@@ -158,8 +158,21 @@ def read_whole(body: bytes, kind: str, sink: Sink) -> None:
     tap.done()
 
 
+# How a body of JSON begins, and no body of events.
+_JSON_STARTS = (b"{", b"[")
+
+
 def read_response(response: Any, kind: str, sink: Sink, is_async: bool) -> None:
     """Reads a response of httpx, now where its body has arrived already, else along with its reader."""
+    if kind == JSON and hasattr(response, "_content"):
+        body: bytes = response.content
+        # The usual answer: its headers need not be read, which takes longer than its first character.
+        if body.startswith(_JSON_STARTS) and len(body) <= BODY_BYTES_MAX:
+            value = parse(body)
+            if value is not None:
+                quietly(lambda: sink.json(value))
+            quietly(lambda: sink.end(DONE))
+            return
     content_type = str(response.headers.get("content-type", ""))
     if kind == JSON and "text/event-stream" in content_type:
         kind = EVENTS
