@@ -5,6 +5,7 @@ one JSON object a line: `{"name", "value", "limit", "unit"}`. `SERVICE_URL` serv
 """
 
 import gc
+import importlib
 import json
 import os
 import statistics
@@ -103,10 +104,12 @@ ANSWER = json.dumps(
 def a_client():
     """OpenAI's client, whose provider answers at once, without a network; None: it is not installed."""
     try:
-        import httpx
         import openai
     except ImportError:
         return None
+    # Versions differ in the package that they send their requests by.
+    base = next(one for one in openai.DefaultHttpxClient.__mro__ if one.__name__ == "Client")
+    httpx = importlib.import_module(base.__module__.split(".")[0])
 
     def answer(_request):
         return httpx.Response(200, content=ANSWER, headers={"content-type": "application/json"})
