@@ -5,6 +5,7 @@ import type { BillableInput } from './bucket.js';
 import type { ClassLine, WaterfallStep } from './cells.js';
 import { sum, tolerancePico } from './classLines.js';
 import type { Meter } from './meters.js';
+import { isProfileOf } from './profiles.js';
 
 /** The way in which a billed and an observed model were linked, best first. */
 export type ModelLevel = 'exact' | 'alias' | 'family_same_price' | 'family_other_price';
@@ -12,10 +13,15 @@ export type ModelLevel = 'exact' | 'alias' | 'family_same_price' | 'family_other
 export interface ModelLinks {
   /** Entry key of an observed model → entry key of its billed model. */
   billedKeyOf(observedModel: string): string;
+  /** Entry keys of the profiles among which calls of this model are divided; none: `billedKeyOf` holds. */
+  profilesOf(observedModel: string): readonly string[];
   level(billedModels: readonly string[], observedModels: readonly string[]): ModelLevel;
 }
 
-/** Links equal price entries, else a family with one entry left on each side; never chooses between two candidates. */
+/**
+ * Links equal price entries, else a family with one entry left on each side; never chooses between two candidates, other than
+ * profiles of one model.
+ */
 export function linkModels(
   billed: readonly string[],
   observed: readonly string[],
@@ -28,6 +34,12 @@ export function linkModels(
     keysByFamily(observed, rates, (key) => !billedKeys.has(key)),
   );
   return {
+    profilesOf: (model) => {
+      const key = rates.entryKey(model);
+      if (billedKeys.has(key)) return [];
+      const profiles = [...billedKeys].filter((one) => isProfileOf(one, key)).sort();
+      return profiles.length > 1 ? profiles : [];
+    },
     billedKeyOf: (model) => {
       const key = rates.entryKey(model);
       return byFamily.get(key) ?? key;
@@ -76,6 +88,8 @@ function levelOf(
   if (observedModels.every((model) => ids.has(model))) return 'exact';
   const keys = new Set(billedModels.map((model) => rates.entryKey(model)));
   if (observedModels.every((model) => keys.has(rates.entryKey(model)))) return 'alias';
+  const isOwn = (key: string) => keys.has(key) || [...keys].some((one) => isProfileOf(one, key));
+  if (observedModels.every((model) => isOwn(rates.entryKey(model)))) return 'alias';
   const billed = billedModels[0] ?? '';
   return observedModels.every((model) => rates.samePrice(billed, model))
     ? 'family_same_price'

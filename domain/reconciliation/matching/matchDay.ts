@@ -19,6 +19,7 @@ import { type BucketInput, type BuiltBucket, buildBucket } from './bucket.js';
 import type { BilledCell, BucketReason, DayInput, DayResult, ObservedCell, UsageCell } from './cells.js';
 import { hoursOf } from './hours.js';
 import { type LinkWeights, linkModels, type ModelLinks } from './linkModels.js';
+import { dividerAmong } from './profiles.js';
 
 /** The account of a bucket that compares calls of unknown account with the sum over all accounts. */
 export const ALL_ACCOUNTS = '';
@@ -277,7 +278,9 @@ function groupAccount(
         cell.unconverted ? 'unconverted' : cell.observable ? 'unparsed_line' : 'not_observable',
       ).billed.push(cell);
   }
+  const ofProfiles = observed.filter((cell) => links.profilesOf(cell.model).length > 0);
   for (const cell of observed) {
+    if (ofProfiles.includes(cell)) continue;
     const key = links.billedKeyOf(cell.model);
     const tier = rates.tier(cell.serviceTier);
     if (outside?.has(tier))
@@ -288,6 +291,16 @@ function groupAccount(
         links,
       ).observed.push(cell);
     else into(key, rates.nameOf(key), null, links).observed.push(cell);
+  }
+  const dividers = new Map<string, ReturnType<typeof dividerAmong>>();
+  for (const cell of ofProfiles) {
+    const own = links.profilesOf(cell.model).flatMap((key) => groups.get(key) ?? []);
+    const divide = dividers.get(cell.model) ?? dividerAmong(own);
+    dividers.set(cell.model, divide);
+    divide(cell).forEach((part, at) => {
+      if (part.calls > 0 || Object.values(part.tokens).some((count) => count > 0n))
+        own[at]?.observed.push(part);
+    });
   }
   for (const cell of usage) if (cell.model !== null) groups.get(rates.entryKey(cell.model))?.usage.push(cell);
   nameApart([...groups.values()]);

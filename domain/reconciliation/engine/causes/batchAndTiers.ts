@@ -14,11 +14,12 @@ import {
 } from './cause.js';
 import { asLinesName } from './crossedLines.js';
 import { allMoved } from './moves.js';
-import { areLinesLabelled, isTierOpen, LABELLED_TIERS, pairsBy, placeOf } from './places.js';
+import { areLinesLabelled, isTierOpen, LABELLED_TIERS, pairsBy, placeOf, profilesBeside } from './places.js';
 import {
   amountAs,
   hasQuantities,
   multipleOf,
+  otherCharge,
   otherCircumstances,
   rateVariant,
   sumOf,
@@ -274,6 +275,7 @@ const REGION_WORDS = {
   uplift: 'Calls without a place of their own were charged with the addition for %.',
   on_other_line:
     'Calls were charged on the line of another place than the one that the provider’s usage report counts them at.',
+  profile: 'Calls through one inference profile were charged at the rates of another: that of %.',
   no_uplift: 'Calls in a dearer place were charged at the ordinary rates.',
 };
 
@@ -290,6 +292,7 @@ export const regionUplift: Hypothesis = {
           ...day.agreed
             .regionsOf(day.pricedAs)
             .flatMap((region) => otherCircumstances(day, `uplift:${region}`, under({ region }))),
+          ...profilesBeside(day).flatMap(([place, model]) => otherCharge(day, `profile:${place}`, { model })),
           ...otherCircumstances(day, 'no_uplift', under({ region: null })),
           ...asLinesName(day, 'on_other_line', 'region'),
         ],

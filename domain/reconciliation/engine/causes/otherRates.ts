@@ -9,7 +9,14 @@ import {
   touchesEdge,
   type Variant,
 } from './cause.js';
-import { chargedMeters, partnerOfClass, type Ratio, ratioText, sharedRatio } from './places.js';
+import {
+  chargedMeters,
+  partnerOfClass,
+  profilesBeside,
+  type Ratio,
+  ratioText,
+  sharedRatio,
+} from './places.js';
 import {
   amountAs,
   metersOf,
@@ -166,6 +173,7 @@ function isOwnRate(day: SeriesDay, model: string, wrong: readonly MeterDay[]): b
     { circumstances: under({ region: null }) },
     ...day.agreed.tiersOf(model).map((serviceTier) => ({ circumstances: under({ serviceTier }) })),
     ...day.agreed.regionsOf(model).map((region) => ({ circumstances: under({ region }) })),
+    ...profilesBeside(day).map(([, other]) => ({ model: other })),
     ...(day.agreed.periodsOf(model)?.periods ?? []).map(({ rates }) => ({ rates })),
   ];
   return ways.some((way) =>

@@ -3,6 +3,7 @@ import type { TokenClass } from '../../../events/event.js';
 import { absPico, type Pico } from '../../../money.js';
 import type { SeriesDayEvidence } from '../../evidence/evidenceText.js';
 import { sumKnown } from '../../matching/classLines.js';
+import { isProfileOf } from '../../matching/profiles.js';
 import type { MeterDay, SeriesDay } from './cause.js';
 
 /** What all of a meter was used under; null where it holds several. */
@@ -198,4 +199,16 @@ export function areRefusalsTold({ observed, sources }: SeriesDayEvidence): boole
 export function areModelsAnswered({ observed, sources }: SeriesDayEvidence): boolean {
   const calls = observed.reduce((sum, one) => (one.status === 'error' ? sum : sum + one.calls), 0);
   return calls > 0 && sources.reduce((sum, one) => sum + (one.namedByAnswer ?? 0), 0) >= calls;
+}
+
+/** Bedrock's other profiles of the model, by place, one for each price: each is a model of its own. */
+export function profilesBeside({ pricedAs, agreed }: SeriesDay): (readonly [place: string, model: string])[] {
+  const base = pricedAs?.replace(/^[a-z-]+\./, '') ?? '';
+  // Without a profile only the vendor stands before the model.
+  if (pricedAs === null || !base.includes('.')) return [];
+  return agreed
+    .otherModelsOf(pricedAs)
+    .filter((model) => isProfileOf(model, base))
+    .filter((model, at, all) => all.findIndex((one) => agreed.samePrice(one, model)) === at)
+    .map((model) => [model.slice(0, -base.length - 1), model] as const);
 }

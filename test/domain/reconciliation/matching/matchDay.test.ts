@@ -409,6 +409,32 @@ describe('one model under several names', () => {
     );
   });
 
+  it('calls that name no inference profile are divided among the profiles as the bill is, beyond calls that name theirs', () => {
+    const [global, us, plain] = ['global.', 'us.', ''].map((profile) => `${profile}anthropic.claude-opus-5`);
+    const line = (model: string | undefined, count: number) =>
+      aBilledCell({ model: model ?? '', isBatch: false, quantity: tokens(count), amountPico: usd('1') });
+    const seen = (model: string | undefined, count: bigint, calls: number) =>
+      anObservedCell({ model: model ?? '', calls, tokens: { input: count }, computedCostPico: usd('1') });
+    const { buckets } = matchDay(
+      BOOK,
+      'aws_bedrock',
+      aDay({
+        billed: [line(global, 700_000), line(us, 300_001)],
+        observed: [seen(global, 100_000n, 1), seen(plain, 900_001n, 9)],
+      }),
+    );
+    expect(
+      buckets.map(({ model, eventCount, lines }) => [model, eventCount, lines[0]?.observedQuantity]),
+    ).toEqual([
+      [global, 7, tokens(700_000)],
+      [us, 3, tokens(300_001)],
+    ]);
+    expect(
+      buckets.flatMap(({ waterfall }) => waterfall.filter(({ signal }) => signal === 'model')),
+    ).toMatchObject([{ level: 'alias' }, { level: 'alias' }]);
+    expect(buckets.reduce((sum, one) => sum + one.ourCostPico, 0n)).toBe(usd('2'));
+  });
+
   it('without a price is unpriced, not free', () => {
     const result = bucket({
       billed: [aBilledCell({ model: 'gpt-unheard-of' })],

@@ -196,6 +196,18 @@ describe('more than was used', () => {
     expectExplained(countInflation, dayOf({ billed, observed: [calls(PLAIN)] }), ['class:output']);
   });
 
+  it('less input than was seen beside cached tokens may be some clients’ way to count, and is no class of its own', () => {
+    const seen = { input: 3_000_000, cache_read: 2_000_000, output: 500_000 };
+    const day = dayOf({ billed: lines({ ...seen, input: 2_300_000 }), observed: [calls(seen)] });
+    expectExplained(countInflation, day, []);
+  });
+
+  it('one class off while the others are not of one share either is no class of its own', () => {
+    const seen = { input: 3_000_000, cache_read: 2_000_000, output: 500_000 };
+    const billed = lines({ input: 3_000_000, cache_read: 4_000_000, output: 900_000 });
+    expectExplained(countInflation, dayOf({ billed, observed: [calls(seen)] }), []);
+  });
+
   it('more of everything in another mix is unobserved use', () => {
     const billed = lines({ input: 4_100_000, output: 530_000 });
     expectExplained(unobservedUsage, dayOf({ billed, observed: [calls(PLAIN)] }), ['unseen_calls']);

@@ -145,6 +145,15 @@ describe('length, tier, place and kind', () => {
     expectExplained(regionUplift, dayOf({ billed: under, observed }, ANTHROPIC), ['no_uplift']);
   });
 
+  it('of another inference profile, and not of another model', () => {
+    const bedrock = { provider: 'aws_bedrock', model: 'global.anthropic.claude-opus-5' } as const;
+    const counts = { input: 3_000_000, output: 500_000 };
+    const billed = lines(counts, {}, { model: 'us.anthropic.claude-opus-5' }, bedrock);
+    const day = dayOf({ billed, observed: [calls(counts, {}, bedrock)] }, bedrock);
+    expect(explaining(regionUplift, day)).toContain('profile:us');
+    expect(explaining(otherModelRate, day)).toEqual([]);
+  });
+
   it('audio at the rate of text', () => {
     const audio = { model: 'gpt-audio', provider: 'openai' } as const;
     const used = { input: 500_000, input_audio: 700_000, output: 90_000 };
