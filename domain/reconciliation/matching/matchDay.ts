@@ -278,7 +278,12 @@ function groupAccount(
         cell.unconverted ? 'unconverted' : cell.observable ? 'unparsed_line' : 'not_observable',
       ).billed.push(cell);
   }
-  const ofProfiles = observed.filter((cell) => links.profilesOf(cell.model).length > 0);
+  // Amounts alone do not tell how many calls each profile had: they would be divided by the very prices in question.
+  const hasCounts = (key: string) => groups.get(key)?.billed.every((cell) => cell.quantity !== null) ?? false;
+  const ofProfiles = observed.filter((cell) => {
+    const profiles = links.profilesOf(cell.model);
+    return profiles.length > 0 && profiles.every(hasCounts);
+  });
   for (const cell of observed) {
     if (ofProfiles.includes(cell)) continue;
     const key = links.billedKeyOf(cell.model);

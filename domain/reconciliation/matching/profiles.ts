@@ -49,11 +49,9 @@ export function dividerAmong(groups: readonly ProfileGroup[]): (cell: ObservedCe
   };
 }
 
-/** In 1e-12 tokens, or in pico-dollars where the bill has amounts alone. */
+/** In 1e-12 tokens. */
 function leftOf({ billed, observed }: ProfileGroup, name: TokenClass): bigint {
   const lines = billed.filter((cell) => cell.tokenClass === name);
-  const hasCounts = lines.every((cell) => cell.quantity !== null);
-  if (!hasCounts) return sum(lines.map((cell) => (cell.amountPico > 0n ? cell.amountPico : 0n)));
   const named = sum(observed.map((cell) => (cell.status === 'error' ? 0n : cell.tokens[name])));
   const left = sum(lines.map((cell) => cell.quantity ?? 0n)) - named * QUANTITY_ONE;
   return left > 0n ? left : 0n;

@@ -292,7 +292,10 @@ export const regionUplift: Hypothesis = {
           ...day.agreed
             .regionsOf(day.pricedAs)
             .flatMap((region) => otherCircumstances(day, `uplift:${region}`, under({ region }))),
-          ...profilesBeside(day).flatMap(([place, model]) => otherCharge(day, `profile:${place}`, { model })),
+          // With amounts alone another profile's price is as well a tenth more or fewer calls.
+          ...(hasQuantities(day) ? profilesBeside(day) : []).flatMap(([place, model]) =>
+            otherCharge(day, `profile:${place}`, { model }),
+          ),
           ...otherCircumstances(day, 'no_uplift', under({ region: null })),
           ...asLinesName(day, 'on_other_line', 'region'),
         ],

@@ -433,6 +433,11 @@ describe('one model under several names', () => {
       buckets.flatMap(({ waterfall }) => waterfall.filter(({ signal }) => signal === 'model')),
     ).toMatchObject([{ level: 'alias' }, { level: 'alias' }]);
     expect(buckets.reduce((sum, one) => sum + one.ourCostPico, 0n)).toBe(usd('2'));
+    // Amounts alone would divide them by the prices that are in question.
+    const amounts = [line(global, 700_000), line(us, 300_001)].map((one) => ({ ...one, quantity: null }));
+    const observed = [seen(plain, 1_000_001n, 10)];
+    const apart = matchDay(BOOK, 'aws_bedrock', aDay({ billed: amounts, observed })).buckets;
+    expect(apart.map(({ eventCount }) => eventCount)).toEqual([0, 0, 10]);
   });
 
   it('without a price is unpriced, not free', () => {
