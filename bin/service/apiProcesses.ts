@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
-import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
 import { AggregatorRegistry } from 'prom-client';
 import type { PeerMessage } from '../../platform/apiPeers.js';
 import { type Config, processEnvironment } from '../../platform/config.js';
@@ -8,6 +8,7 @@ import { createLogger } from '../../platform/logger.js';
 import { notifySupervisor } from '../../platform/processMain.js';
 import { Shutdown, STOP_LIMITS, STOP_MESSAGE, WITHOUT_SERVICE } from '../../platform/shutdown.js';
 import { type ChildMessage, type PartStatus, SupervisedProcess } from '../../platform/supervision.js';
+import { programFile } from '../wiring/programFile.js';
 import { ENGINE_MESSAGE } from './service.js';
 
 /** Milliseconds by which a process is killed before this one has to end. */
@@ -41,12 +42,10 @@ class ApiProcesses {
   #engineMessage: string | undefined;
   #isStarted = false;
 
-  constructor(config: Config, logger: ReturnType<typeof createLogger>) {
+  constructor(config: Config, logger: Logger) {
     this.#port = config.port;
     cluster.setupPrimary({
-      exec: fileURLToPath(
-        new URL(`../api${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
-      ),
+      exec: programFile('api'),
       args: process.channel === undefined ? [WITHOUT_SERVICE] : [],
       execArgv: process.execArgv,
     });

@@ -1,5 +1,4 @@
 import { relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { withLoginOf } from '../../db/login.js';
 import { LINK_MINUTES } from '../../domain/access/sessionRules.js';
@@ -13,6 +12,7 @@ import { StartError } from '../../platform/startError.js';
 import { type ChildMessage, forkServer, SupervisedProcess } from '../../platform/supervision.js';
 import { bringDemo, demoLine, isDemoWanted } from '../demo/demoRun.js';
 import { type Screen, seconds } from '../terminal/terminal.js';
+import { programFile } from '../wiring/programFile.js';
 import {
   checkSecretKey,
   findMissingKeySentence,
@@ -251,9 +251,7 @@ function createChildren(
   logger: Logger,
 ): { api: SupervisedProcess; worker: SupervisedProcess } {
   const create = (name: PartName & ('api' | 'worker'), onMessage?: (message: ChildMessage) => void) => {
-    const script = fileURLToPath(
-      new URL(`../${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
-    );
+    const script = programFile(name);
     const child: SupervisedProcess = new SupervisedProcess({
       name,
       start: () => forkServer(script, environment(name)),

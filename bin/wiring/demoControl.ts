@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { DemoControl } from '../../usecases/installation/demoRuns.js';
+import { programFile } from './programFile.js';
 
 /** The loopback address at which an API on every address is reached. */
 const OPEN_HOSTS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
@@ -12,9 +12,7 @@ const OPEN_HOSTS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1'
 export function demoControlOf(host: string, port: () => number, logger: Logger): DemoControl {
   const reached = OPEN_HOSTS[host] ?? host;
   const base = () => `http://${isIPv6(reached) ? `[${reached}]` : reached}:${port()}`;
-  const script = fileURLToPath(
-    new URL(`../trueup${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
-  );
+  const script = programFile('trueup');
   const start = (words: readonly string[]) => {
     const child = spawn(process.execPath, [...process.execArgv, script, 'demo', ...words], {
       stdio: ['ignore', 'ignore', 'inherit'],
