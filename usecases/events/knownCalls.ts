@@ -1,8 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import { identitiesOf, identityKey, isPlace } from '../../db/events/callIdentities.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
 import { SpanTree } from '../../domain/events/callGroups.js';
-import { compareReports, isReportedInParts, type RankedReport } from '../../domain/events/callReport.js';
+import {
+  compareReports,
+  isReportedInParts,
+  type RankedReport,
+  responseKey,
+} from '../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 
 /** Most calls that are remembered; the oldest are forgotten first. */
@@ -101,9 +105,8 @@ export class KnownCalls {
 export class KnownCallsChanged extends Error {}
 
 function keyOf(orgId: string, call: CallRecord): string | undefined {
-  if (call.responseId === null) return undefined;
-  const [identity] = identitiesOf(call);
-  return identity === undefined || isPlace(identity) ? undefined : `${orgId} ${identityKey(identity)}`;
+  const key = responseKey(call);
+  return key === null ? undefined : `${orgId} ${key}`;
 }
 
 /**
@@ -120,7 +123,8 @@ function dropMixedGroups(
   for (const { id, call, supersededBy } of events) {
     const winner = supersededBy === null || !winners.has(supersededBy) ? undefined : byId.get(supersededBy);
     if (winner === undefined) continue;
-    if (call.responseId === null || keyOf('', call) !== keyOf('', winner.call)) mixed.add(winner.id);
+    const key = responseKey(call);
+    if (key === null || key !== responseKey(winner.call)) mixed.add(winner.id);
     else mergedInto.set(id, winner.id);
   }
   for (const id of mixed) winners.delete(id);
