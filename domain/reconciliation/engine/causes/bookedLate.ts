@@ -10,8 +10,8 @@ import { amountAs } from './predict.js';
 
 /** So many days at most hang together: each books a part of itself on the next. */
 const DAYS_MAX = 4;
-/** One part in so many: sums of both that differ by less are the same. */
-const SAME_PARTS = 500n;
+/** One part in so many: counts of the bill and of its report that differ by less are the same. */
+export const SAME_COUNT_PARTS = 500n;
 
 /** What was used of a meter, as far as it is booked on the day. */
 export function asBooked({ booked }: MeterDay, quantity: bigint): bigint {
@@ -70,7 +70,7 @@ function windowFrom(first: SeriesDay): SeriesDay[] | undefined {
   return undefined;
 }
 
-const differs = ({ on, of }: Booked): boolean => absPico(on - of) * SAME_PARTS > of;
+const differs = ({ on, of }: Booked): boolean => absPico(on - of) * SAME_COUNT_PARTS > of;
 
 function add(sums: Map<string, Booked>, name: string, { on, of }: Booked): void {
   const known = sums.get(name) ?? { on: 0n, of: 0n };

@@ -1,5 +1,6 @@
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import { absPico } from '../../../money.js';
+import { SAME_COUNT_PARTS } from './bookedLate.js';
 import {
   coversMost,
   type Hypothesis,
@@ -103,9 +104,6 @@ export const duplicateAmounts: Hypothesis = {
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
-
-/** One part in this many: counts that differ by less are the same. */
-const SAME_COUNT_PARTS = 500n;
 
 /**
  * Cached tokens on the input's lines once more, which the usage report has not: the provider's two reports contradict each

@@ -1,4 +1,4 @@
-/** Costs may be booked a day after the usage report counts them: that is nobody's mistake, and hides none. */
+/** Costs may be booked a day after the usage report counts them: that is no mistake, and hides none. */
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../../../domain/reconciliation/engine/series/finding.js';
 import type { DayInput } from '../../../../../domain/reconciliation/matching/cells.js';
