@@ -15,6 +15,8 @@ import { auditBook, LoadClient, pause } from './support/loadClient.js';
 const SEED = testSeed();
 const PROCESSES = 3;
 const CLIENTS = 12;
+/** Longest wait of a request for its answer, milliseconds. */
+const ANSWER_LIMIT_MS = 30_000;
 /** A failed authentication costs a token of this bucket, which does not refill during a test. */
 const FAILED_MAX = 20;
 
@@ -81,6 +83,7 @@ function ask(api: ApiProcess, path: string, key: string, body?: unknown, headers
         response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
       },
     );
+    sent.setTimeout(ANSWER_LIMIT_MS, () => sent.destroy(new Error(`no answer to ${path}`)));
     sent.on('error', reject);
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
