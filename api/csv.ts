@@ -66,7 +66,7 @@ export function csvAnswer(filename: string, data: string | Readable) {
 /** The columns of a list as CSV, in their order. */
 export type CsvColumns<T> = readonly (readonly [name: string, cell: (row: T) => CsvCell])[];
 
-/** What an endpoint with `csv` answers besides its body: the same rows, written only where they are asked for. */
+/** The answer of an endpoint with `csv` besides its body: the same rows, written only where they are requested. */
 export interface CsvTable {
   /** A name that is safe in a header: letters, digits, dots and hyphens. */
   filename: string;

@@ -104,7 +104,7 @@ export interface ApiSettings {
   corsOrigins: ReadonlySet<string>;
   /** `max-age` of Strict-Transport-Security, seconds; 0 makes browsers forget it. */
   hstsMaxAgeSeconds: number;
-  /** How long a request waits for its report, milliseconds; a minute when absent. */
+  /** The time that a request waits for its report, milliseconds; a minute when absent. */
   reportWaitMs?: number;
   /**
    * Longest time for which a key's row is cached while no change of it is reported; absent: the authenticator's

@@ -100,7 +100,7 @@ export interface EndpointRequest<Q, P, B> {
 export type Settle = SettleAnswer<EndpointResponse>;
 
 /**
- * How an endpoint treats the header Idempotency-Key of a POST or PATCH (docs/decisions/0032).
+ * The treatment of the header Idempotency-Key of a POST or PATCH (docs/decisions/0032).
  * - `transaction`: the handler's statements and the stored answer are one transaction, so the handler makes no requests
  *   and streams nothing.
  * - `afterwards`: the handler runs outside of a transaction, under a lease; the answer is stored by `settle`, or after
@@ -111,7 +111,7 @@ export type Settle = SettleAnswer<EndpointResponse>;
 export type IdempotencyMode = 'transaction' | 'afterwards' | 'own' | 'ignored';
 
 /**
- * How the pipeline recognizes repeats of the endpoint; undefined: the method is idempotent anyway, or the pipeline takes
+ * The mode in which the pipeline recognizes repeats of the endpoint; undefined: the method is idempotent anyway, or the pipeline takes
  * no part in it.
  */
 export function idempotencyOf(endpoint: Endpoint): Exclude<IdempotencyMode, 'own' | 'ignored'> | undefined {
@@ -172,11 +172,11 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   summary: string;
   description?: string;
   access: Access;
-  /** Where nothing is said: `public` without a key, `read` for GET, `ingest` where calls are sent, else `write`. */
+  /** The default: `public` without a key, `read` for GET, `ingest` where calls are sent, else `write`. */
   limit?: LimitClass;
   /** Set when the endpoint is to go: its answers say so from then on (docs/api.md). */
   deprecated?: Deprecation;
-  /** How the key travels: bearer, or Basic with the key as the password for clients that know no other way. */
+  /** The transport of the key: bearer, or Basic with the key as the password for clients that know no other way. */
   authSchemes?: readonly ('bearer' | 'basic')[];
   query?: Q;
   params?: P;

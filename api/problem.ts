@@ -26,7 +26,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   report_not_found: { status: 404, title: 'No such report' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   not_acceptable: { status: 406, title: 'Not acceptable' },
-  as_of_unanswerable: { status: 400, title: 'What was known then is not kept' },
+  as_of_unanswerable: { status: 400, title: 'The state of that time is not kept' },
   idempotency_in_progress: { status: 409, title: 'The same request is under way' },
   reprice_in_progress: { status: 409, title: 'Another re-pricing is under way' },
   period_not_over: { status: 409, title: 'Month not over' },

@@ -22,7 +22,7 @@ import { requireDatabase, requireEngine, requireSecretKeys, retentionOf } from '
 /** Core activity slots / 5, maintenance, and the four simultaneous webhook transactions. */
 const POOL_MAX = 18;
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** How long a process of 95 MB waits for a next invoice. */
+/** The time that a process of 95 MB waits for a next invoice. */
 const SPARE_READER_MS = 60_000;
 
 /** Runs workflows, activities, the dispatcher, and the maintenance of totals; the last needs no Temporal. */

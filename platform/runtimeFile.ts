@@ -18,7 +18,7 @@ export interface PartState {
   embedded?: boolean;
   /** Folder of its files. */
   directory?: string;
-  /** How far its clock is ahead of ours, milliseconds; Postgres only. */
+  /** The lead of its clock over ours, milliseconds; Postgres only. */
   clockSkewMs?: number;
   /** Its state or the remedy, as a sentence. */
   detail?: string;

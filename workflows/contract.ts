@@ -116,7 +116,7 @@ export function syncScheduleId(input: ScheduledSyncInput): string {
   return `${SYNC_SCHEDULE_PREFIX}${input.orgId}:${input.connectionId}`;
 }
 
-/** What the ids of schedules of reports begin with. */
+/** The prefix of the ids of schedules of reports. */
 export const REPORT_SCHEDULE_PREFIX = 'report:';
 
 /** `report:<organization>:<cadence>`: the schedule, and what the ids of its workflows begin with. */

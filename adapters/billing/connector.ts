@@ -1,5 +1,5 @@
 /**
- * How a provider's bill is fetched: one interface, with a connector for each provider. A connector sends requests and
+ * Fetching a provider's bill: one interface, with a connector for each provider. A connector sends requests and
  * returns the answers unchanged. The reader of saved files reads rows from the stored bytes, so that fetched pages and
  * pages saved by hand are read by the same code.
  */

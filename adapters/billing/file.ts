@@ -16,7 +16,7 @@ import { readTableRows } from './tables/readTable.js';
 
 export type { BillingFileOptions, BillingFileSummary, CoveredDay, TaggedRow } from './fileSummary.js';
 
-/** How the activities are given `readBillingFile`. */
+/** The type by which the activities receive `readBillingFile`. */
 export type BillingFileReader = typeof readBillingFile;
 
 /**

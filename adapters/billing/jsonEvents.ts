@@ -27,7 +27,7 @@ const NEWLINE = 0x0a;
 const LITERALS: Record<string, null | boolean> = { true: true, false: false, null: null };
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** What may come next inside the innermost container. */
+/** The tokens that may come next inside the innermost container. */
 type Expect = 'value' | 'valueOrEnd' | 'keyOrEnd' | 'key' | 'colon' | 'commaOrEnd';
 
 /**

@@ -5,13 +5,13 @@ import type { HistoryRow } from './rows.js';
 export const HISTORY_SOURCES = ['langfuse', 'litellm', 'helicone'] as const;
 export type HistorySource = (typeof HISTORY_SOURCES)[number];
 
-/** What a row becomes: an item of `POST /api/v1/ingest/events`, or nothing. */
+/** The result of a row: an item of `POST /api/v1/ingest/events`, or nothing. */
 export type Converted =
   | { event: Record<string, unknown> }
   /** `isFault`: a person has to look at the row; else it is no call of a provider. */
   | { skipped: string; isFault: boolean };
 
-/** What a row does not contain. */
+/** The fields that a row does not contain. */
 export interface RowContext {
   inferProvider(model: string): Provider | undefined;
   /** Of rows whose provider is neither named nor inferred. */

@@ -25,7 +25,7 @@ export interface IdentitySettings {
   roleClaim: string;
 }
 
-/** What the browser keeps while a person signs in at the provider: it ties the answer to this request. */
+/** The state that the browser keeps while a person signs in at the provider: it ties the answer to this request. */
 export interface PendingSignIn {
   state: string;
   nonce: string;

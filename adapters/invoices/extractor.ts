@@ -41,7 +41,7 @@ export interface InvoiceExtractorSettings {
   imagesAtOnce?: number;
   /** Pages that may wait to be drawn; more are refused. */
   imagesWaitingMax?: number;
-  /** How long a process waits for a next document, which then is read 0.3 s sooner; absent: none waits. */
+  /** The time that a process waits for a next document, which then is read 0.3 s sooner; absent: none waits. */
   spareMs?: number;
 }
 

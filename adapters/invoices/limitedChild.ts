@@ -193,7 +193,7 @@ function endGroup(child: ChildProcess): void {
 /** glibc returns a freed picture to the system at once, which keeps 100 MB from two engines' peak. Others ignore it. */
 const FRUGAL_ALLOCATION = { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '262144' };
 
-/** Where nothing is built the sources themselves run. */
+/** Without a build the sources themselves run. */
 const IS_BUILT = !import.meta.url.endsWith('.ts');
 
 function limitedCommand(program: string, limits: ChildLimits): { command: string[]; isLimited: boolean } {

@@ -11,7 +11,7 @@ export interface DrawnLogo {
   height: number;
 }
 
-/** What a page shows sharply. */
+/** The size that a page shows sharply. */
 const WIDTH_MAX = 1_024;
 const HEIGHT_MAX = 512;
 

@@ -18,7 +18,7 @@ const LIMITS: ChildLimits = {
 const AT_ONCE = 2;
 const WAITING_MAX = 16;
 
-/** Where nothing is built the sources themselves run. */
+/** Without a build the sources themselves run. */
 const IS_BUILT = !import.meta.url.endsWith('.ts');
 const PROGRAM = fileURLToPath(new URL(`./logoProgram.${IS_BUILT ? 'js' : 'ts'}`, import.meta.url));
 

@@ -5,7 +5,7 @@ const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const SIDE_MAX = 4_096;
 /** 8 bytes each at most. */
 const PIXELS_MAX = 8_388_608;
-/** What an image is drawn from; everything else, such as animation, profiles and texts, is left out. */
+/** The chunks that an image is drawn from; everything else, such as animation, profiles and texts, is left out. */
 const KEPT = new Set(['IHDR', 'PLTE', 'tRNS', 'IDAT', 'IEND']);
 const CHANNELS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 

@@ -10,9 +10,9 @@ export interface PlainSvg {
 
 const SHAPES = ['path', 'rect', 'circle', 'ellipse', 'line', 'polyline', 'polygon'];
 const GRADIENTS: readonly string[] = ['linearGradient', 'radialGradient'];
-/** What is drawn, and in which elements it may lie; nothing else is. */
+/** The elements that are drawn, and the elements in which they may be nested; no other is drawn. */
 const DRAWN = new Set([...SHAPES, ...GRADIENTS, 'g', 'defs', 'stop', 'clipPath']);
-/** What draws nothing and refers to nothing. */
+/** Elements that draw nothing and refer to nothing. */
 const IGNORED = new Set(['title', 'desc', 'metadata', 'style']);
 
 const GEOMETRY = new Set(
@@ -140,7 +140,7 @@ function write(attributes: readonly (readonly [string, string])[]): string {
   return attributes.map(([name, value]) => ` ${name}="${value.replaceAll('"', '').trim()}"`).join('');
 }
 
-/** What could run or load something. Everything else that is not known is left out. */
+/** Elements that could run or load something. Every other unknown one is left out. */
 function assertHarmless(name: string, value: string): void {
   if (/^on/i.test(name)) throw invalidLogo(`the SVG has the event handler ${name.slice(0, 40)}: remove it`);
   const isReference = /(?:^|:)(?:href|src)$/i.test(name);

@@ -11,7 +11,7 @@ interface ReportOptions {
   generatedAt: string;
 }
 
-/** What sets reports by a renderer. */
+/** Sets reports with a renderer. */
 export const reportRendererOf =
   (renderer: Pick<Renderer, 'render'>) =>
   (document: ReportDocument, options: ReportOptions): Promise<Buffer> =>

@@ -74,7 +74,7 @@ export interface RequestLimitsOptions {
   onStoreFailure: (error: unknown) => void;
 }
 
-/** What was counted for a request that starts a run or an export. */
+/** The counts taken for a request that starts a run or an export. */
 export interface Begun {
   /** The limit for a run that the handler starts; undefined: it starts none, or there is no limit. */
   runLimit: OpenRunLimit | undefined;

@@ -25,7 +25,7 @@ const answerSchema = z
   })
   .meta({ id: 'McpAnswer' });
 
-/** The Model Context Protocol over HTTP. Each tool applies the access rules of the read that it stands for. */
+/** The Model Context Protocol over HTTP. Each tool applies the access rules of its read. */
 export const mcpEndpoint = defineEndpoint({
   operationId: 'mcp',
   method: 'post',

@@ -20,7 +20,7 @@ const SESSION_REFUSAL = 'the session has ended: sign in again';
 const REFUSAL = 'a valid API key is needed: send the header Authorization: Bearer <key>';
 
 interface RememberedKey extends StoredKey {
-  /** How far the database's clock, which wrote the row's times, is ahead of this process's clock. */
+  /** The lead of the database's clock, which wrote the row's times, over this process's clock. */
   aheadMicros: bigint;
 }
 

@@ -8,7 +8,7 @@ const PAGE_ROWS = 1_000;
 /** Rows of one CSV answer: beyond that the transfer breaks off. */
 const ROWS_MAX = 100_000;
 
-/** What of a query chooses a page. */
+/** The parameters of a query that choose a page. */
 const PAGE_PARAMETERS = ['limit', 'offset', 'cursor'] as const;
 
 type Query = Readonly<Record<string, unknown>>;
@@ -61,7 +61,7 @@ async function* writePages(
   }
 }
 
-/** Where the page after an answer begins; undefined after the last one. */
+/** The cursor of the page after an answer; undefined after the last one. */
 function nextPosition({ body }: EndpointResponse): Query | undefined {
   const page = body as { has_more?: boolean; next_cursor?: string | null; offset?: number; count?: number };
   if (page.has_more !== true) return undefined;

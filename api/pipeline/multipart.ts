@@ -29,7 +29,7 @@ export interface ReceivedFile {
   fields: Readonly<Record<string, string>>;
 }
 
-/** How to receive a form's file. */
+/** The way to receive a form's file. */
 export interface FileForm {
   /** The field of the file; absent: `file`. */
   field?: string;

@@ -153,7 +153,7 @@ export function judgeAgain(
   };
 }
 
-/** How the list is read whose answer is to be CSV; undefined where it is JSON. */
+/** The reader of a list whose answer is CSV; undefined where it is JSON. */
 function csvQueryOf(endpoint: Endpoint, { valid, words }: ReadRequest) {
   const query = valid.query as { format?: string };
   if (!endpoint.csv || query.format !== 'csv') return undefined;

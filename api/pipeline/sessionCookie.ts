@@ -41,7 +41,7 @@ export function endedPendingCookie(baseUrl: string): string {
   return pendingCookie(baseUrl, { state: '', nonce: '', verifier: '' }, 0);
 }
 
-/** What the browser kept of the start; undefined: nothing, or nothing of ours. */
+/** The state that the browser kept at the start; undefined: none, or none of ours. */
 export function findPendingSignIn(header: string | undefined, baseUrl: string): PendingSignIn | undefined {
   const text = Buffer.from(findCookie(header, pendingName(baseUrl)) ?? '', 'base64url').toString();
   const parsed = pendingSchema.safeParse(parsedJson(text));

@@ -38,7 +38,7 @@ export interface RunResource<R extends Run, N extends { id: string }> {
 const PARAMS = z.object({ id: z.string() });
 const CHILD_PARAMS = z.object({ id: z.string(), run_id: z.string() });
 
-/** How a request starts a run. */
+/** The way in which a request starts a run. */
 export interface StartedRun<R extends Run, N> extends RunOpening<N> {
   /** The audit log's record of a new run. */
   audit(run: R): { action: AuditAction; subject: AuditSubject; details: AuditDetails };

@@ -128,7 +128,7 @@ function more(rest: number, noun: string, format: string): string[] {
 
 const ODDS_MAX = 999_999;
 
-/** How many times less likely the next best explanation is, with a readable number of digits. */
+/** The odds against the next best explanation, with a readable number of digits. */
 function odds({ next }: Finding): string {
   if (!next) return '';
   if (next.odds > ODDS_MAX) return `>${figure(BigInt(ODDS_MAX) * QUANTITY_ONE, 0)}:1`;

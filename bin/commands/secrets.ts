@@ -123,7 +123,7 @@ function unfinished(unreadable: SealedCounts): RotationOutcome {
   };
 }
 
-/** How the secrets of each kind are decrypted, and encrypted for their owners. */
+/** The functions that decrypt the secrets of each kind, and encrypt them for their owners. */
 const SEALS = {
   connection: { find: findSealedText, seal: resealText },
   webhook: { find: findSecretsText, seal: sealSecretsText },

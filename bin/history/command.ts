@@ -56,7 +56,7 @@ function usageSummaryOf({ id, status, rows, period_start, period_end, error }: I
 const total = (reasons: Record<string, Reason>) =>
   Object.values(reasons).reduce((sum, { rows }) => sum + rows, 0);
 
-/** What became of every row. */
+/** The result of every row. */
 export function summaryOf(file: string, progress: Progress): string {
   const { rows, stored, repeats, firstTime, lastTime, skipped, faults } = progress;
   const span = firstTime === '' ? '' : `, ${firstTime.slice(0, 10)} to ${lastTime.slice(0, 10)}`;

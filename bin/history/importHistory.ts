@@ -100,7 +100,7 @@ async function openProgress(service: RunningService, file: string, path: string)
   return isSame && !known.isDone ? known : fresh;
 }
 
-/** How ingest reads the calls, so that a fault is found with its line; the provider by the shipped price list. */
+/** Reads the calls as ingest does, so that a fault is found with its line; the provider by the shipped price list. */
 async function mappingOf({ provider, now }: HistoryImport): Promise<MapContext & RowContext> {
   const list = readPriceFile(JSON.parse(await readFile(join(PROJECT_ROOT, 'data', 'prices.json'), 'utf8')));
   const book = PriceBook.from(

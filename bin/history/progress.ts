@@ -8,7 +8,7 @@ export interface Reason {
   lines: number[];
 }
 
-/** What became of the rows so far. */
+/** The results of the rows so far. */
 export interface Progress {
   /** The key that sent them: only under the same key are repeats recognized. */
   keyId: string;

@@ -167,7 +167,7 @@ export interface ApiServerOptions
   corsOrigins?: readonly string[];
   /** Default: a year. */
   hstsMaxAgeSeconds?: number;
-  /** How long a request waits for its report, milliseconds; a minute when absent. */
+  /** The time that a request waits for its report, milliseconds; a minute when absent. */
   reportWaitMs?: number;
   /** Longest time for which a key's row is cached while no change of it is reported; absent: a few seconds. */
   keyCacheMs?: number;

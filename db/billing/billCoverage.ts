@@ -144,7 +144,7 @@ export interface SourceDifference {
   /** `month`: an invoice without days, compared with the counted sum of the month's days. */
   span: 'day' | 'month';
   chargeCategory: string;
-  /** Where days of several sources count, the latest source. */
+  /** The latest source, where days of several sources count. */
   countedSourceId: string;
   countedKind: SourceKind;
   countedPico: Pico;

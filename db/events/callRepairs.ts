@@ -9,7 +9,7 @@ import { type EventRow, fromEventRow, SELECT_EVENT, type StoredEvent } from './s
 export const REPAIR_STAGES = ['search', 'merge', 'done'] as const;
 export type RepairStage = (typeof REPAIR_STAGES)[number];
 
-/** What a repair changed. */
+/** The changes of a repair. */
 export interface CallRepair {
   /** Calls that were counted more than once. */
   calls: number;

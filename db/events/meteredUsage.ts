@@ -13,7 +13,7 @@ const PAUSE_DAYS = 35;
 /** Rows that one transaction deletes of each table. */
 const DROPPED_MAX = 50_000;
 
-/** The last values of series, locked; unknown ones are created with 0. In one order, so that nobody deadlocks. */
+/** The last values of series, locked; unknown ones are created with 0. In one order, so that no two transactions deadlock. */
 export async function lockSeries(
   inside: OrgDb,
   points: readonly Pick<MeteredPoint, 'seriesId' | 'isCumulative'>[],
@@ -49,7 +49,7 @@ export async function putSeries(
   );
 }
 
-/** What points add to the sum of an hour. */
+/** The increments that points add to the sum of an hour. */
 export type MeteredGrowth = Pick<
   MeteredPoint,
   'hourMicros' | 'serviceName' | 'metric' | 'measure' | 'amount'

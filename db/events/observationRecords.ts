@@ -40,7 +40,7 @@ function recordOf(row: RecordRow): StoredRecord {
   return { kind, id, traceId, fields, passedOn };
 }
 
-/** The records of a key's reports, locked; unknown ones are created empty. In one order, so that nobody deadlocks. */
+/** The records of a key's reports, locked; unknown ones are created empty. In one order, so that no two transactions deadlock. */
 export async function lockRecords(
   orgDb: OrgDb,
   keyId: string,

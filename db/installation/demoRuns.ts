@@ -6,7 +6,7 @@ import type { OrgDb } from '../orgDb.js';
 export interface DemoRun {
   id: string;
   status: DemoRunStatus;
-  /** What it is doing. */
+  /** Its present step. */
   stage: string;
   errorMessage: string | null;
   createdAtMicros: bigint;

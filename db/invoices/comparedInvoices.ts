@@ -117,7 +117,7 @@ export interface PurchaseLine {
   day: string;
   amount: Scaled;
   currency: string;
-  /** Dollars for one unit of the currency; null where nobody gave it and it is not the dollar. */
+  /** Dollars for one unit of the currency; null where no rate is known and it is not the dollar. */
   fxRate: Scaled | null;
 }
 
@@ -134,7 +134,7 @@ export async function listPurchaseLines(orgDb: OrgDb, provider: string | null): 
   );
 }
 
-/** Where a day of an account and model stands on an invoice. */
+/** The place of a day of an account and model on an invoice. */
 export interface InvoicePlace {
   invoiceId: string;
   /** From 1. */

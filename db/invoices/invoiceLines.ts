@@ -13,7 +13,7 @@ export interface StoredLine extends EffectiveLine {
   correctedAtMicros: bigint | null;
   correctedBy: string | null;
   matchStatus: LineMatch | null;
-  /** What of the bill belongs to the line, in the currency of the comparison. */
+  /** The part of the bill that belongs to the line, in the currency of the comparison. */
   matchedAmount: Scaled | null;
   difference: Scaled | null;
   observedTokens: Scaled | null;

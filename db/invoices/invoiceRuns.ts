@@ -12,11 +12,11 @@ export interface NewInvoiceRun {
   /** In which order they try; null: as the settings say. */
   engines: InvoiceEngine[] | null;
   requestedBy: string;
-  /** Where the invoice goes back to when a retry fails. */
+  /** The status to which the invoice returns when a retry fails. */
   statusBefore: InvoiceStatus;
 }
 
-/** What a run found. */
+/** The result of a run. */
 export interface InvoiceRunResult {
   status: 'reconciled' | 'needs_review';
   pages: number | null;
@@ -25,7 +25,7 @@ export interface InvoiceRunResult {
 }
 
 export interface InvoiceRun extends Run, NewInvoiceRun {
-  /** Where the blob store holds what was extracted. */
+  /** The key of the extraction in the blob store. */
   extractionKey: string | null;
   result: InvoiceRunResult | null;
 }
@@ -105,7 +105,7 @@ export async function recordExtraction(
   );
 }
 
-/** How the pages of an invoice are turned, by its newest extraction. */
+/** The rotation of an invoice's pages, by its newest extraction. */
 export async function findPageTurns(orgDb: OrgDb, invoiceId: string): Promise<PageTurns> {
   const [row] = await orgDb.rows<{ turns: PageTurns }>(
     `select page_turns as turns from invoice_runs where org_id = $1 and invoice_id = $2 and extraction_key is not null

@@ -30,7 +30,7 @@ export interface NewInvoice {
   uploadedBy: string;
 }
 
-/** What was understood of the file. Amounts are in its currency. */
+/** The facts read from the file. Amounts are in its currency. */
 export interface InvoiceContents {
   pages: number | null;
   engine: InvoiceEngine | null;
@@ -351,7 +351,7 @@ export async function recordTie(
   );
 }
 
-/** Until the transaction ends nobody else decides which of a provider's invoices with one number counts. */
+/** Until the transaction ends no other transaction decides which of a provider's invoices with one number counts. */
 export async function lockInvoiceNumber(inside: OrgDb, provider: Provider): Promise<void> {
   await lockByName(inside, 'invoiceNumber', `${inside.orgId} ${provider}`);
 }

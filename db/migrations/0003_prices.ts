@@ -3,7 +3,7 @@ import type { Migration } from './migration.js';
 /**
  * List prices: public facts, no tenant's data. Periods are append-only: when anything about a model's price changes,
  * all its periods are recorded again under the next revision, and price_models.revision says which revision holds.
- * So a period that was withdrawn, or a price that went back to what it was, is told as exactly as a new one. Rates in
+ * So a period that was withdrawn, or a price that went back to what it was, is recorded as exactly as a new one. Rates in
  * USD per million tokens; null = not known, never free.
  */
 export const prices: Migration = {

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * Calls priced anew, with both versions kept, and months that are closed: what was known at a closing is told by its
+ * Calls priced anew, with both versions kept, and months that are closed: the state at a closing is in its
  * snapshot, and what came later is summed apart, on the day on which it came (docs/decisions/0013).
  */
 export const repricingAndClosing: Migration = {

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js';
 
-/** What finds the pages that nothing rests on any more (docs/decisions/0012): which chunks read a page, which days a source tells. */
+/** Indexes that find pages without a reference (docs/decisions/0012): the chunks that read a page, the days of a source. */
 export const pageRetention: Migration = {
   name: '0012_page_retention',
   up: `

@@ -1,8 +1,8 @@
 import type { Migration } from './migration.js';
 
 /**
- * What an organization decides for itself, held to its shape; and what is removed for its age: which runs removed
- * what, and what the removed calls added up to (docs/decisions/0005, 0039).
+ * Settings of an organization, with checks of their shape; and retention: the runs that removed
+ * calls, and the totals of the removed calls (docs/decisions/0005, 0039).
  */
 export const settingsAndRetention: Migration = {
   name: '0016_settings_and_retention',

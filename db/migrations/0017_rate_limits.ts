@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * What the instances of the API share so that a limit holds over all of them. Both tables are unlogged: they are
+ * Buckets that the instances of the API share, so that a limit holds over all of them. Both tables are unlogged: they are
  * written often, nothing rests on them, and a bucket that a crash took with it is a full one.
  */
 export const rateLimits: Migration = {

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * What a key of a workspace reads by (docs/decisions/0029, 0006): an index of a project's events in time, totals of a
+ * The structures by which a key of a workspace reads (docs/decisions/0029, 0006): an index of a project's events in time, totals of a
  * project by the labels, and a role that sees one project's rows and has no privilege on anything that is not limited
  * to one.
  */

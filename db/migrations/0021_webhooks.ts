@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js';
 
-/** Who is told of what happens, every message, and every attempt to deliver one (docs/decisions/0033, 0035). */
+/** Receivers of webhooks, every message, and every attempt to deliver one (docs/decisions/0033, 0035). */
 export const webhooks: Migration = {
   name: '0021_webhooks',
   up: `

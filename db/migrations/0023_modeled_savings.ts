@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js';
 
-/** What enforcement rules would have saved, run by run, with the calls that make it up (docs/decisions/0027). */
+/** Modeled savings of enforcement rules, run by run, with the calls that contribute to them (docs/decisions/0027). */
 export const modeledSavings: Migration = {
   name: '0023_modeled_savings',
   up: `

@@ -1,8 +1,8 @@
 import type { Migration } from './migration.js';
 
 /**
- * What the prompts of a call were, as far as telling equal calls needs it (docs/decisions/0027), and the way from an
- * alert to those that it stands for (docs/decisions/0025).
+ * A digest of the prompts of a call, by which equal calls are recognized (docs/decisions/0027), and the way from an
+ * alert to those that it represents (docs/decisions/0025).
  */
 export const promptHash: Migration = {
   name: '0024_prompt_hash',

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * What the reconciliation engine has found: a finding is a run of days of one series (provider, account, model) with one
+ * Findings of the reconciliation engine: a finding is a run of days of one series (provider, account, model) with one
  * explanation. A later run replaces the findings of the series that it explained anew, and keeps id and decision of those
  * that it finds again. Days are rows of their own, so that every total is a sum of rows.
  */

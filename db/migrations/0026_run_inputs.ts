@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * What gap runs are made from and what they keep, so that a run costs what changed since the last one: the mark of a
+ * Inputs and results of gap runs, kept so that the cost of a run is proportional to what changed since the last one: the mark of a
  * provider-day's inputs, the evidence of a model's day, and the explanation of a series.
  */
 export const runInputs: Migration = {

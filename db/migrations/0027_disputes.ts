@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js';
 
-/** What people have decided to ask back from providers, with the days that it is about (docs/decisions/0021, 0022). */
+/** Disputes: amounts that people have decided to ask back from providers, with their days (docs/decisions/0021, 0022). */
 export const disputes: Migration = {
   name: '0027_disputes',
   up: `

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * What the list of matches and the coverage read of a bucket without opening its evidence: an id that stays the same
+ * The columns of a bucket that the list of matches and the coverage read without opening its evidence: an id that stays the same
  * from run to run, the number of calls, and how many of the billed tokens were seen (docs/reconciliation.md).
  */
 export const matches: Migration = {

@@ -1,8 +1,8 @@
 import type { Migration } from './migration.js';
 
 /**
- * Bills of every provider: charges in a currency that nobody can convert are kept in it, a bill may itself say which of
- * its days are final, and an export of a whole cloud account tells what of it was left out (docs/decisions/0009, 0011).
+ * Bills of every provider: charges in a currency without a rate are kept in it, a bill may itself say which of
+ * its days are final, and an export of a whole cloud account lists what was left out of it (docs/decisions/0009, 0011).
  */
 export const billingFormats: Migration = {
   name: '0029_billing_formats',

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * Which services sent the calls of a biller's day, kept as calls are folded: a gap run would otherwise read every call for
+ * The services that sent the calls of a biller's day, kept as calls are folded: a gap run would otherwise read every call for
  * it (docs/decisions/0018).
  */
 export const sourceDays: Migration = {

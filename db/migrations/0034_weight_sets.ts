@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js';
 
-/** What was learned from the outcomes of an organization's claims, version by version (docs/learning.md). */
+/** Weights learned from the outcomes of an organization's claims, version by version (docs/learning.md). */
 export const weightSets: Migration = {
   name: '0034_weight_sets',
   up: `

@@ -5,7 +5,7 @@ const CAUSED = 'too much|too little|above what these events cost|below what thes
 const AMOUNT = ` The bill is [$][0-9]+[.][0-9]{2} (${CAUSED}) on ([0-9-]{10}|[0-9]+ days from [0-9-]{10} to [0-9-]{10})[.]`;
 
 /**
- * What is wrong, apart from the dollars and days of it: a dispute over some days of a finding has a sentence of its own
+ * The cause of a finding, apart from its dollars and days: a dispute over some days of a finding has a sentence of its own
  * amount. Reasons that are there rounded to the nearest cent, and claims round down: their amounts are written anew.
  */
 export const findingCauses: Migration = {

@@ -187,7 +187,7 @@ where status <> 'succeeded' or (is_standard and place > $2)
   or (not is_standard and (place > $3 or created_at < now() - make_interval(days => $4)))
 order by created_at, id`;
 
-/** How many results are kept, and for how long (usecases/installation/retention.ts). */
+/** The number of results that are kept, and the time (usecases/installation/retention.ts). */
 export interface KeptSavings {
   standardRuns: number;
   otherRuns: number;

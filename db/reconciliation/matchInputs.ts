@@ -161,7 +161,7 @@ async function listObservedHours(inside: OrgDb, provider: string, [from, to]: Da
   );
 }
 
-/** How a month's invoice, or another copy of the month's whole bill, compares with the counted bill. */
+/** The comparison of a month's invoice, or of another copy of the month's whole bill, with the counted bill. */
 export type InvoiceTie = 'exact' | 'close' | 'contradicts';
 
 export interface AccountTie extends AccountName {

@@ -61,7 +61,7 @@ const ENDPOINT = defineEntity<WebhookEndpoint>('webhook_endpoints', {
   createdBy: column(),
 });
 
-/** Where an endpoint's messages go, and in which form. */
+/** The receiver of an endpoint's messages, and their form. */
 export type EndpointTarget = { digest: Digest } & (
   | { format: Exclude<EndpointFormat, 'email'>; url: string }
   | { format: 'email'; recipient: string }

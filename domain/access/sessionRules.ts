@@ -1,6 +1,6 @@
 import { ROLES, type Role } from './keyRules.js';
 
-/** How a session began: with a key, with a one-time link, or at the identity provider. */
+/** The start of a session: with a key, with a one-time link, or at the identity provider. */
 export const SIGN_INS = ['key', 'link', 'oidc'] as const;
 export type SignIn = (typeof SIGN_INS)[number];
 

@@ -49,7 +49,7 @@ export interface FormatFacts {
    * rounded to the cent.
    */
   roundingPico: Pico;
-  /** How long a day may be restated, unless the bill marks it final. */
+  /** The time in which a day may be restated, unless the bill marks it final. */
   restatable: Restatable;
   /** The format contains every kind of charge of its days, so an older copy's credits no longer count. */
   coversAllCategories: boolean;
@@ -170,7 +170,7 @@ export const FETCHED_FORMATS: Readonly<Partial<Record<Provider, BillingFormat>>>
   aws_bedrock: 'aws_ce_pages',
 };
 
-/** How long fetched days of a provider may be restated. */
+/** The time in which fetched days of a provider may be restated. */
 export function restatableOf(provider: Provider): Restatable {
   return FACTS[FETCHED_FORMATS[provider] ?? 'openai_pages'].restatable;
 }

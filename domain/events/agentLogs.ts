@@ -18,7 +18,7 @@ export const LOG_GROUPS: GroupNames = { resources: 'resourceLogs', scopes: 'scop
 /** A record's attributes by name. */
 type Attributes = ReadonlyMap<string, AttributeValue>;
 
-/** What an agent says in a record of a call: the fields of a wrapper's event. Absent ones are undefined. */
+/** The contents of an agent's record of a call: the fields of a wrapper's event. Absent ones are undefined. */
 type AgentFields = Readonly<Record<string, Json | undefined>>;
 
 type ReadCall = (record: Attributes) => AgentFields | undefined;

@@ -39,7 +39,7 @@ export interface MeteredPoint {
   hourMicros: bigint;
 }
 
-/** How a metric names the kind of its tokens, and which kinds are parts of no other. */
+/** The attribute in which a metric names the kind of its tokens, and the kinds that are parts of no other. */
 type Reading = { kindBy: string; kinds: Readonly<Record<string, MeteredMeasure>> } | 'cost';
 
 const READINGS: Readonly<Record<string, Reading>> = {

@@ -101,7 +101,7 @@ export interface InvoiceReading {
 
 /** One sum or product of a document. */
 export interface InvoiceCheck {
-  /** What is compared, such as `quantity_times_unit_price`, `lines_sum`, `tax`, `total` or `amount_due`. */
+  /** The comparison, such as `quantity_times_unit_price`, `lines_sum`, `tax`, `total` or `amount_due`. */
   check: string;
   /** The line's number; null: the document as a whole. */
   line: number | null;

@@ -47,7 +47,7 @@ interface Candidate {
   mark: DecimalMark | undefined;
 }
 
-/** How well a reading's sums agree: failed checks weigh more than the number of those that hold. */
+/** Rates the agreement of a reading's sums: failed checks weigh more than the number of those that hold. */
 function scoreOf(reading: InvoiceReading): number {
   const checks = checkInvoice(reading);
   const weight = (name: string) =>

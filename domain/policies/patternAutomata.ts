@@ -288,7 +288,7 @@ function closeBackward(graph: Graph, nodes: readonly number[], flags: number): C
   return { runes: [...runes].sort((one, other) => one - other), first, size: seen.size + runes.size };
 }
 
-/** Characters that no pattern tells apart share a column. */
+/** Characters that no pattern distinguishes share a column. */
 function partition(graph: Graph): { classes: number[]; count: number; symbols: number[] } {
   const groups = new Map<string, number>();
   const symbols: number[] = [];

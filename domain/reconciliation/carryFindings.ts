@@ -31,7 +31,7 @@ interface CarriedPart {
   decisionOf: string | null;
 }
 
-/** Which of several published findings continues: decided ones first, so that no decision is repeated. */
+/** The one of several published findings that continues: decided ones first, so that no decision is repeated. */
 const PRECEDENCE: Record<PublishedFinding['status'], number> = {
   confirmed: 0,
   dismissed: 0,

@@ -1,4 +1,4 @@
-/** What the cover and the foot of an organization's documents show. Null: the default. */
+/** The branding on the cover and in the foot of an organization's documents. Null: the default. */
 export interface StoredBranding {
   brandColor: string | null;
   orgName: string | null;

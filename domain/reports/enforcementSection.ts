@@ -19,7 +19,7 @@ import {
 const RULES_SHOWN = 12;
 const NAME_CHARS = 48;
 
-/** What rules have blocked, and what they would have saved. */
+/** The section of enforcement: blocked calls and modeled savings. */
 export function enforcementSection(figures: ReportFigures): DocumentSection {
   const { period, enforcement, asOfMicros } = figures;
   const { calls, preventedPico, previousPreventedPico, callsWithoutAmount, modeled } = enforcement;

@@ -47,7 +47,7 @@ export interface SpendFigures {
   days: SpendBy;
   previousDays: SpendBy;
   chargeback: ChargebackFigures;
-  /** What came after its month was closed and is booked in this period; null where that cannot be. */
+  /** Amounts that came after their month was closed and are booked in this period; null where that cannot be. */
   adjustmentsPico: Pico | null;
 }
 
@@ -96,7 +96,7 @@ export interface EnforcementFigures {
   modeled: ModeledFigures | null;
 }
 
-/** What the rules would have saved, by the newest run over `period`. */
+/** The modeled savings of the rules, by the newest run over `period`. */
 export interface ModeledFigures {
   /** Half-open. */
   fromMicros: bigint;

@@ -30,7 +30,7 @@ const GRADE_NAMES: Readonly<Record<Grade, string>> = {
   UNVERIFIED: 'Matched, unverified',
 };
 
-/** What providers billed, what calls explain of it, what can be asked back. */
+/** The section of reconciliation: billed amounts, the part that calls explain, and amounts to recover. */
 export function reconciliationSection(figures: ReportFigures): DocumentSection {
   const { reconciliation, asOfMicros } = figures;
   const { billedPico, summary, claims } = reconciliation;

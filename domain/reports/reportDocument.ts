@@ -10,7 +10,7 @@ import { spendSection } from './spendSection.js';
 import { summarySection } from './summarySection.js';
 import { violationsSection } from './violationsSection.js';
 
-/** How an organization's reports look. */
+/** The look of an organization's reports. */
 export interface ReportBranding {
   /** Shown on the cover. */
   orgName: string;
@@ -32,7 +32,7 @@ export interface ReportDocument {
   /** Year, month and day on which it was generated. */
   date: readonly number[];
   facts: readonly { name: string; value: string }[];
-  /** Why its figures may still change; '' where nothing speaks for it. */
+  /** The reason why its figures may still change; '' where there is none. */
   provisional: string;
   notes: readonly string[];
   sections: readonly DocumentSection[];

@@ -1,13 +1,13 @@
 import { microsOfDay, shiftDay } from '../period.js';
 import { type ReportPeriod, weekdayOf } from './report.js';
 
-/** How often a report is made by itself. */
+/** The interval of a scheduled report. */
 export const CADENCES = ['weekly', 'monthly'] as const;
 export type Cadence = (typeof CADENCES)[number];
 
 export const DELIVERY_TYPES = ['webhook', 'email'] as const;
 
-/** Where a scheduled report goes: to the webhook endpoints of the organization, or to an address. */
+/** The receivers of a scheduled report: the webhook endpoints of the organization, or an address. */
 export type Delivery = { id: string } & ({ type: 'webhook' } | { type: 'email'; to: string });
 
 export const DELIVERIES_MAX = 20;

@@ -14,7 +14,7 @@ export interface DocumentSection {
   sentences: readonly string[];
   chart: DocumentChart | null;
   tables: readonly SectionTable[];
-  /** Where the figures come from and what they hold. */
+  /** The sources of the figures and their meaning. */
   sources: string;
 }
 
@@ -63,7 +63,7 @@ export function percentText(part: bigint, whole: bigint): string {
   return `${tenths < 0n ? '−' : ''}${grouped(digits.slice(0, -1))}.${digits.slice(-1)}%`;
 }
 
-/** What became of a figure, for a column of changes: `+11.1%`, `new`, `–`. */
+/** The change of a figure, for a column of changes: `+11.1%`, `new`, `–`. */
 export function changeText(current: bigint, previous: bigint): string {
   if (current === previous) return '0.0%';
   if (previous === 0n) return 'new';
@@ -77,7 +77,7 @@ export const beforeText = (period: ReportPeriod): string => {
   return days === 1 ? 'on the day before' : `in the ${days} days before`;
 };
 
-/** How an amount or a count compares, as the end of a sentence: `$1.00 (10.0%) more than in the 31 days before`. */
+/** The comparison of an amount or a count, as the end of a sentence: `$1.00 (10.0%) more than in the 31 days before`. */
 export function comparisonText(
   current: bigint,
   previous: bigint,

@@ -28,7 +28,7 @@ const MODELS_SHOWN = 15;
 const TEAMS_SHOWN = 60;
 const NAME_CHARS = 44;
 
-/** What was spent: when, on which models, by whom. */
+/** The section of spend: by time, model and team. */
 export function spendSection(figures: ReportFigures): DocumentSection {
   const { period, spend, asOfMicros } = figures;
   const { totals } = spend.models;

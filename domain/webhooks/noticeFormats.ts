@@ -1,7 +1,7 @@
 import type { EndpointFormat } from './messages.js';
 import { type NoticeText, plainText } from './notices.js';
 
-/** What is shown: a notice, and of a digest the notices in it. */
+/** The content: a notice, or the notices of a digest. */
 export interface ShownNotice extends NoticeText {
   lines: readonly NoticeText[];
   /** Notices of the digest beyond `lines`. */

@@ -206,7 +206,7 @@ async function benchAway(spool: string | undefined): Promise<void> {
   await trueup.close(1);
 }
 
-/** What a spool holds arrives with the next process. */
+/** The events of a spool arrive with the next process. */
 async function benchSpool(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'trueup-spool-'));
   try {

@@ -43,7 +43,7 @@ export interface SignInDeps extends UseCaseDeps {
 export interface SignInRequest {
   requestId: string;
   userAgent: string | undefined;
-  /** The session that the browser had before; it ends, so that nobody who knows it shares the new one. */
+  /** The session that the browser had before; it ends, so that a person who knows it does not share the new one. */
   formerSecret: string | undefined;
 }
 

@@ -233,7 +233,7 @@ export async function loadChunk(orgDb: OrgDb, runId: string, ordinal: number): P
   return chunk;
 }
 
-/** How long a sync waits for its provider, milliseconds. Shorter in tests. */
+/** The time that a sync waits for its provider, milliseconds. Shorter in tests. */
 export interface SyncPace {
   /** Wait before the first retry; doubled for each further one. */
   firstWaitMs: number;

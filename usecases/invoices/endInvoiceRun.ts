@@ -13,8 +13,8 @@ export async function lockInvoiceOfRun(inside: OrgDb, runId: string): Promise<vo
 }
 
 /**
- * What ends with a run that the caller's transaction has just ended: where it ended without a result, an invoice that was
- * read before is as it was, and any other has failed. Receivers of webhooks are told.
+ * Settles the invoice of a run that the caller's transaction has just ended: without a result, an invoice that was
+ * read before is as it was, and any other has failed. Receivers of webhooks get a message.
  */
 export async function settleInvoiceRunEnd(inside: OrgDb, runId: string): Promise<void> {
   const run = await findRun(inside, INVOICE_RUNS, runId);

@@ -3,7 +3,7 @@ import type { BlobStore } from '../../adapters/blobs/blobStore.js';
 /** Largest invoice. */
 export const INVOICE_BYTES_MAX = 20_971_520;
 
-/** What work on invoices needs of the process. */
+/** The dependencies of work on invoices. */
 export interface InvoiceDeps {
   blobs: BlobStore;
 }

@@ -17,13 +17,13 @@ export async function openInvoiceFile(
   return { invoice, ...(await blobs.get(invoice.blobKey)) };
 }
 
-/** What drawing pages asks of the process. */
+/** The dependencies of drawing pages. */
 export interface InvoicePageDeps extends InvoiceDeps {
   /** Draws a page in a process of its own: adapters/invoices/extractor.ts. */
   renderInvoicePage: InvoiceExtractor['renderPage'];
 }
 
-/** What a PDF refuses to be drawn for. */
+/** The reasons for which a PDF is not drawn. */
 const UNDRAWABLE: ReadonlySet<ErrorCode> = new Set([
   'not_found',
   'invalid_pdf',

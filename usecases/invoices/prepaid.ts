@@ -10,12 +10,12 @@ export interface AccountLedger extends PrepaidLedger {
   accountId: string;
   /** Days after which credit is worth nothing; null where the provider states none. */
   creditDays: number | null;
-  /** Purchases in a currency that nobody gave a rate for: part of no sum. */
+  /** Purchases in a currency without a rate: part of no sum. */
   unconverted: readonly PurchaseLine[];
 }
 
 /**
- * What was bought ahead, used, expired and is left, in dollars, for each account with a purchase; by provider and
+ * Prepaid dollars that were bought, used, expired and are left, for each account with a purchase; by provider and
  * account. Usage is what the bill says. Work grows with the billed days since the first purchase.
  */
 export async function readPrepaidLedgers(

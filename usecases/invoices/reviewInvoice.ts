@@ -68,7 +68,7 @@ export function noteRetry(inside: OrgDb, invoiceId: string): Promise<void> {
   return recordInvoiceAtWork(inside, invoiceId, 'received');
 }
 
-/** What the reading is with every correction, and that of one line besides. */
+/** The reading with every correction, and that of one line besides. */
 function correctedReading(invoice: StoredInvoice, lines: readonly StoredLine[]) {
   if (!invoice.fields) throw new DomainError('not_found', 'the invoice has no such line');
   const reading = restoreReading(

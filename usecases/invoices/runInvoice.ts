@@ -72,7 +72,7 @@ export async function matchInvoice(
   });
 }
 
-/** What is stored of a comparison; it is null itself where there was nothing to compare. */
+/** The stored result of a comparison; null where there was nothing to compare. */
 interface Compared extends Pick<InvoiceComparison, 'lines' | 'reviewReasons'> {
   tie: InvoiceComparison['tie'] | null;
   comparison: InvoiceComparison | null;

@@ -24,7 +24,7 @@ import { PICO_PER_USD, picoFromDecimal } from '../../domain/money.js';
 import { listDays, MICROS_PER_DAY, microsOfDay, shiftDay } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 
-/** What a comparison found. */
+/** The result of a comparison. */
 export interface InvoiceComparison {
   tie: InvoiceTie;
   lines: readonly TiedLine[];
@@ -112,7 +112,7 @@ const earliest = (one: string, other: string | null) => (other !== null && other
 const latest = (one: string, other: string | null) => (other !== null && other > one ? other : one);
 
 interface Money {
-  /** What invoice and bill are compared in. */
+  /** The currency in which invoice and bill are compared. */
   currency: string;
   /** Of it for one unit of the invoice's currency. */
   rate: Scaled;
@@ -151,7 +151,7 @@ function withoutRate({ currency }: StoredInvoice, lines: readonly StoredLine[]):
   };
 }
 
-/** What a person has to look at. A document without usage, and one of several whose last carries the difference, are fine. */
+/** The differences that a person has to review. A document without usage, and one of several whose last carries the difference, need no review. */
 function reviewReasonsOf({ tie, reason }: TieOut): ReviewReason[] {
   if (tie === 'contradicts') return ['contradiction'];
   return reason === 'no_bill' || reason === 'incomplete_bill' || reason === 'no_rate' ? [reason] : [];

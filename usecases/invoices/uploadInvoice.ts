@@ -14,7 +14,7 @@ import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { insertWithinLimit, type OpenRunLimit, queueRun } from '../runs/openRun.js';
 import { INVOICE_BYTES_MAX, type InvoiceDeps, invoiceFolder } from './invoiceDeps.js';
 
-/** What an upload says of itself, known only once all of it has arrived. */
+/** The fields of an upload, known only once all of it has arrived. */
 export type UploadedInvoice = Omit<NewInvoice, 'id' | 'blobKey' | 'uploadedBy'>;
 
 /** Stores bytes as they arrive and says at its end what they were. */
@@ -100,7 +100,7 @@ async function storeBytes(
   receive: ReceiveInvoice,
 ): Promise<UploadedInvoice> {
   const bytes = new PassThrough();
-  // Its failure reaches whoever reads it; nobody may be reading yet.
+  // Its failure reaches the reader; there may be no reader yet.
   bytes.on('error', () => undefined);
   let failure: unknown;
   const stored = blobs.put(blobKey, bytes, { bytesMax: INVOICE_BYTES_MAX }).catch((error: unknown) => {

@@ -36,7 +36,7 @@ export interface BrandingChange {
 /** A drawn logo may be larger than its file, but not by that much. */
 const DRAWN_BYTES_MAX = 4 * LOGO_BYTES_MAX;
 
-/** What documents of the organization show; `host` is the service's domain. */
+/** The branding of the organization's documents; `host` is the service's domain. */
 export async function getBranding(orgDb: OrgDb, host: string): Promise<Branding> {
   return orgDb.transaction(async (inside) => {
     const { name } = await getOrganization(inside);

@@ -14,7 +14,7 @@ import { deliverReport } from '../webhooks/deliverReport.js';
 import { getBranding, readLogo } from './branding.js';
 import { gatherFigures } from './gatherFigures.js';
 
-/** What making a report needs of the process. */
+/** The dependencies of making a report. */
 export interface ReportDeps {
   blobs: BlobStore;
   /** Sets a report as PDF, in a process of its own: adapters/typst/reportPdf.ts. Error document_failed. */

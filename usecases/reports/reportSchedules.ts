@@ -163,7 +163,7 @@ export interface ReportScheduleDeps extends UseCaseDeps {
 
 /** The engine fires within its jitter of ten minutes; a period that is open after that was missed. */
 const GRACE_MICROS = MICROS_PER_HOUR;
-/** How often a scheduled report is tried, and for how many days. */
+/** The attempts of a scheduled report, and the days over which they are spread. */
 const TRIED = { failuresMax: 3, days: 7 };
 
 /** Opens what the engine has missed, however long it was away, and what has failed; returns how many. */

@@ -81,10 +81,10 @@ export interface WaitDeps extends ReportDeps {
   engineStatus(): Promise<'up' | 'degraded'>;
 }
 
-/** How long a request waits for its report. */
+/** The time that a request waits for its report. */
 export const REPORT_WAIT_MS = 60_000;
 const LOOK_MS = 60;
-/** A report that nobody takes up for so long is made here. */
+/** A report that no worker takes up for so long is made here. */
 const QUEUED_MS = 5_000;
 
 /**

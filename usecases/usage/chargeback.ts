@@ -50,7 +50,7 @@ export interface ChargebackReport extends Chargeback, Pick<UsageBooks, 'adjustme
 }
 
 /**
- * What each value of a dimension is charged for a window, in one snapshot. Joins a transaction of the caller. Errors
+ * Returns the charge of each value of a dimension for a window, in one snapshot. Joins a transaction of the caller. Errors
  * as_of_unanswerable; forbidden for a key of a workspace that asks for an allocation.
  */
 export async function readChargeback(orgDb: OrgDb, question: ChargebackQuestion): Promise<ChargebackReport> {

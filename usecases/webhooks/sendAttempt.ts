@@ -25,7 +25,7 @@ export interface AttemptDeps {
   deliverWebhook: DeliverWebhook;
   /** undefined: SMTP_URL is not set. */
   deliverMail?: DeliverMail | undefined;
-  /** Where reports are that mails attach. */
+  /** The store of reports that mails attach. */
   blobs: BlobStore;
   secretKeys: SecretKeys;
   /** The address of this installation, without a slash at its end. */

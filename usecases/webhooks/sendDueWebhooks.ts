@@ -87,7 +87,7 @@ export async function sendDueWebhooks(
   return new SendingPass(deps, orgDb, endpointId, cancelled).run();
 }
 
-/** Where a round's messages go. */
+/** The receivers of a round's messages. */
 interface Addressee {
   endpoint: WebhookEndpoint;
   secrets: readonly string[];

@@ -26,7 +26,7 @@ export function unsubscribeHash(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Ends the mails that contain this token. Nothing tells the caller whether there are any. */
+/** Ends the mails that contain this token. The answer does not reveal whether there are any. */
 export async function endMails(deps: { database: Database }, token: string): Promise<void> {
   if (!TOKEN.test(token)) return;
   const found = await findMailSubscription(deps.database, unsubscribeHash(token));

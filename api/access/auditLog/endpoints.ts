@@ -21,7 +21,7 @@ const routes = endpointGroup({ tag: 'Organization', access: { scope: 'audit:read
 
 routes.get(AUDIT_LOG_PATH, {
   operationId: 'listAuditLog',
-  summary: 'What was done, by whom and when, newest first',
+  summary: 'Actions with their actor and time, newest first',
   description:
     'Records are never changed. Each carries the hash of the one before it, so that an edit is found out by ./trueup audit-log verify. format=csv has the same page as one row a record.',
   query: auditLogQuery,

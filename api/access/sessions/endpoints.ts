@@ -89,7 +89,7 @@ routes.get(SESSION_PATH, {
 
 routes.get(`${SESSION_PATH}/options`, {
   operationId: 'getSignInOptions',
-  summary: 'How people can sign in',
+  summary: 'Ways to sign in',
   description:
     'With oidc a browser begins at /api/v1/session/oidc/start, which redirects to the identity provider. It returns signed in, or to /#/sign-in?problem= with denied, no_role, expired, unavailable, invalid or failed.',
   access: { public: true },

@@ -13,7 +13,7 @@ const routes = endpointGroup({
 
 routes.get('/api/v1/reconciliation/coverage', {
   operationId: 'getCoverage',
-  summary: 'Which share of what was billed was observed',
+  summary: 'Share of the billed usage that was observed',
   description:
     'Of tokens and of dollars, by provider, account, model, provider key or day, of the last 30 days, or between from and to. Every group sums to the totals. Unknown amounts are listed apart and lower no share: charges that no call can show, days before the first event, days that were not compared. By key, bills and calls are compared as they are; the other groups read the latest runs.',
   query: coverageQuery,

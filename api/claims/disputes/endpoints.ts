@@ -60,7 +60,7 @@ const getDisputeEndpoint = routes.get(`${DISPUTES_PATH}/{id}`, {
 
 const exportDisputes = routes.get(`${DISPUTES_PATH}/export`, {
   operationId: 'exportDisputes',
-  summary: 'What is and was asked back from providers, as CSV',
+  summary: 'Open and closed disputes with providers, as CSV',
   description:
     'In the order in which they were opened, streamed. amount_usd is the exact sum of a dispute’s days, amount_cents the same rounded down. A transfer that ends without its last chunk is broken: fetch it again.',
   limit: 'export',

@@ -33,7 +33,7 @@ const routes = endpointGroup({
 const readQueue = routes.get(REVIEW_PATH, {
   operationId: 'getReviewQueue',
   csv: 'review-queue',
-  summary: 'What people are to decide on, the most dollars first',
+  summary: 'Decisions that are due, the most dollars first',
   description:
     'The provider’s mistakes of every grade once their days are final, what nothing explains, and policies that calls have broken. The organization’s own mistakes are read with the findings.',
   query: reviewQuery,
@@ -110,7 +110,7 @@ export const reviewQueueEndpoints: readonly Endpoint[] = [
 const readSummary = routes.get(FINANCIAL_SUMMARY_PATH, {
   operationId: 'getFinancialSummary',
   tag: 'Financial',
-  summary: 'What there is to get back and to save, in six numbers that add up',
+  summary: 'Amounts to recover and to save, in six numbers that add up',
   description:
     'Of all time unless from or to are given. A finding that spans the window counts with its days in it. Each number is rounded to cents before the total is made.',
   access: { scope: 'financial:read', workspace: 'refused' },

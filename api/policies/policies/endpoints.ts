@@ -59,13 +59,13 @@ routes.put(`${POLICIES_PATH}/{policy_type}`, {
 
 routes.post(`${POLICIES_PATH}/{policy_type}/preview`, {
   operationId: 'previewPolicy',
-  summary: 'What a policy would flag',
+  summary: 'Preview a policy on the newest calls',
   description: `Holds a policy, which is not stored, against the newest ${PREVIEW_EVENTS_MAX} events as far as they are stored, and makes no alerts. For banned_patterns the key needs payloads:read besides: a pattern is a way to read prompts.`,
   params: policyParams,
   body: policyBody,
   // A repeat changes nothing but the log.
   idempotency: 'afterwards',
-  responses: { 200: { description: 'What it would flag', schema: previewResponse } },
+  responses: { 200: { description: 'The calls that it would flag', schema: previewResponse } },
   problems: ['invalid_policy_type', 'forbidden'],
   async handle(request, deps) {
     const { params, body, orgDb, caller, settle } = request;

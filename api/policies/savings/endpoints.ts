@@ -47,7 +47,7 @@ const routes = endpointGroup({
 
 routes.get(SAVINGS_PATH, {
   operationId: 'getEnforcementSavings',
-  summary: 'What enforcement rules have prevented, and what they would have saved',
+  summary: 'Savings of enforcement rules, prevented and modeled',
   description:
     'prevented_usd is of the calls that wrappers have blocked in the period. preventable_modeled_usd is of the newest savings run: of the last 30 days, or of exactly the period that is named; null where none has been run.',
   query: savingsQuery,

@@ -202,7 +202,7 @@ export const ownPriceEndpoints: readonly Endpoint[] = [
   ...entryEndpoints('contract', contractRateSchema, 'contract_rates', {
     list: {
       operationId: 'listContractRates',
-      summary: 'What was agreed with the providers',
+      summary: 'Rates agreed with the providers',
       response: listContractRatesResponse,
     },
     get: { operationId: 'getContractRate', summary: 'One agreed price' },

@@ -43,7 +43,7 @@ const routes = endpointGroup({ tag: 'Financial', access: { scope: 'financial:rea
 
 routes.get(FINDINGS_PATH, {
   operationId: 'listFindings',
-  summary: 'What runs have found, the largest first, whichever way it is wrong',
+  summary: 'Findings of both directions, the largest first',
   description:
     'Mistakes of the provider, the organization’s own (blame=own, with what to change) and what nothing explains. The review queue has those of them that people decide on.',
   query: listFindingsQuery,

@@ -112,7 +112,7 @@ const routes = endpointGroup({
 
 routes.get(EXPLORER_PATH, {
   operationId: 'exploreGaps',
-  summary: 'Where billed and observed differ',
+  summary: 'Differences between billed and observed usage',
   description:
     'The period is the UTC days that end with today, up to now. Days, and hours with period=7d where the provider’s usage report is hourly. total and flagged count the period before flagged_only and flagged are applied. Newest first, then the largest gap; one answer holds at most 10,000 buckets, and next_cursor leads to the others.',
   query: explorerQuery,

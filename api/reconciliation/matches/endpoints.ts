@@ -28,7 +28,7 @@ const routes = endpointGroup({
 
 routes.get('/api/v1/reconciliation/matches', {
   operationId: 'listMatches',
-  summary: 'What was billed beside what was observed, day by day',
+  summary: 'Billed and observed usage, day by day',
   description:
     'One record for each account, model and UTC day of the latest runs: matched, partial and unmatched ones, with the evidence and what explains them. The largest |delta_usd| first. totals cover the whole selection; for a month whose days have all been compared they are the summary’s.',
   query: matchesQuery,

@@ -12,7 +12,7 @@ const routes = endpointGroup({
 
 routes.get('/api/v1/reconciliation/statement', {
   operationId: 'getStatement',
-  summary: 'What a month cost, what it is made of, and how surely',
+  summary: 'The cost of a month, its parts, and their confidence',
   description:
     'By account, by provider and in total: list price, discounts, billed usage, credits and tax up to the invoice; of the billed usage what calls verify, by grade, and what the rest is. Every part sums to its whole. format=csv has the same lines with exact decimals, one amount a row.',
   query: statementQuery,

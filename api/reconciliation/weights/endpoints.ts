@@ -10,7 +10,7 @@ const routes = endpointGroup({
 
 routes.get(WEIGHTS_PATH, {
   operationId: 'getWeights',
-  summary: 'What was learned from the outcomes of claims, and from which',
+  summary: 'Weights learned from the outcomes of claims, with these outcomes',
   description:
     'The weights that the organization’s runs judge by: how often each kind of finding was credited, what each signal of a match counts, what providers said it was instead, and from which probability on a claim is HIGH or MEDIUM; each beside what it was before any outcome. Findings name the version as weight_set. limit and offset go through the outcomes, newest first.',
   query: weightsQuery,

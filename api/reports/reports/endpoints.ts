@@ -32,7 +32,7 @@ import {
   reportRunUrl,
 } from './wire.js';
 
-/** How soon a report that took too long may be there. */
+/** The time after which a report that took too long may be ready. */
 const DELAYED_RETRY_SECONDS = 10;
 
 const routes = endpointGroup({ tag: REPORT_TAG, access: { read: REPORT_READ, write: REPORT_WRITE } });

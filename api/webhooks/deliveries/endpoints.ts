@@ -45,7 +45,7 @@ routes.post(`${WEBHOOKS_PATH}/{id}/test`, {
 routes.get(`${WEBHOOKS_PATH}/{id}/deliveries`, {
   operationId: 'listWebhookDeliveries',
   csv: 'webhook-deliveries',
-  summary: 'What was sent to a webhook endpoint, newest first',
+  summary: 'Messages to a webhook endpoint, newest first',
   description: 'Each message with every attempt to deliver it and what the receiver answered.',
   params: webhookParams,
   query: listDeliveriesQuery,

@@ -104,7 +104,7 @@ export const createWebhookBody = z
     ],
   });
 
-/** Where the messages of a new endpoint go. */
+/** The receiver of a new endpoint's messages. */
 export function targetOf({
   format,
   url = '',

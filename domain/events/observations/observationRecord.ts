@@ -164,7 +164,7 @@ const SOURCE: ObservationSource = {
   },
 };
 
-/** What a call of a generation is made of. */
+/** The parts of a call of a generation. */
 export interface ReportedGeneration {
   record: ObservationRecord;
   trace: ObservationRecord | undefined;

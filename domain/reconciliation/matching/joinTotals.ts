@@ -15,7 +15,7 @@ import type { Meter, MeterPart } from './meters.js';
 /** Pico-dollars per million tokens of the model that is billed; undefined: no source lists a rate. */
 export type RateOf = (tokenClass: TokenClass, circumstances: Circumstances) => Pico | undefined;
 
-/** What lines and reports name. */
+/** The circumstances that lines and reports name. */
 const FIELDS = ['region', 'longContext', 'serviceTier', 'isBatch', 'tokenClass'] as const;
 type Field = (typeof FIELDS)[number];
 
@@ -44,7 +44,7 @@ type Counts = ReadonlyMap<Meter, bigint>;
 
 /** One part in so many: sums that differ by less are the same. */
 const SAME_PARTS = 10_000n;
-/** What is moved between lines is so many times what counts may be off by. */
+/** A move between lines is at least so many times the tolerance of counts. */
 const SURE_TIMES = 20n;
 
 /** Changes lines that hold other use than they name (`crossed`); lines that agree with the report stay. */
@@ -66,7 +66,7 @@ export function joinByTotals(meters: readonly Meter[], usage: readonly UsageCell
   }
 }
 
-/** What was read from and written to the cache, as fresh input. */
+/** Tokens read from and written to the cache, as fresh input. */
 const cachedOf = (usage: readonly UsageCell[]): UsageCell[] =>
   usage.flatMap((cell) =>
     cell.tokenClass === 'cache_read' || WRITES.has(cell.tokenClass) ? [{ ...cell, tokenClass: 'input' }] : [],
@@ -114,7 +114,7 @@ function isAtAgreedRates(line: Meter, rateOf: RateOf): boolean {
 
 interface Counted {
   counts: Counts;
-  /** What their sum may be off by. */
+  /** The tolerance of their sum. */
   slack: bigint;
 }
 
@@ -127,7 +127,7 @@ function billedBy(lines: readonly Meter[]): Counted | undefined {
   return { counts, slack: sumOf([...counts.values()]) / SAME_PARTS };
 }
 
-/** What the amounts buy at the agreed rates, in whole tokens. */
+/** The whole tokens that the amounts buy at the agreed rates. */
 function boughtBy(lines: readonly Meter[], rateOf: RateOf): Counted | undefined {
   const counts = new Map<Meter, bigint>();
   let slack = QUANTITY_ONE;
@@ -190,7 +190,7 @@ function sidesOf(
 type Moves = ReadonlyMap<Side, readonly Kind[]>;
 
 /**
- * Where each line's tokens come from that the report counts elsewhere, if naming one field otherwise balances all sides in
+ * The source of each line's tokens that the report counts elsewhere, if naming one field otherwise balances all sides in
  * only one way.
  */
 function movesOf(sides: readonly Side[], slack: bigint, rateOf: RateOf): Moves | undefined {
@@ -270,8 +270,8 @@ function countAs(line: Meter, quantity: bigint): void {
 }
 
 /**
- * Which of several kinds each line holds of what is not on another side: a line at the rate of one kind holds that kind, and
- * the last line the rest. Only what the amounts confirm is kept.
+ * Divides the tokens that are on no other side among the kinds of each line: a line at the rate of one kind holds that
+ * kind, and the last line the rest. Only what the amounts confirm is kept.
  */
 function divide({ lines, kinds, more }: Side, moves: Moves, slack: bigint, rateOf: RateOf): void {
   if (kinds.length < 2 || more > slack || lines.every((line) => line.split === 'usage_report')) return;

@@ -1,4 +1,4 @@
-/** Which use a line of the bill takes, by the circumstances that it names. */
+/** The use that a line of the bill takes, by the circumstances that it names. */
 import type { UsageCell } from './cells.js';
 import type { Meter } from './meters.js';
 

@@ -64,8 +64,8 @@ const curveOf = (judged: readonly Judged[], around: PlattCurve): Curve =>
   judged.length < ISOTONIC_FROM ? plattOf(judged, around) : isotonicOf(judged);
 
 /**
- * How sure it is beforehand that the curve is the one it is drawn around, as 1 / variance: a tenth in the shift, a fortieth in
- * the slope, since what is far out pulls at the slope most.
+ * Precision of the prior around the base curve, as 1 / variance: a standard deviation of a tenth in the shift, a fortieth in
+ * the slope, because distant points change the slope most.
  */
 const PRIOR_SHIFT = 1 / 0.1 ** 2;
 const PRIOR_SLOPE = 1 / 0.025 ** 2;
@@ -127,7 +127,7 @@ function isotonicOf(judged: readonly Judged[]): IsotonicCurve {
   };
 }
 
-/** What a probability becomes for a claim against this provider. Never falls where `p` rises. */
+/** The calibrated probability of a claim against this provider. Never falls where `p` rises. */
 export function calibrated(p: number, provider: string, { curve, providers }: Calibrator): number {
   const all = along(curve, p);
   const own = providers[provider];

@@ -1,4 +1,4 @@
-/** How often the providers credit what one kind of finding says: a Beta distribution for each kind. */
+/** The share of findings of a kind that providers credit: a Beta distribution for each kind. */
 import type { ViolationKind } from '../taxonomy.js';
 import { betaQuantile } from './beta.js';
 import type { WeighedOutcome } from './outcome.js';
@@ -12,7 +12,7 @@ export interface BetaPrior {
 /** A rate that the bill shows by itself, to the rounding of a cent. */
 const IDENTITY: BetaPrior = { a: 9, b: 1 };
 const OTHER: BetaPrior = { a: 6, b: 2 };
-/** Counts alone tell these from calls that nobody saw. */
+/** Only counts distinguish these from unobserved calls. */
 const SUSPICION: BetaPrior = { a: 2, b: 4 };
 
 const PRIORS: Partial<Record<ViolationKind, BetaPrior>> = {
@@ -30,7 +30,7 @@ export function priorOf(kind: ViolationKind): BetaPrior {
   return PRIORS[kind] ?? OTHER;
 }
 
-/** What is known of one kind after its outcomes. */
+/** The posterior of one kind after its outcomes. */
 export interface LearnedDetector {
   /** Outcomes of the kind, however old. */
   readonly outcomes: number;
@@ -41,7 +41,7 @@ export interface LearnedDetector {
   readonly priorMean: number;
   /** The mean after the outcomes. */
   readonly precision: number;
-  /** What the odds of a finding of the kind are multiplied by. */
+  /** The factor of the odds of a finding of the kind. */
   readonly oddsFactor: number;
   /** No finding of the kind is surer than this; null while there are too few outcomes. */
   readonly cap: number | null;

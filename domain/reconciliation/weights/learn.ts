@@ -1,6 +1,6 @@
 /**
- * What the outcomes of an organization's claims teach (docs/learning.md): a pure function of all of them. The same outcomes, in
- * any order, give the same to the last bit.
+ * Learns weights from the outcomes of an organization's claims (docs/learning.md), as a pure function. The same outcomes, in
+ * any order, lead to the same weights to the last bit.
  */
 import { type Calibrator, calibrated, learnCalibrator } from './calibration.js';
 import {
@@ -71,7 +71,7 @@ export function learnedAtMicros(outcomes: readonly Outcome[]): bigint {
   return outcomes.reduce((newest, { atMicros }) => (atMicros > newest ? atMicros : newest), 0n);
 }
 
-/** What the engine's probability of a finding of this kind is worth as a claim against this provider. */
+/** The learned probability of a finding of this kind as a claim against this provider. */
 export function claimProbability(
   q: number,
   kind: string,

@@ -1,19 +1,19 @@
 /**
- * What outcomes say of the bits of the link score: of each signal, how often each level stood under claims that were credited
- * and under claims that were denied (Fellegi and Sunter's m and u, with Dirichlet priors that give the base's bits).
+ * Learns the bits of the link score: for each signal, how often each level was present in claims that were credited
+ * and in claims that were denied (Fellegi and Sunter's m and u, with Dirichlet priors at the base's bits).
  */
 import { type LinkWeights, linkProbability } from '../matching/linkModels.js';
 import type { WeighedOutcome } from './outcome.js';
 import { nonIncreasing } from './poolAdjacent.js';
 
-/** What the priors count, in outcomes. */
+/** The weight of the priors, in outcomes. */
 const PRIOR_OUTCOMES = 50;
 /** No level moves further from the base than this. */
 const BITS_MOVED_MAX = 3;
 /** Levels that say that a signal is not there: nothing is learned of them, and they stay what they are. */
 const SILENT: ReadonlySet<string> = new Set(['absent', 'not_used', 'unknown', 'none']);
 
-/** What stands behind a level's bits, weighed by age. */
+/** The outcomes behind a level's bits, weighed by age. */
 export interface LevelCounts {
   readonly credited: number;
   readonly denied: number;
@@ -58,7 +58,7 @@ function countsOf(
 }
 
 /**
- * How much of a refusal the match can be to blame for: the probability that the charge was not that usage at all, given
+ * The share of a refusal that the match can be to blame for: the probability that the charge was not that usage at all, given
  * that the claim was wrong. The rest is the explanation's, and its precision has learned it.
  */
 export function doubtOfMatch(

@@ -1,6 +1,6 @@
 /**
- * What an outcome of a claim is learned by: of each signal the level that its match had, and how sure the engine was before
- * anything that outcomes had taught it. Both are read from the waterfall as it was stored with the dispute.
+ * The evidence that an outcome of a claim is learned by: the level of each signal of its match, and the engine's probability before
+ * outcomes changed it. Both are read from the waterfall that is stored with the dispute.
  */
 import type { WaterfallStep } from '../matching/cells.js';
 import { LINK_WEIGHTS } from '../matching/linkModels.js';

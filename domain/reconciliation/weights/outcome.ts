@@ -1,14 +1,14 @@
-/** What a provider's last word on a claim says of one kind of what was claimed: all that weights are learned from. */
+/** A provider's last decision on one kind of a claim: the only source that weights are learned from. */
 import type { TaxonomyKind, ViolationKind } from '../taxonomy.js';
 import type { LevelVector } from './levels.js';
 
 export interface Outcome {
   claimId: string;
-  /** What was claimed; a claim of several kinds has an outcome of each. */
+  /** The claimed kind; a claim of several kinds has an outcome for each. */
   claimedType: ViolationKind;
   provider: string;
   status: 'credit_issued' | 'denied' | 'partial';
-  /** What it was by the provider's word; null where nothing was said. */
+  /** The kind that the provider named; null where it named none. */
   violationType: TaxonomyKind | null;
   claimedCents: bigint;
   /** Credited / claimed, 0 to 1. */
@@ -35,7 +35,7 @@ export function weighed(outcomes: readonly Outcome[], atMicros: bigint): Weighed
   return outcomes.map((outcome) => ({ ...outcome, weight: weightAt(outcome, atMicros) })).sort(inOrder);
 }
 
-/** What an outcome counts at a time: half after each 180 days, by whole days. */
+/** The weight of an outcome at a time: half after each 180 days, by whole days. */
 export function weightAt(outcome: Pick<Outcome, 'atMicros'>, atMicros: bigint): number {
   const days = Math.floor(Math.max(0, Number(atMicros - outcome.atMicros)) / MICROS_PER_DAY);
   return 0.5 ** (days / HALF_LIFE_DAYS);

@@ -1,4 +1,4 @@
-/** What refusals were said to be instead: explanations that are more likely with that provider from then on. */
+/** Explanations that refusals named instead: they are more likely with that provider from then on. */
 import type { TaxonomyKind } from '../taxonomy.js';
 import type { WeighedOutcome } from './outcome.js';
 
@@ -17,7 +17,7 @@ const FACTOR_MAX = 8;
 export interface LearnedRival {
   /** Refusals that named it, weighed by age. */
   readonly denials: number;
-  /** What its prior is multiplied by, 1 to 8: one more for each refusal that named it. */
+  /** The factor of its prior, 1 to 8: one more for each refusal that named it. */
   readonly factor: number;
 }
 

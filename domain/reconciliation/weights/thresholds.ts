@@ -10,7 +10,7 @@ export interface Thresholds {
 
 const startOf = (grade: 'HIGH' | 'MEDIUM' | 'LOW'): number => BANDS.find(([one]) => one === grade)?.[1] ?? 1;
 
-/** What holds until outcomes say otherwise. */
+/** The thresholds before any outcome. */
 export const DEFAULT_THRESHOLDS: Thresholds = { high: startOf('HIGH'), medium: startOf('MEDIUM') };
 
 /** The grade that a probability has by itself, before gates. */

@@ -20,7 +20,7 @@ export interface WeightSet {
   readonly rateSigma: number;
   /** Probability that a day's explanation is the day before's. */
   readonly stay: number;
-  /** What outcomes of claims have taught on top of it; absent from a set that nobody has taught. */
+  /** Weights learned from outcomes of claims on top of it; absent before the first outcome. */
   readonly learned?: LearnedWeights;
 }
 

@@ -64,7 +64,7 @@ export function openBenchDatabase(url: string, poolMax: number): Database {
   });
 }
 
-/** What autovacuum does in its own time. */
+/** The work that autovacuum does in its own time. */
 export async function vacuum(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

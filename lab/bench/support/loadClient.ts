@@ -12,11 +12,11 @@ const OPEN_SESSIONS = 10;
 
 /** Calls that a storm reports again and again. */
 const STORM_CALLS = 20;
-/** What readers ask for, in turns. */
+/** The requests of readers, in turns. */
 const READS = ['/api/v1/usage/summary', '/api/v1/events?limit=100'];
 
 /**
- * How often clients report a call: once; by two instrumentations, of which the second sends its request after the answer
+ * The reports of a call by its clients: once; by two instrumentations, of which the second sends its request after the answer
  * to the first; or as a storm, in which all connections report the same calls in ever new spans.
  */
 export type ReportPlan = 'once' | 'twice' | 'storm';

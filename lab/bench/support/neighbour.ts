@@ -20,7 +20,7 @@ export interface NeighbourRound {
   besideStorm: NeighbourRates;
   storm: Measured;
   plain: Measured;
-  /** What the neighbour stored. */
+  /** The events that the neighbour stored. */
   stored: LoadResult[];
 }
 

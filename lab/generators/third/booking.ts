@@ -1,4 +1,4 @@
-/** How a provider books a call: lines of the bill, and of its usage report. */
+/** The booking of a call at a provider: lines of the bill, and of its usage report. */
 
 import { dayAt } from './calendar.js';
 import type { Series } from './company.js';

@@ -28,7 +28,7 @@ export interface Counted extends Omit<Charge, 'day' | 'meter' | 'count' | 'pico'
   requests: number;
 }
 
-/** What a provider's bill keeps apart. */
+/** The circumstances that a provider's bill keeps apart. */
 interface Kept {
   key: boolean;
   batch: boolean;

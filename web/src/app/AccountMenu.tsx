@@ -3,7 +3,7 @@ import { useLocation } from 'wouter';
 import css from './Frame.module.css';
 import { useSignOut } from './useSignOut';
 
-/** What a person does seldom. Its code is large, so that it loads after the screen. */
+/** Actions that a person seldom takes. Its code is large, so that it loads after the screen. */
 export default function AccountMenu({
   isOpenAtFirst,
   onHelp,

@@ -13,7 +13,7 @@ interface Readiness {
   reasons: string[];
 }
 
-/** What part of the service is down, and what that means here. Asks again all screens once it answers again. */
+/** The part of the service that is down, and the effect on this screen. Asks again all screens once it answers again. */
 export function ServiceState() {
   const client = useQueryClient();
   const { data, refetch } = useQuery({

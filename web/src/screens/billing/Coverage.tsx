@@ -26,7 +26,7 @@ const GROUPS: { value: GroupBy; label: string }[] = [
   { value: 'day', label: 'Day' },
 ];
 
-/** How much of the bills the calls that were sent here explain. */
+/** The share of the bills that the reported calls explain. */
 export default function Coverage() {
   const [groupBy, setGroupBy] = useFilter<GroupBy>('group_by', 'provider');
   const [provider, setProvider] = useFilter<string>('provider', '');

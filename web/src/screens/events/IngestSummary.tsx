@@ -7,7 +7,7 @@ import { problemsOf } from './health';
 /** Milliseconds after which a page that stays open asks again. */
 const AGAIN_MS = 10_000;
 
-/** How complete the calls of the last 30 days are, in few words. */
+/** The completeness of the calls of the last 30 days, in few words. */
 export function IngestSummary() {
   const health = query.useQuery('get', '/api/v1/ingest/health', {}, { refetchInterval: AGAIN_MS });
   if (health.isPending) return <Loading />;

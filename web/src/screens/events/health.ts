@@ -10,7 +10,7 @@ type CountOf = (source: Source) => number;
 export const rejectedCalls: CountOf = (source) =>
   Object.values(source.rejected).reduce((sum, calls) => sum + calls, 0);
 
-/** What can be missing from calls: how many, and what to do about it. */
+/** Facts that calls may lack: the number of such calls, and the remedy. */
 export const CHECKS: readonly { id: string; name: string; calls: CountOf; todo: string; href?: string }[] = [
   {
     id: 'unmetered',

@@ -11,7 +11,7 @@ import { type Invoice, isWorking } from './words';
 
 const PATH = '/api/v1/reconciliation/invoices/{id}';
 
-/** What can be done with an invoice. The API would refuse to read or confirm one while it is being read. */
+/** The actions of an invoice. The API would refuse to read or confirm one while it is being read. */
 export function InvoiceActions({ invoice }: { invoice: Invoice }) {
   const mayWrite = useMay()({ scope: 'billing:write' });
   const [dialog, setDialog] = useState<'confirm' | 'retry' | 'delete'>();

@@ -13,7 +13,7 @@ type Summary =
 
 const GRADES = ['HIGH', 'MEDIUM', 'LOW', 'UNVERIFIED'] as const;
 
-/** How surely observed calls explain what was billed in the last complete month. */
+/** The confidence with which observed calls explain the bill of the last complete month. */
 export function Confidence({ summary }: { summary: Summary }) {
   const billed = exactSum([summary.matched_usd, summary.unmatched_usd]);
   const footed = footedCents(GRADES.map((grade) => summary.confidence_distribution[grade]));

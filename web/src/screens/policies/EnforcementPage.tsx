@@ -7,7 +7,7 @@ const TABS = [
   { href: '/enforcement/savings', name: 'Savings' },
 ];
 
-/** What the screens of enforcement share. */
+/** The frame of the screens of enforcement. */
 export function EnforcementPage({ actions, children }: { actions?: ReactNode; children: ReactNode }) {
   return (
     <Page

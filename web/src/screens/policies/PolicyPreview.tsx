@@ -20,7 +20,7 @@ const UNJUDGED: Record<string, string> = {
 };
 
 /**
- * What the newest calls would have raised under a configuration that is not saved yet. It runs by a button, since each
+ * The alerts that the newest calls would have raised under a configuration that is not saved yet. It runs by a button, since each
  * preview is a record of the audit log.
  */
 export function PolicyPreview({ type, config }: { type: PolicyType; config: PolicyBody['config'] }) {

@@ -25,7 +25,7 @@ type Modeled = NonNullable<Savings['modeled']>['by_rule'][number];
 const POLL_MS = 2_000;
 const PATH = '/api/v1/enforcement/savings/calls';
 
-/** What rules have prevented, and what they would have saved of the calls that were let through. */
+/** Prevented spend, and modeled savings of the calls that were let through. */
 export default function SavingsScreen() {
   const mayWrite = useMay()({ scope: 'enforcement:write' });
   const client = useQueryClient();

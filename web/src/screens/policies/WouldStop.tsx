@@ -6,7 +6,7 @@ import { Money } from '../../parts/Money';
 import { ErrorState, Loading, Notice } from '../../parts/States';
 import type { Rule } from './ruleTypes';
 
-/** What a rule would have stopped in the last 30 days, before it begins to stop calls. */
+/** The calls that a rule would have stopped in the last 30 days, before it begins to stop calls. */
 export function WouldStop({ rule }: { rule: Rule }) {
   const savings = query.useQuery('get', '/api/v1/enforcement/savings', {});
   if (savings.isPending) return <Loading rows={2} />;

@@ -13,7 +13,7 @@ const TABS = [
   { href: '/prices/repricing', name: 'Re-pricing' },
 ];
 
-/** What the screens of prices share. */
+/** The frame of the screens of prices. */
 export function PricesPage({
   actions,
   filters,

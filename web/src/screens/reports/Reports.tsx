@@ -37,7 +37,7 @@ export default function Reports() {
   );
 }
 
-/** Reports that are being made, whoever asked for them, and the newest one if it failed. */
+/** Reports that are being made, of all users, and the newest one if it failed. */
 function OpenRuns() {
   const client = useQueryClient();
   const runs = query.useQuery(

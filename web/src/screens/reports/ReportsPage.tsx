@@ -8,7 +8,7 @@ const TABS = [
   { href: '/reports/branding', name: 'Branding' },
 ];
 
-/** What the screens of reports share. */
+/** The frame of the screens of reports. */
 export function ReportsPage({ children }: { children: ReactNode }) {
   return (
     <Page

@@ -27,7 +27,7 @@ const options = (words: Record<string, string | { label: string }>) => [
   })),
 ];
 
-/** Every finding, with the mistakes of the organization itself and those that nobody has to decide on. */
+/** Every finding, with the mistakes of the organization itself and those that need no decision. */
 export default function Findings() {
   const [, go] = useLocation();
   const [provider, setProvider] = useFilter<string>('provider', '');

@@ -28,7 +28,7 @@ const LABELS_WIDTH = 240;
 type Provider = 'openai' | 'anthropic' | 'aws_bedrock' | 'azure_openai';
 const PROVIDERS: readonly Provider[] = ['openai', 'anthropic', 'aws_bedrock', 'azure_openai'];
 
-/** Where bills and calls differ: a heatmap of models and days, the dollars of both sides below, facts in a panel. */
+/** Differences of bills and calls: a heatmap of models and days, the dollars of both sides below, facts in a panel. */
 export default function GapExplorer() {
   const setFilters = useSetFilters();
   const days = usePeriod('90d');

@@ -8,7 +8,7 @@ import { Axis } from './Heatmap';
 const HEIGHT = 160;
 const TOP = 24;
 
-/** What the bills charge and what the calls cost, as two steps over the columns. Periods of invoices alternate in shade. */
+/** Billed amounts and costs of the calls, as two steps over the columns. Periods of invoices alternate in shade. */
 export function Timeline({ grid, row, cellWidth }: { grid: Grid; row: Row | undefined; cellWidth: number }) {
   const points = useMemo(() => pointsOf(grid, row), [grid, row]);
   const width = grid.columns.length * cellWidth;

@@ -25,7 +25,7 @@ const STATUS = {
   no_billing_data: { label: 'No bill', kind: 'plain' },
 } as const;
 
-/** What a month cost, and how much of it is verified. */
+/** The cost of a month, and the share of it that is verified. */
 export default function StatementScreen() {
   const [chosen, setPeriod] = useFilter<string>('period', lastMonth());
   const period = MONTH.test(chosen) ? chosen : lastMonth();
