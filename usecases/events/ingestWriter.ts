@@ -199,6 +199,9 @@ export class IngestWriter {
     stored: ReadonlySet<string>,
     calls: ResolvedReports['calls'],
   ): void {
+    if (calls.some(({ superseded, added }) => superseded.length + added.length > 0))
+      this.#knownCalls.noteRepeat(orgId);
+    if (!this.#knownCalls.expectsRepeats(orgId)) return;
     const superseded = new Set(calls.flatMap((call) => call.superseded.map(({ id }) => id)));
     for (const event of events)
       if (event.supersededBy === null && stored.has(event.id) && !superseded.has(event.id))

@@ -16,6 +16,11 @@ export const KNOWN_CALLS_MAX = 20_000;
  * outlive the call's last report (callIdentities.ts).
  */
 const KNOWN_MS = 3_600_000;
+/**
+ * Time after a call of an organization was reported again during which its calls are remembered, milliseconds. Remembering
+ * a call costs this process about 10 µs, which an organization whose calls are reported once must not pay.
+ */
+const REPEATS_MS = 600_000;
 
 /** The event that counted for a call when this process last stored a report of it. */
 export interface KnownCall {
@@ -40,11 +45,14 @@ export const NOTHING_ASSUMED: AssumedReports = { winners: new Map(), mergedInto:
 const NO_TREE = new SpanTree([]);
 
 /**
- * The calls that this process stored last, by response id. The second report of a call is then stored as superseded,
- * where otherwise it would be stored as a call, be found to be none and be changed. `resolveDuplicateReports` verifies
- * under its locks that the remembered event still counts and is the richer report: this cache is never believed.
+ * The calls that this process stored last, by response id, of organizations whose calls are reported more than once. The
+ * second report of a call is then stored as superseded, where otherwise it would be stored as a call, be found to be none
+ * and be changed. `resolveDuplicateReports` verifies under its locks that the remembered event still counts and is the
+ * richer report: this cache is never believed.
  */
 export class KnownCalls {
+  /** Until when calls are remembered, by organization, on the clock of `performance.now`. */
+  readonly #repeatsUntilMs = new Map<string, number>();
   // A Map searches its removed entries for the oldest one at each new call: the API took 111 µs a call instead of 100.
   readonly #calls = new LRUCache<string, KnownCall>({ max: KNOWN_CALLS_MAX });
 
@@ -73,6 +81,20 @@ export class KnownCalls {
     if (known === undefined || performance.now() - known.sinceMs < KNOWN_MS) return known;
     this.#calls.delete(key);
     return undefined;
+  }
+
+  /** Notes that a call of the organization was reported again. */
+  noteRepeat(orgId: string): void {
+    this.#repeatsUntilMs.set(orgId, performance.now() + REPEATS_MS);
+  }
+
+  /** Whether the organization's new calls are worth remembering. */
+  expectsRepeats(orgId: string): boolean {
+    const untilMs = this.#repeatsUntilMs.get(orgId);
+    if (untilMs === undefined) return false;
+    if (performance.now() < untilMs) return true;
+    this.#repeatsUntilMs.delete(orgId);
+    return false;
   }
 
   /** Remembers the event that counts for a call, after the commit. */

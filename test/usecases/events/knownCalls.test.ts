@@ -67,6 +67,16 @@ describe('the calls that a process stored last', () => {
     expect(other.assume(ORG, [anEvent(aReport('call', 2))]).winners.size).toBe(0);
   });
 
+  it('are worth remembering until no call of the organization was reported again for ten minutes', () => {
+    const known = new KnownCalls();
+    expect(known.expectsRepeats(ORG)).toBe(false);
+    known.noteRepeat(ORG);
+    expect([known.expectsRepeats(ORG), known.expectsRepeats(randomUUID())]).toEqual([true, false]);
+    const later = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 600_001);
+    expect(known.expectsRepeats(ORG)).toBe(false);
+    later.mockRestore();
+  });
+
   it('are at most a fixed number, of which the oldest are forgotten', () => {
     const { known } = afterFirst();
     for (let call = 1; call < KNOWN_CALLS_MAX; call += 1)
@@ -76,6 +86,25 @@ describe('the calls that a process stored last', () => {
     expect(known.assume(ORG, [anEvent(aReport('call', 2))]).winners.size).toBe(0);
   });
 });
+
+const EARLIER = 'an earlier call';
+
+/** An organization of which each writer has stored a call that was reported twice: they remember its next calls. */
+async function callsReportedTwice(test: TestDatabase): Promise<ReportedCalls> {
+  const calls = await ReportedCalls.of(test);
+  for (const writer of [0, 0, 1, 2]) {
+    numbered += 1;
+    await calls.send([aReport(EARLIER, 1_000 + numbered)], writer);
+  }
+  return calls;
+}
+
+/** The events of later calls: those that count, and those that do not. */
+async function laterEvents(calls: ReportedCalls) {
+  const { live, superseded } = await calls.events();
+  const isLater = ({ requestId }: { requestId: string | null }) => requestId !== EARLIER;
+  return { live: live.filter(isLater), superseded: superseded.filter(isLater) };
+}
 
 describe('a report of a call that this process knows', () => {
   let test: TestDatabase;
@@ -87,14 +116,14 @@ describe('a report of a call that this process knows', () => {
   it('completes the event that counts, as a report does that another process knows', async () => {
     const forms = [];
     for (const isRestarted of [false, true]) {
-      const calls = await ReportedCalls.of(test);
+      const calls = await callsReportedTwice(test);
       await calls.send([aReport('call', 1, { trace: aPlace(1, 1) })]);
       if (isRestarted) calls.restart();
       await calls.send([
         aReport('call', 2, { trace: aPlace(2, 1), teamId: 'search', userId: 'u1' }),
         aReport('call', 3, { trace: aPlace(3, 1), feature: 'chat' }),
       ]);
-      const { live, superseded } = await calls.events();
+      const { live, superseded } = await laterEvents(calls);
       const [event] = live;
       expect(superseded.map(({ supersededBy }) => supersededBy)).toEqual([event?.id, event?.id]);
       expect(await calls.misdirected()).toEqual([]);
@@ -106,11 +135,11 @@ describe('a report of a call that this process knows', () => {
   });
 
   it('follows the event that another process made count meanwhile', async () => {
-    const calls = await ReportedCalls.of(test);
+    const calls = await callsReportedTwice(test);
     await calls.send([aReport('call', 5)], 0);
     await calls.send([aReport('call', 1)], 1);
     await calls.send([aReport('call', 7, { teamId: 'search' })], 0);
-    const { live } = await calls.events();
+    const { live } = await laterEvents(calls);
     expect(live.map(({ timestampMicros, teamId }) => [timestampMicros, teamId])).toEqual([
       [aReport('call', 1).startMicros, 'search'],
     ]);
@@ -118,20 +147,20 @@ describe('a report of a call that this process knows', () => {
   });
 
   it('counts where the known event is gone for its age', async () => {
-    const calls = await ReportedCalls.of(test);
+    const calls = await callsReportedTwice(test);
     await calls.send([aReport('call', 1)]);
     await test.superuser.query('delete from events where org_id = $1', [calls.orgDb.orgId]);
     await calls.send([aReport('call', 2)]);
-    expect((await calls.events()).live).toHaveLength(1);
+    expect((await laterEvents(calls)).live).toHaveLength(1);
   });
 
   it('counts instead of a poorer event that another process made count meanwhile', async () => {
-    const calls = await ReportedCalls.of(test);
+    const calls = await callsReportedTwice(test);
     const poor = { reportedClasses: 1 };
     await calls.send([aReport('call', 1, { reportedClasses: 5 })], 0);
     await test.superuser.query(`update events set told_classes = 0 where org_id = $1`, [calls.orgDb.orgId]);
     await calls.send([aReport('call', 2, poor)], 0);
-    const { live } = await calls.events();
+    const { live } = await laterEvents(calls);
     expect(live.map(({ timestampMicros }) => timestampMicros)).toEqual([aReport('call', 2).startMicros]);
     await calls.compareTotals();
   });
