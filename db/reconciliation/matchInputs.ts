@@ -1,7 +1,13 @@
 import { nextMonth } from '../../domain/billing/periods.js';
+import type { TokenClass } from '../../domain/events/event.js';
 import { shiftDay } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
-import type { HourOfBoth } from '../../domain/reconciliation/evidence/dayOffset.js';
+import {
+  type BilledUse,
+  type HourOfBoth,
+  type ObservedUse,
+  OFFSET_DAYS,
+} from '../../domain/reconciliation/evidence/dayOffset.js';
 import {
   BILLED_ACCOUNT,
   type BilledAccount,
@@ -14,7 +20,7 @@ import {
 } from '../billing/billingRows.js';
 import { listComparedInvoices } from '../invoices/comparedInvoices.js';
 import type { OrgDb } from '../orgDb.js';
-import { BILLING_QUANTITIES } from '../usage/rollups.js';
+import { BILLING_KEYS, BILLING_QUANTITIES } from '../usage/rollups.js';
 import { readFoldedXid } from '../usage/usage.js';
 import { usageLogSql } from '../usage/usageLog.js';
 import type { AccountName } from './explanations.js';
@@ -159,6 +165,73 @@ async function listObservedHours(inside: OrgDb, provider: string, [from, to]: Da
      group by 1 order by 1`,
     [inside.orgId, provider, from, to, await readFoldedXid(inside)],
   );
+}
+
+/** Billed days and observed hours by model, of the newest billed days before `toDay`. */
+export async function listUsesOfBoth(
+  inside: OrgDb,
+  scope: { provider: string; toDay: string },
+): Promise<{ billed: BilledUse[]; observed: ObservedUse[] }> {
+  const [row] = await inside.rows<{ day: string | null }>(
+    `select max(day) as day from billing_days
+     where org_id = $1 and provider = $2 and day < $3 and feed = 'cost' and superseded_at is null`,
+    [inside.orgId, scope.provider, scope.toDay],
+  );
+  if (!row?.day) return { billed: [], observed: [] };
+  const days = [shiftDay(row.day, 1 - OFFSET_DAYS), shiftDay(row.day, 1)] as const;
+  return {
+    billed: await listBilledUses(inside, scope.provider, days),
+    observed: await listObservedUses(inside, scope.provider, days),
+  };
+}
+
+async function listBilledUses(inside: OrgDb, provider: string, [from, to]: Days): Promise<BilledUse[]> {
+  return inside.rows<BilledUse>(
+    `with counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.provider = $2 and d.day >= $3 and d.day < $4 and d.feed = 'cost' and d.charge_category = 'usage'`)})
+     select r.model, r.token_class as "tokenClass", (extract(epoch from r.day) / 86400)::float8 as day,
+       case when bool_and(r.quantity is not null) then sum(r.quantity) end as quantity, coalesce(sum(r.amount_usd), 0) as "amountPico"
+     from ${countedRowsSql()} r
+     where r.model is not null and r.token_class <> 'requests' and r.charge_category = 'usage'
+     group by 1, 2, 3 order by 1, 2, 3`,
+    [inside.orgId, provider, from, to],
+  );
+}
+
+/** Tokens of a class and their column. */
+const USE_COLUMNS = {
+  input: 'input_tokens',
+  cache_read: 'cache_read',
+  cache_write_5m: 'cache_write_5m',
+  cache_write_1h: 'cache_write_1h',
+  output: 'output_tokens',
+  input_audio: 'input_audio',
+  output_audio: 'output_audio',
+} as const satisfies Record<TokenClass, string>;
+const USE_CLASSES = Object.keys(USE_COLUMNS) as TokenClass[];
+
+type ObservedUseRow = Omit<ObservedUse, 'tokens'> & Record<TokenClass, number>;
+
+async function listObservedUses(inside: OrgDb, provider: string, [from, to]: Days): Promise<ObservedUse[]> {
+  const measures = [...QUANTITIES, 'computed_cost_usd'].join(', ');
+  const rows = await inside.rows<ObservedUseRow>(
+    `select model, (extract(epoch from hour) / 3600)::float8 as hour, sum(computed_cost_usd) as "computedCostPico",
+       ${USE_CLASSES.map((name) => `sum(${USE_COLUMNS[name]})::bigint as ${name}`).join(', ')}
+     from (
+       select hour, model, ${measures} from billing_cells
+       where org_id = $1 and hour >= $3::date and hour < $4::date and billed_by = $2 and status not in ('blocked', 'error')
+       union all
+       select hour, model, ${measures} from (
+         select date_trunc('hour', end_at, 'UTC') as hour, ${BILLING_KEYS.model} as model, ${BILLING_QUANTITIES} from (${usageLogSql('$5')}) log
+         where end_at >= $3::date and end_at < $4::date and billed_by = $2 and status not in ('blocked', 'error') group by 1, 2) unfolded) parts
+     group by 1, 2 order by 1, 2`,
+    [inside.orgId, provider, from, to, await readFoldedXid(inside)],
+  );
+  return rows.map(({ model, hour, computedCostPico, ...tokens }) => ({
+    ...{ model, hour, computedCostPico },
+    tokens: Object.fromEntries(
+      USE_CLASSES.map((name) => [name, BigInt(tokens[name])]),
+    ) as ObservedUse['tokens'],
+  }));
 }
 
 /** The comparison of a month's invoice, or of another copy of the month's whole bill, with the counted bill. */

@@ -10,6 +10,7 @@ import {
   listKeyDigests,
   listObservedRevisions,
   listPublishedDays,
+  listUsesOfBoth,
 } from '../../db/reconciliation/matchInputs.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import { foldUsage } from '../../db/usage/rollups.js';
@@ -25,7 +26,13 @@ import {
 } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../domain/providers.js';
-import { findDayOffset, type HourOfBoth } from '../../domain/reconciliation/evidence/dayOffset.js';
+import {
+  type BilledUse,
+  findDayOffset,
+  findOffsetOfDays,
+  type HourOfBoth,
+  type ObservedUse,
+} from '../../domain/reconciliation/evidence/dayOffset.js';
 import { inputMark } from '../../domain/reconciliation/matching/inputMark.js';
 import { digestOf, loadRun, observedSinceOf, pricesDigest, type RunWork, windowOf } from './gapRunWork.js';
 
@@ -73,7 +80,7 @@ export async function planRun(work: RunWork): Promise<{ units: number }> {
     baseMark: baseMark(inputs, day),
     publishedMark: publishedMarks.get(keyOf(day)) ?? '',
   }));
-  const dayOffsets = await estimateOffsets(work, days, windowOf(run).toDay);
+  const dayOffsets = await estimateOffsets(work, inputs.book, days, windowOf(run).toDay);
   const units = days
     .map((day) => ({ ...day, inputMark: fullMark(inputs, day, dayOffsets[day.provider] ?? 0) }))
     .filter((day) => day.publishedMark !== day.inputMark);
@@ -184,6 +191,7 @@ const offsetOf = (mark: string): number => Number.parseInt(mark.split(POINT)[1] 
  */
 async function estimateOffsets(
   { orgDb }: RunWork,
+  book: PriceBook,
   days: readonly MarkedDay[],
   toDay: string,
 ): Promise<GapRun['dayOffsets']> {
@@ -195,7 +203,7 @@ async function estimateOffsets(
       knownOffsetHours(provider) ??
       (isUnchanged
         ? offsetOf(own.at(-1)?.publishedMark ?? '')
-        : await estimateDayOffset(toDay, hoursOf(orgDb, provider)));
+        : await estimateDayOffset(toDay, clockOf(orgDb, provider, book)));
     if (offset !== 0) offsets[provider] = offset;
   }
   return offsets;
@@ -204,27 +212,40 @@ async function estimateOffsets(
 /** Most fortnights that are searched. */
 const FORTNIGHTS_MAX = 3;
 
-/** Reads the hours that occur both in a provider's usage report and in calls, a fortnight at a time. */
-export const hoursOf = (orgDb: OrgDb, provider: Provider) => (toDay: string) =>
-  orgDb.transaction((inside) => listHoursOfBoth(inside, { provider, toDay }), 'repeatable read');
+/** Inputs of a provider's clock: hours of both sides, and billed days beside observed hours. */
+export interface ClockReader {
+  hours(toDay: string): Promise<{ hours: readonly HourOfBoth[]; fromDay: string | null }>;
+  uses(toDay: string): Promise<{ billed: readonly BilledUse[]; observed: readonly ObservedUse[] }>;
+  nameOf(model: string): string;
+}
+
+/** Reads the hours that occur both in a provider's usage report and in calls, a fortnight at a time, and its days. */
+export const clockOf = (orgDb: OrgDb, provider: Provider, book: PriceBook): ClockReader => ({
+  hours: (toDay) =>
+    orgDb.transaction((inside) => listHoursOfBoth(inside, { provider, toDay }), 'repeatable read'),
+  uses: (toDay) =>
+    orgDb.transaction((inside) => listUsesOfBoth(inside, { provider, toDay }), 'repeatable read'),
+  nameOf: (model) => book.canonicalModel(provider, model),
+});
 
 /**
  * Hours by which a provider's clock is ahead of UTC, from the newest fourteen days of its usage report before `toDay`,
  * or from the fourteen before where these show no offset. A clock with daylight saving time shows no offset in the days
- * around its change, and would be taken for UTC there. 0 where no fortnight shows an offset. `read`: `hoursOf` of the
- * provider.
+ * around its change, and would be taken for UTC there. A provider whose reports have no hours shows its clock by its
+ * billed days. 0 where nothing shows an offset. `read`: `clockOf` of the provider.
  */
-export async function estimateDayOffset(
-  toDay: string,
-  read: (toDay: string) => Promise<{ hours: readonly HourOfBoth[]; fromDay: string | null }>,
-): Promise<number> {
+export async function estimateDayOffset(toDay: string, read: ClockReader): Promise<number> {
   let before = toDay;
+  let hasHours = false;
   for (let at = 0; at < FORTNIGHTS_MAX; at += 1) {
-    const { hours, fromDay } = await read(before);
-    if (fromDay === null) return 0;
+    const { hours, fromDay } = await read.hours(before);
+    if (fromDay === null) break;
     const offset = findDayOffset(hours);
     if (offset !== undefined) return offset;
+    hasHours ||= hours.length > 0;
     before = fromDay;
   }
-  return 0;
+  if (hasHours) return 0;
+  const { billed, observed } = await read.uses(toDay);
+  return findOffsetOfDays(billed, observed, read.nameOf) ?? 0;
 }

@@ -12,7 +12,7 @@ import { type Reconciled, reconcileMatched } from '../../domain/reconciliation/r
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
 import { listSuspectKeys } from '../../usecases/billing/providerKeys.js';
 import { billedRangeOf } from './billAudit.js';
-import { estimateDayOffset, hoursOf } from './planRun.js';
+import { clockOf, estimateDayOffset } from './planRun.js';
 import { readProviderDay } from './providerDay.js';
 
 /** Most suspect keys in the search for explanations, by dollars. */
@@ -62,7 +62,8 @@ export async function reconcileBills(
   const window = { provider, fromDay: range.fromDay, toDay: shiftDay(range.toDay, 1) };
   const observedSince = await listObservedSince(orgDb, provider);
   const offsetHours =
-    knownOffsetHours(provider) ?? (await estimateDayOffset(window.toDay, hoursOf(orgDb, provider)));
+    knownOffsetHours(provider) ??
+    (await estimateDayOffset(window.toDay, clockOf(orgDb, provider, prices.agreed)));
   const days: DayResult[] = [];
   // Compared while reading: of a day's rows and calls, memory keeps only the inputs of the search for explanations.
   for (const { day } of await listBilledProviderDays(orgDb, window)) {

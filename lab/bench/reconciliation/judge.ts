@@ -6,11 +6,17 @@ import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { PROVIDERS, type Provider } from '../../../domain/providers.js';
 import type { Finding, SeriesExplanation } from '../../../domain/reconciliation/engine/index.js';
 
-import type { DayInput, GapBucket } from '../../../domain/reconciliation/matching/cells.js';
+import type {
+  BilledCell,
+  DayInput,
+  GapBucket,
+  UsageCell,
+} from '../../../domain/reconciliation/matching/cells.js';
 import type { ChargePrices } from '../../../domain/reconciliation/matching/charges.js';
 import type { BillDocument, GeneratedWorld } from '../../generators/world.js';
 import { pricesOf } from './books.js';
-import { billedCellsOf, dayKey, usageCellsOf } from './cells.js';
+import { type ByDay, billedCellsOf, dayKey, usageCellsOf } from './cells.js';
+import { type Clocks, clocksOf } from './clocks.js';
 import { type FetchedBills, fetchBills } from './fetchRows.js';
 import { type Observed, observe } from './observe.js';
 
@@ -57,7 +63,12 @@ export async function prepareInputs(
   prices: ChargePrices,
 ): Promise<ProviderInput[]> {
   const bills = await fetchBills(world, documents);
-  return inputsOf(world, bills, observe(world, prices.agreed));
+  const billed = billedCellsOf(bills.rows);
+  const usage = usageCellsOf(bills.rows);
+  let observed = observe(world, prices.agreed);
+  const clocks = clocksOf({ billed, usage, observed: observed.cells }, prices.agreed);
+  if (clocks.size > 0) observed = observe(world, prices.agreed, clocks);
+  return inputsOf(world, { bills, billed, usage, observed, clocks });
 }
 
 /** Runs the engine over prepared inputs. */
@@ -74,9 +85,15 @@ export function judgeInputs(inputs: ProviderInput[], prices: ChargePrices, recon
   return judged;
 }
 
-function inputsOf(world: GeneratedWorld, bills: FetchedBills, observed: Observed): ProviderInput[] {
-  const billed = billedCellsOf(bills.rows);
-  const usage = usageCellsOf(bills.rows);
+interface Read {
+  bills: FetchedBills;
+  billed: ByDay<BilledCell>;
+  usage: ByDay<UsageCell>;
+  observed: Observed;
+  clocks: Clocks;
+}
+
+function inputsOf(world: GeneratedWorld, { bills, billed, usage, observed, clocks }: Read): ProviderInput[] {
   const nowMicros = BigInt(world.readAtSeconds) * 1_000_000n;
   return PROVIDERS.flatMap((provider) => {
     const covered = bills.covered.filter((day) => day.provider === provider);
@@ -100,7 +117,7 @@ function inputsOf(world: GeneratedWorld, bills: FetchedBills, observed: Observed
         observedSince: new Map(
           [...(observed.since.get(provider) ?? [])].map(([account, at]) => [
             account,
-            at + aheadMicrosOf(provider, day, 0),
+            at + aheadMicrosOf(provider, day, clocks.get(provider) ?? 0),
           ]),
         ),
         sources: observed.sources.get(key) ?? new Map(),

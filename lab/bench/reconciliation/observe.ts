@@ -1,5 +1,6 @@
 /** Prices calls with the product's pricing and sums them by the hour of their end, like the product. */
 import { aheadMicrosOf, billingDayOf } from '../../../domain/billing/billingDay.js';
+import { MICROS_PER_HOUR } from '../../../domain/period.js';
 import { type CallPrice, priceCall } from '../../../domain/pricing/cost.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../../domain/providers.js';
@@ -7,6 +8,7 @@ import { type ObservedSource, SOURCES_MAX } from '../../../domain/reconciliation
 import type { ObservedCell } from '../../../domain/reconciliation/matching/cells.js';
 import type { GeneratedWorld, ToldCall } from '../../generators/world.js';
 import { type ByDay, dayKey } from './cells.js';
+import type { Clocks } from './clocks.js';
 
 const HOUR_SECONDS = 3_600;
 const FREE: CallPrice = { computedPico: 0n, priceGaps: [], contextBand: 0 };
@@ -24,8 +26,15 @@ type MutableCell = { -readonly [K in keyof ObservedCell]: ObservedCell[K] } & {
   tokens: { -readonly [K in keyof ObservedCell['tokens']]: bigint };
 };
 
-/** Prices and sums every call. A call without an account has that of its key (db/billing/billingCells.ts). */
-export function observe(world: Pick<GeneratedWorld, 'calls' | 'keys'>, book: PriceBook): Observed {
+/**
+ * Prices and sums every call, by the days of the providers' clocks. A call without an account has that of its key
+ * (db/billing/billingCells.ts).
+ */
+export function observe(
+  world: Pick<GeneratedWorld, 'calls' | 'keys'>,
+  book: PriceBook,
+  clocks: Clocks = new Map(),
+): Observed {
   const accounts = new Map(world.keys.map((key) => [`${key.provider}\n${key.keyId}`, key.accountId]));
   const groups = new Map<string, MutableCell>();
   const observed: Observed = { cells: new Map(), sources: new Map(), since: new Map() };
@@ -41,15 +50,15 @@ export function observe(world: Pick<GeneratedWorld, 'calls' | 'keys'>, book: Pri
       cell = emptyCell(call, hourSeconds, price.contextBand);
       groups.set(key, cell);
       const provider = providerOf(call);
-      const billedOn = billingDayOf(provider, cell.hourMicros);
-      cell.hourMicros += aheadMicrosOf(provider, billedOn, 0);
+      const billedOn = dayByClock(provider, cell.hourMicros, clocks);
+      cell.hourMicros += aheadMicrosOf(provider, billedOn, clocks.get(provider) ?? 0);
       const day = dayKey(provider, billedOn);
       const ofDay = observed.cells.get(day);
       if (ofDay) ofDay.push(cell);
       else observed.cells.set(day, [cell]);
     }
     addCall(cell, call, price);
-    noteSource(observed.sources, call);
+    noteSource(observed.sources, call, clocks);
     noteSince(observed.since, call);
   }
   for (const accounts of observed.sources.values())
@@ -129,8 +138,12 @@ function addCall(cell: MutableCell, call: ToldCall, price: CallPrice): void {
   if (price.priceGaps.length > 0) cell.priceGaps += 1;
 }
 
-function noteSource(sources: Observed['sources'], call: ToldCall): void {
-  const key = dayKey(call.provider, billingDayOf(providerOf(call), BigInt(call.endSeconds) * 1_000_000n));
+const dayByClock = (provider: Provider, micros: bigint, clocks: Clocks): string =>
+  billingDayOf(provider, micros + BigInt(clocks.get(provider) ?? 0) * MICROS_PER_HOUR);
+
+function noteSource(sources: Observed['sources'], call: ToldCall, clocks: Clocks): void {
+  const day = dayByClock(providerOf(call), BigInt(call.endSeconds) * 1_000_000n, clocks);
+  const key = dayKey(call.provider, day);
   const accounts = sources.get(key) ?? new Map<string, Map<string, ObservedSource[]>>();
   sources.set(key, accounts);
   const models = accounts.get(call.accountId ?? '') ?? new Map<string, ObservedSource[]>();

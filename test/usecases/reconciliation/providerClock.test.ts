@@ -34,6 +34,19 @@ describe('a provider whose clock is not UTC', () => {
     expect((await runs.run(org)).units).toBe(0);
   });
 
+  it.each([-8, 0, 5])('has them compared so where its bill has days alone: %i hours ahead', async (hours) => {
+    const org = await aShiftedOrganization(api, hours, { daysAlone: true });
+    const { run } = await runs.run(org);
+    expect(run.dayOffsets).toEqual(hours === 0 ? {} : { openai: hours });
+    expect(await runs.published(org)).toMatchObject({ findings: [] });
+    const { rows } = await api.database.superuser.query(
+      'select distinct match_status, our_cost_usd = provider_cost_usd as same from gap_buckets where org_id = $1',
+      [org.orgId],
+    );
+    expect(rows).toEqual([{ match_status: 'matched', same: true }]);
+    expect((await runs.run(org)).units).toBe(0);
+  });
+
   it('has the days of a run over 7 days compared alike by one over 30: no day of them again', async () => {
     const early = await gapRunsOf(api, () => BigInt(Date.parse('2026-10-10T12:00:00Z')) * 1000n);
     const org = await aShiftedOrganization(api, -8);

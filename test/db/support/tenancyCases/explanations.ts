@@ -11,6 +11,7 @@ import {
   listHoursOfBoth,
   listInvoiceTies,
   listUploadedTies,
+  listUsesOfBoth,
 } from '../../../../db/reconciliation/matchInputs.js';
 import { dayOf } from '../../../../domain/period.js';
 import type { Biller, Provider } from '../../../../domain/providers.js';
@@ -26,7 +27,7 @@ import {
   loadRun,
   type RunWork,
 } from '../../../../usecases/reconciliation/gapRunWork.js';
-import { hoursOf, planRun } from '../../../../usecases/reconciliation/planRun.js';
+import { clockOf, planRun } from '../../../../usecases/reconciliation/planRun.js';
 import { failUnit, matchUnit } from '../../../../usecases/reconciliation/providerDay.js';
 import { publishRun } from '../../../../usecases/reconciliation/publishRun.js';
 import { testInvoicePages } from '../../../support/blobs.js';
@@ -145,9 +146,11 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
     return draftRunClaims(work, { ...work.deps, pages: NO_PAGES, ...testInvoicePages() });
   },
   findRunCredits: (db, of) => findRunCredits(workOf(db, of)),
-  hoursOf: async (db, of) => {
+  clockOf: async (db, of) => {
+    const { prices } = of;
     await reportedHour(db, of);
-    return hoursOf(db, of.provider as Provider)('2100-01-01');
+    const clock = clockOf(db, of.provider as Provider, prices);
+    return [await clock.hours('2100-01-01'), await clock.uses('2100-01-01')];
   },
   listCountedDays: (db) => matchInputs.listCountedDays(db, ALL),
   listObservedRevisions: (db) => matchInputs.listObservedRevisions(db, ALL),
@@ -166,6 +169,7 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
     await reportedHour(db, of);
     return listHoursOfBoth(db, { provider: of.provider, toDay: '2100-01-01' });
   },
+  listUsesOfBoth: (db, of) => listUsesOfBoth(db, { provider: of.provider, toDay: '2100-01-01' }),
   listUploadedTies: (db) => listUploadedTies(db, ALL),
   listInvoiceTies: async (db, of) => {
     await copiedMonth(db, of);
