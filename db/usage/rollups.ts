@@ -15,6 +15,7 @@ import {
   type RollupDimension,
   SEEN,
   signed,
+  sumOfMeasure,
   usageLogSql,
 } from './usageLog.js';
 
@@ -24,42 +25,63 @@ const FOLD_ROWS_MAX = 100_000;
 const FOLD_COPIES_MAX = 50_000;
 
 const DIMENSIONS = Object.keys(DIMENSION_KEYS) as RollupDimension[];
-const DIMENSION_NAMES = DIMENSIONS.map((name) => `when grouping(${name}_key) = 0 then '${name}'`).join(' ');
 const KEY_COLUMNS = DIMENSIONS.map((name) => `${DIMENSION_KEYS[name]} as ${name}_key`).join(', ');
-const KEYS = DIMENSIONS.map((name) => `${name}_key`).join(', ');
-const SETS = (first: string) =>
-  DIMENSIONS.map((name) => `(${first}${DAILY_DIMENSIONS.has(name) ? 'day' : 'hour'}, ${name}_key)`).join(
-    ', ',
-  );
-
 const ROLLUP_NAMES = [...MEASURE_NAMES, ...HEALTH_MEASURE_NAMES];
 
 const KEYED = (log: string) => `
   select *, date_trunc('hour', timestamp, 'UTC') as hour, date_trunc('day', timestamp, 'UTC') as day, ${KEY_COLUMNS} from (${log}) log`;
 
-// One pass over the log for all dimensions; each row is in exactly one set of each dimension, and no key is null.
+/** Memory of a fold's sorts and hash tables. With Postgres's 4 MB they are on disk from some 10,000 calls on. */
+const FOLD_MEMORY = `set local work_mem = '16MB'`;
+
+const keysOf = (names: readonly RollupDimension[]) => names.map((name) => `${name}_key`).join(', ');
+const nameOf = (names: readonly RollupDimension[]) =>
+  `case ${names.map((name) => `when grouping(${name}_key) = 0 then '${name}'`).join(' ')} end`;
+const setsOf = (bucket: string, names: readonly RollupDimension[]) =>
+  `grouping sets (${names.map((name) => `(${bucket}, ${name}_key)`).join(', ')})`;
+
+const HOURLY = DIMENSIONS.filter((name) => !DAILY_DIMENSIONS.has(name));
+const DAILY = DIMENSIONS.filter((name) => DAILY_DIMENSIONS.has(name));
+
+/** Sums of the sums of a group, and its first and last call. */
+const sumsOf = (names: readonly string[]) => names.map((name) => sumOfMeasure(name)).join(', ');
+const SEEN_OF_GROUPS = `coalesce(min(first_added), min(first_any)), coalesce(max(last_added), max(last_any))`;
+
+// Dimensions by the hour have few keys, so calls are first added up by all of them together, and the totals of each
+// dimension and of labels are sums of those groups. Each row is in exactly one set of each dimension, and no key is null.
 const FOLD_ROLLUPS = `
+with keyed as not materialized (${KEYED(OWN_TIME)}),
+hours as materialized (
+  select hour, ${keysOf(HOURLY)}, ${MEASURES}, ${HEALTH_MEASURES},
+    min(timestamp) filter (where sign > 0) as first_added, min(timestamp) as first_any,
+    max(timestamp) filter (where sign > 0) as last_added, max(timestamp) as last_any
+  from keyed group by hour, ${keysOf(HOURLY)}
+),
+labels as (
+  insert into label_cells (org_id, day, provider, model, team_id, feature, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen)
+  select $1::uuid, (hour at time zone 'UTC')::date, provider_key, model_key, team_key, feature_key, ${sumsOf(MEASURE_NAMES)}, ${SEEN_OF_GROUPS}
+  from hours group by 2, 3, 4, 5, 6
+  on conflict (org_id, day, provider, model, team_id, feature) do update set ${add('label_cells', MEASURE_NAMES)}, ${mergeSeen('label_cells')}
+)
 insert into usage_rollups (org_id, dimension, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
-select $1, case ${DIMENSION_NAMES} end, coalesce(hour, day), coalesce(${KEYS}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
-from (${KEYED(OWN_TIME)}) keyed
-group by grouping sets (${SETS('')})
+select $1::uuid, totals.* from (
+  select ${nameOf(HOURLY)}, hour, coalesce(${keysOf(HOURLY)}), ${sumsOf(ROLLUP_NAMES)}, ${SEEN_OF_GROUPS}
+  from hours group by ${setsOf('hour', HOURLY)}
+  union all
+  select ${nameOf(DAILY)}, day, coalesce(${keysOf(DAILY)}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
+  from keyed group by ${setsOf('day', DAILY)}
+) totals (dimension, bucket, key)
+order by dimension, bucket, key
 on conflict (org_id, dimension, bucket, key) do update set ${add('usage_rollups', ROLLUP_NAMES)}, ${mergeSeen('usage_rollups')}`;
 
 const FOLD_LATE_ROLLUPS = `
 insert into adjustment_rollups (org_id, dimension, booked_on, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
-select $1, case ${DIMENSION_NAMES} end, booked_on, coalesce(hour, day), coalesce(${KEYS}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
+select $1, ${nameOf(DIMENSIONS)}, booked_on, coalesce(hour, day), coalesce(${keysOf(DIMENSIONS)}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
 from (${KEYED(LATE)}) keyed
-group by grouping sets (${SETS('booked_on, ')})
+group by grouping sets (${DIMENSIONS.map((name) => `(booked_on, ${DAILY_DIMENSIONS.has(name) ? 'day' : 'hour'}, ${name}_key)`).join(', ')})
 on conflict (org_id, dimension, booked_on, bucket, key) do update set ${add('adjustment_rollups', ROLLUP_NAMES)}, ${mergeSeen('adjustment_rollups')}`;
 
 const LABELS = `(timestamp at time zone 'UTC')::date, provider, model, coalesce(team_id, ''), coalesce(feature, '')`;
-
-const FOLD_LABELS = `
-insert into label_cells (org_id, day, provider, model, team_id, feature, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen)
-select $1, ${LABELS}, ${MEASURES}, ${SEEN}
-from (${OWN_TIME}) log
-group by 2, 3, 4, 5, 6
-on conflict (org_id, day, provider, model, team_id, feature) do update set ${add('label_cells', MEASURE_NAMES)}, ${mergeSeen('label_cells')}`;
 
 const FOLD_LATE_LABELS = `
 insert into adjustment_labels (org_id, booked_on, day, provider, model, team_id, feature, session_id, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen)
@@ -178,6 +200,7 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
       if (horizon.projects_xid < horizon.from_xid) return catchUpProjects(system, orgId, horizon);
       if (horizon.below_xid <= horizon.from_xid) return { more: false };
       const cut = await findCut(system, orgId, horizon);
+      await system.run(FOLD_MEMORY);
       const range = [orgId, horizon.from_xid, cut];
       await foldTotals(system, range, horizon.closed_until);
       await foldProjects(system, range, horizon.closed_until);
@@ -214,7 +237,6 @@ async function foldTotals(
 ): Promise<void> {
   const booked = [...range, closedUntil === null ? null : isoFromMicros(closedUntil)];
   await system.run(FOLD_ROLLUPS, booked, 'fold_rollups');
-  await system.run(FOLD_LABELS, booked, 'fold_labels');
   if (closedUntil === null) return;
   const [late] = await system.rows<{ has_late: boolean }>(HAS_LATE, booked, 'fold_has_late');
   if (!late?.has_late) return;
