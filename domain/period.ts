@@ -64,8 +64,28 @@ export function spanMicros(from: Instant, to: Instant): bigint {
   return (to.dateOnly ? exclusiveEnd(to) : to.micros) - from.micros;
 }
 
+const MICROS_PER_MINUTE = 60_000_000;
+/** The minute that was written last, and its text up to the seconds: most times of a batch are of few minutes. */
+let lastMinute = { minute: Number.NaN, text: '' };
+
 /** Microseconds → RFC 3339 in UTC with six decimals, or with none if they are zero. */
 export function isoFromMicros(micros: bigint): string {
+  const exact = Number(micros);
+  return exact >= 0 && Number.isSafeInteger(exact) ? isoFromSafeMicros(exact) : isoFromAnyMicros(micros);
+}
+
+function isoFromSafeMicros(micros: number): string {
+  const minute = Math.floor(micros / MICROS_PER_MINUTE);
+  if (minute !== lastMinute.minute)
+    lastMinute = { minute, text: new Date(minute * 60_000).toISOString().slice(0, 17) };
+  const rest = micros - minute * MICROS_PER_MINUTE;
+  const seconds = Math.floor(rest / 1_000_000);
+  const fraction = rest - seconds * 1_000_000;
+  const whole = `${lastMinute.text}${seconds < 10 ? '0' : ''}${seconds}`;
+  return fraction === 0 ? `${whole}Z` : `${whole}.${fraction.toString().padStart(6, '0')}Z`;
+}
+
+function isoFromAnyMicros(micros: bigint): string {
   const millis = micros / MICROS_PER_MILLI - (micros % MICROS_PER_MILLI < 0n ? 1n : 0n);
   const date = new Date(Number(millis)).toISOString();
   const sub = micros - millis * MICROS_PER_MILLI;

@@ -78,7 +78,8 @@ export interface StoreStatement {
 }
 
 const CLAIM_TYPES = ['text', 'text', 'uuid', 'int8', 'int8', 'uuid'];
-const PAYLOAD_TYPES = ['timestamptz', 'uuid', 'jsonb', 'jsonb', 'jsonb', 'jsonb'];
+const PAYLOAD_KEY_TYPES = ['timestamptz', 'uuid'];
+const PAYLOAD_TEXTS = ['payload', 'tool_input', 'tool_output', 'service'];
 
 /** Most variants of the statement; each connection prepares those that it uses. */
 const MAKES_MAX = 32;
@@ -103,7 +104,7 @@ export function storeStatement(
   return statementOf(WHOLE, orgId, [
     ...all,
     ...(claims ?? nothing(CLAIM_TYPES)),
-    ...(payloads ?? nothing(PAYLOAD_TYPES)),
+    ...(payloads ?? [...nothing(PAYLOAD_KEY_TYPES), ...PAYLOAD_TEXTS.map(() => '')]),
     ...(told ?? nothing(ALERT_TYPES)),
   ]);
 }
@@ -163,10 +164,14 @@ function storeSql(make: string): string {
 )`);
   }
   if (make[COLUMNS.length + 1] === '1') {
+    const keys = arrays(PAYLOAD_KEY_TYPES);
+    const texts = PAYLOAD_TEXTS.map(() => {
+      parameters += 1;
+      return `string_to_array($${parameters}::text, chr(10), '')::jsonb[]`;
+    });
     parts.push(`kept as (
-  insert into event_payloads (org_id, timestamp, event_id, payload, tool_input, tool_output, service)
-  select $1::uuid, p.* from unnest(${arrays(PAYLOAD_TYPES).join(', ')})
-    as p (at, event_id, payload, tool_input, tool_output, service)
+  insert into event_payloads (org_id, timestamp, event_id, ${PAYLOAD_TEXTS.join(', ')})
+  select $1::uuid, p.* from unnest(${[...keys, ...texts].join(', ')}) as p (at, event_id, ${PAYLOAD_TEXTS.join(', ')})
   where p.event_id in (select id from stored)
   -- one event twice in the batch
   on conflict do nothing
@@ -264,13 +269,15 @@ function payloadColumns(events: readonly StorableEvent[]): string[] | undefined 
       call.payload !== null || call.toolInput !== null || call.toolOutput !== null || call.service !== null,
   );
   if (kept.length === 0) return undefined;
+  // Lines instead of an array literal, in which all quotes of the JSON would be escaped: JSON has no line feed, and an
+  // empty line is null.
   const json = (of: (call: CallRecord) => unknown) =>
-    textArray(
-      kept.map(({ call }) => {
+    kept
+      .map(({ call }) => {
         const value = of(call);
-        return value === null ? null : JSON.stringify(value);
-      }),
-    );
+        return value === null ? '' : JSON.stringify(value);
+      })
+      .join('\n');
   return [
     plainArray(kept.map(({ call }) => isoFromMicros(call.startMicros))),
     plainArray(kept.map(({ id }) => id)),

@@ -5,6 +5,7 @@ import {
   GAP_PERIODS,
   gapWindow,
   type Instant,
+  isoFromMicros,
   lastDays,
   listDays,
   MICROS_PER_DAY,
@@ -18,6 +19,30 @@ const FIRST_DAY = -719_162;
 const LAST_DAY = 2_932_896;
 const dayAt = (at: number) => dayOf(BigInt(at) * MICROS_PER_DAY);
 const day = fc.integer({ min: FIRST_DAY + 5_000, max: LAST_DAY - 5_000 }).map(dayAt);
+
+describe('times', () => {
+  const FIRST = BigInt(FIRST_DAY) * MICROS_PER_DAY;
+  const LAST = BigInt(LAST_DAY + 1) * MICROS_PER_DAY - 1n;
+  const anyTime = fc.bigInt({ min: FIRST, max: LAST });
+  const recent = fc.bigInt({ min: 1_700_000_000_000_000n, max: 1_700_000_120_000_000n });
+
+  it('are written to the microsecond, and read as written, before and after one of the same minute', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(anyTime, recent), { minLength: 1, maxLength: 5 }), (times) => {
+        for (const micros of times) {
+          const text = isoFromMicros(micros);
+          expect(text).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z$/);
+          expect(parseInstant(text)?.micros).toBe(micros);
+        }
+      }),
+    );
+    expect([0n, 59_000_001n, 1_700_000_000_000_000n].map(isoFromMicros)).toEqual([
+      '1970-01-01T00:00:00Z',
+      '1970-01-01T00:00:59.000001Z',
+      '2023-11-14T22:13:20Z',
+    ]);
+  });
+});
 
 describe('days', () => {
   it('shifted there and back are the same day, and each step is one day', () => {
