@@ -1,5 +1,4 @@
 /**
-/**
  * `npm run bench:sdk`: overhead of a call that the packages for JavaScript and Python observe, with rules on, and in
  * JavaScript with `policyVerdicts` too; and 10,000 calls while the service is away. `PYTHON` names another interpreter
  * than `python3`. Ends with 1 when a limit is broken.

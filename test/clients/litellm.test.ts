@@ -40,7 +40,7 @@ describe('calls of LiteLLM’s proxy, by its callback generic_api', () => {
     const org = await api.addOrganization();
     const request = { path: PATH, key: org.ingestKey, headers: JSON_TYPE, body: JSON.stringify(atProviders) };
     const { status, body } = await send(api, request);
-    expect([status, body.accepted, body.rejected]).toEqual([202, 6, []]);
+    expect([status, body.accepted, body.ignored, body.rejected]).toEqual([202, 6, 0, []]);
     const events = await eventsOf(org.adminKey);
     const by = (test: (event: Record<string, unknown>) => boolean) => events.filter(test);
     expect(by(({ session_id }) => session_id === 's1')).toMatchObject([
@@ -111,14 +111,14 @@ describe('calls of LiteLLM’s proxy, by its callback generic_api', () => {
       });
   });
 
-  it('from its cache, and requests that call no model, are ignored', async () => {
+  it('from its cache, and requests that call no model, are ignored and counted as such', async () => {
     const org = await api.addOrganization();
     const hit = { ...GENERIC[0], cache_hit: true };
     const sum = { ...GENERIC[0], call_type: 'aretrieve_batch' };
     const refused = { ...GENERIC[0], status: 'failure', model: '' };
     const request = { path: PATH, key: org.ingestKey, headers: JSON_TYPE };
     const { body } = await send(api, { ...request, body: JSON.stringify([hit, sum, refused]) });
-    expect(body).toMatchObject({ accepted: 0, rejected: [] });
+    expect(body).toMatchObject({ accepted: 0, ignored: 3, rejected: [] });
     expect(await eventsOf(org.adminKey)).toEqual([]);
   });
 

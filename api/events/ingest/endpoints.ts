@@ -24,6 +24,7 @@ import {
   eventsRequestDoc,
   ingestEventsResponse,
   ingestHealthResponse,
+  ingestLitellmResponse,
   ingestResponse,
   langfuseRequestDoc,
   langfuseResponse,
@@ -38,6 +39,7 @@ import {
   presentIngest,
   presentIngestEvents,
   presentIngestHealth,
+  presentIngestLitellm,
   presentLangfuse,
   presentLogs,
   presentMetrics,
@@ -317,18 +319,26 @@ const litellm = routes.post('/api/v1/ingest/litellm', {
   operationId: 'ingestLitellm',
   summary: 'Calls of LiteLLM’s callback generic_api',
   description:
-    'A list of its StandardLoggingPayload, one of them, or one a line. Answers from LiteLLM’s cache and requests that call no model are ignored.',
+    'A list of its StandardLoggingPayload, one of them, or one a line. Answers from LiteLLM’s cache and requests that call no model are `ignored`.',
   idempotency: 'ignored',
   streams: { 'application/json': litellmRequestDoc, 'application/x-ndjson': 'binary' },
   responses: {
-    202: { description: 'Committed; the first refused items are listed', schema: ingestEventsResponse },
+    202: { description: 'Committed; the first refused items are listed', schema: ingestLitellmResponse },
   },
   problems: BODY_PROBLEMS,
   async handle(request, deps) {
     const isLines = kindOfEvents(request.incoming.mediaType) === 'events_lines';
     const batch = await read(request, deps, isLines ? 'litellm_lines' : 'litellm_json');
     const outcome = await store(request, deps, batch);
-    return { status: 202, body: presentIngestEvents(request.caller.orgId, outcome, batch.rejections) };
+    return {
+      status: 202,
+      body: presentIngestLitellm(
+        request.caller.orgId,
+        outcome,
+        batch.ignored + outcome.leftOut,
+        batch.rejections,
+      ),
+    };
   },
 });
 

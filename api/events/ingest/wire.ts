@@ -214,6 +214,10 @@ export const ingestEventsResponse = z
   })
   .meta({ id: 'IngestEventsAccepted' });
 
+export const ingestLitellmResponse = z
+  .strictObject({ ...ingestEventsResponse.shape, ignored: z.int() })
+  .meta({ id: 'IngestLiteLlmAccepted' });
+
 /** ExportLogsServiceResponse. */
 export const logsResponse = z
   .strictObject({
@@ -292,6 +296,15 @@ export function presentIngestEvents(
       .slice(0, REJECTED_ITEMS_MAX)
       .map((rejection) => ({ index: rejection.index, code: rejection.reason, message: rejection.message })),
   };
+}
+
+export function presentIngestLitellm(
+  orgId: string,
+  outcome: Outcome,
+  ignored: number,
+  rejections: readonly Rejection[],
+): z.output<typeof ingestLitellmResponse> {
+  return { ...presentIngestEvents(orgId, outcome, rejections), ignored };
 }
 
 const sourceSchema = z.strictObject({

@@ -30,12 +30,20 @@ interface Automaton {
 export const PROMPTS_MAX = 1_000;
 const ALPHABET_SIZE = 98;
 const STATES_MAX = 65_536;
+/** Searched prompts whose result is remembered: each call of a conversation repeats those before. */
+const REMEMBERED_MAX = 1_000;
+
+interface Match {
+  patternIndex: number;
+  offset: number;
+}
 
 export class PatternTables {
   readonly version: string;
   readonly #ids = new Map<number, string>();
   readonly #automata: readonly Automaton[];
   readonly #isComplete: boolean;
+  #remembered = new Map<string, Match | null>();
 
   /** @param served the answer of `GET /api/v1/enforcement/patterns`. @throws Error for tables that cannot be used. */
   constructor(served: Record<string, unknown>) {
@@ -58,7 +66,7 @@ export class PatternTables {
     const prompts = promptsOf(body);
     const searched = prompts.slice(0, PROMPTS_MAX);
     for (const prompt of searched) {
-      const match = this.search(prompt);
+      const match = this.#searchOnce(prompt);
       if (match)
         return {
           version: this.version,
@@ -72,8 +80,18 @@ export class PatternTables {
     return { version: this.version, pattern_index: null, complete };
   }
 
+  #searchOnce(text: string): Match | null {
+    const known = this.#remembered.get(text);
+    if (known !== undefined) return known;
+    const match = this.search(text) ?? null;
+    if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered = new Map();
+    // A copy: a part of a text would keep the whole text in memory.
+    this.#remembered.set(` ${text}`.slice(1), match);
+    return match;
+  }
+
   /** @param text the searched part of a prompt. Read from its end, which finds the beginnings of matches. */
-  search(text: string): { patternIndex: number; offset: number } | undefined {
+  search(text: string): Match | undefined {
     let patternIndex = Number.POSITIVE_INFINITY;
     let offset = 0;
     for (const { columns, width, next, begins, beginsFirst } of this.#automata) {
@@ -125,26 +143,40 @@ function codeAt(place: number): number {
   return place >= 3 ? place + 29 : ([9, 10, 13][place] as number);
 }
 
+/** Verdicts that one timer makes, since a timer for each takes longer than most of them. */
+const VERDICTS_OF_A_TIMER = 64;
+let waiting: OpenVerdict[] = [];
+
+function makeVerdicts(): void {
+  const verdicts = waiting;
+  waiting = [];
+  for (const verdict of verdicts) {
+    try {
+      verdict.get();
+    } catch {
+      // The end of the call meets the same error and reports it.
+    }
+  }
+}
+
 /** The verdict on one call, which is made while the provider works, or at the latest when the call ends. */
 export class OpenVerdict {
   readonly #tables: PatternTables;
-  readonly #body: unknown;
+  #body: unknown;
   #verdict: PatternVerdict | undefined;
 
   constructor(tables: PatternTables, body: unknown) {
     this.#tables = tables;
     this.#body = body;
-    setTimeout(() => {
-      try {
-        this.get();
-      } catch {
-        // The end of the call meets the same error and reports it.
-      }
-    }, 0);
+    // Where a timer ends with its request, as in a worker of Cloudflare, a later one makes what it has left.
+    if (waiting.push(this) % VERDICTS_OF_A_TIMER === 1) setTimeout(makeVerdicts, 0);
   }
 
   get(): PatternVerdict {
-    this.#verdict ??= this.#tables.judge(this.#body);
+    if (this.#verdict === undefined) {
+      this.#verdict = this.#tables.judge(this.#body);
+      this.#body = undefined;
+    }
     return this.#verdict;
   }
 }

@@ -20,7 +20,7 @@ import { writeRecording } from '../support/recordings.js';
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 /** Environments of versions that exclude each other, with their packages. */
 const VENVS = { '.venv': 'requirements.txt', '.venv-legacy': 'requirements-legacy.txt' };
-const INSTALL_TIME_MS = 300_000;
+const INSTALL_TIME_MS = 600_000;
 const CLIENT_TIME_MS = 60_000;
 const seed = testSeed();
 const calculator = new CostCalculator(new URL('../../../data/prices.json', import.meta.url));

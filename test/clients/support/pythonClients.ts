@@ -95,7 +95,7 @@ export const PYTHON_CLIENTS: readonly PythonCase[] = [
     name: "OpenInference beside the Anthropic SDK's own tracing",
     recording: 'openinference-beside-anthropic-sdk',
     program: 'openinference_anthropic.py',
-    scope: planScope(['messages']),
+    scope: anthropic,
     facts: ANTHROPIC_SDK,
     environment: compressed,
   },

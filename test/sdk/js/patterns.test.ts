@@ -31,11 +31,14 @@ describe("the wrapper's verdict", () => {
     fc.assert(
       fc.property(fc.array(anyPattern, { minLength: 1, maxLength: 3 }), anyBody, (patterns, body) => {
         const regexes = patterns.map(writePattern);
-        const verdict = new PatternTables(servedOf(regexes)).judge(body);
+        const tables = new PatternTables(servedOf(regexes));
+        const verdict = tables.judge(body);
         const expected = judgeByApi(regexes, promptsOfPayload(body));
         const { pattern_index, match_offset } = verdict;
         expect(pattern_index === null ? undefined : { pattern_index, match_offset }).toEqual(expected);
         expect(verdict.complete).toBe(true);
+        // Of prompts that were searched before, the result is remembered.
+        expect(tables.judge(body)).toEqual(verdict);
       }),
       { numRuns: 1_000 },
     );

@@ -148,14 +148,21 @@ def context_labels() -> Optional[Labels]:
     return None if given is None else given.labels
 
 
+def is_mapping(value: Any) -> bool:
+    """Most are dictionaries, and asking for the abstract class takes longer than for the class itself."""
+    return type(value) is dict or isinstance(value, Mapping)
+
+
 def own_labels(params: Any) -> Optional[Labels]:
     """The labels in the option of one call's parameters; None: it has none."""
-    option = params.get(OPTION) if isinstance(params, Mapping) else None
-    return cast(Labels, option) if isinstance(option, Mapping) else None
+    if params is None or not is_mapping(params):
+        return None
+    option = params.get(OPTION)
+    return None if option is None or not is_mapping(option) else cast(Labels, option)
 
 
 def without_option(params: Any) -> Any:
     """The parameters without the option; the same object where they have none."""
-    if not isinstance(params, Mapping) or OPTION not in params:
+    if params is None or not is_mapping(params) or OPTION not in params:
         return params
     return {name: value for name, value in params.items() if name != OPTION}

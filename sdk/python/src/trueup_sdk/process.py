@@ -27,7 +27,8 @@ _forked: "weakref.WeakSet[Any]" = weakref.WeakSet()
 # Connections whose events the end of the process sends, each with the seconds that it waits.
 _flushed: List[Tuple[Reporter, float]] = []
 _is_watching = False
-_worker_pid: Optional[int] = None
+# Whether this process, if it is a worker, is watched for its end.
+_is_worker_watched = False
 _earlier_handler: Any = None
 
 
@@ -37,6 +38,8 @@ def renew_after_fork(part: Forked) -> None:
 
 
 def _after_fork() -> None:
+    global _is_worker_watched
+    _is_worker_watched = False
     for part in list(_forked):
         try:
             part.after_fork()
@@ -74,10 +77,10 @@ def watch_worker() -> None:
     Called with each event: workers that multiprocessing has forked end without the functions of atexit, and forget at
     their start what was registered for their end before.
     """
-    global _worker_pid
-    if _worker_pid == os.getpid() or not _flushed:
+    global _is_worker_watched
+    if _is_worker_watched or not _flushed:
         return
-    _worker_pid = os.getpid()
+    _is_worker_watched = True
     multiprocessing = sys.modules.get("multiprocessing")
     util = sys.modules.get("multiprocessing.util")
     if multiprocessing is not None and util is not None and multiprocessing.parent_process() is not None:

@@ -19,6 +19,8 @@ MODEL_DOWNGRADE = "model_downgrade"
 _TOOL_STOPS = frozenset(("tool_use", "tool_calls", "function_call"))
 # Sessions or equal calls that one rule remembers; the ones unused for longest are forgotten first.
 _MEMORY_MAX = 10_000
+# Scopes whose rules are remembered; applications use few.
+_SCOPES_MAX = 1_000
 # Sessions without a call for so long are forgotten, milliseconds.
 _SESSION_IDLE_MS = 86_400_000
 
@@ -170,11 +172,24 @@ class _Standing(NamedTuple):
     memory: _Memory
 
 
+# Rules that note the calls that are made.
+_NOTING = frozenset((SESSION_BUDGET, MAX_TOOL_CALLS, DUPLICATE_WINDOW))
+
+
+class _InScope(NamedTuple):
+    """The rules of one scope of calls, in their order."""
+
+    judging: Tuple[_Standing, ...]
+    noting: Tuple[_Standing, ...]
+
+
 class Enforcer:
     """The rules of now, with what each remembers. Usable from many threads."""
 
     def __init__(self) -> None:
         self._standing: List[_Standing] = []
+        # By team, feature and model.
+        self._in_scope: Dict[Tuple[Optional[str], Optional[str], str], _InScope] = {}
         self._lock = threading.RLock()
 
     def renew_lock(self) -> None:
@@ -196,6 +211,19 @@ class Enforcer:
                     text = json.dumps(rule._replace(mode="", name=""))
                     standing.append(_Standing(rule, text, before.get(text) or _Memory()))
             self._standing = standing
+            self._in_scope = {}
+
+    def _rules_for(self, call: CallBefore) -> _InScope:
+        """With the lock held."""
+        scope = (call.team, call.feature, call.model)
+        found = self._in_scope.get(scope)
+        if found is None:
+            judging = tuple(one for one in self._standing if _is_in_scope(one.rule, call))
+            found = _InScope(judging, tuple(one for one in judging if one.rule.type in _NOTING))
+            if len(self._in_scope) >= _SCOPES_MAX:
+                self._in_scope = {}
+            self._in_scope[scope] = found
+        return found
 
     def judge(self, call: CallBefore) -> Verdict:
         """Applies the rules of the call's scope, in their order."""
@@ -204,9 +232,7 @@ class Enforcer:
         observed: List[str] = []
         downgrade: Optional[Rule] = None
         with self._lock:
-            for rule, _, memory in self._standing:
-                if not _is_in_scope(rule, call):
-                    continue
+            for rule, _, memory in self._rules_for(call).judging:
                 if rule.type == MODEL_DOWNGRADE:
                     if rule.mode == "observe":
                         observed.append(rule.id)
@@ -225,9 +251,7 @@ class Enforcer:
         if not self._standing:
             return
         with self._lock:
-            for rule, _, memory in self._standing:
-                if not _is_in_scope(rule, call):
-                    continue
+            for rule, _, memory in self._rules_for(call).noting:
                 if rule.type == SESSION_BUDGET:
                     if call.session is not None and cost is not None and cost > 0:
                         _add_to(memory, call.session, cost, call.at)

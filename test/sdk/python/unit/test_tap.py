@@ -7,9 +7,11 @@ import struct
 import unittest
 import zlib
 
+from decimal import Decimal
+
 from standins import Response
 from trueup_sdk.clients.frames import FrameReader
-from trueup_sdk.clients.tap import EVENTS, FRAMES, JSON, LINES, Sink, read_response
+from trueup_sdk.clients.tap import EVENTS, FRAMES, JSON, LINES, Sink, read_response, share_json
 
 
 class Notes(Sink):
@@ -26,6 +28,19 @@ class Notes(Sink):
 
     def end(self, how, error=None):
         self.ends.append((how, error))
+
+
+class ParsedResponse(Response):
+    """One that has arrived, and counts how often it is parsed."""
+
+    def __init__(self, chunks):
+        super().__init__(chunks)
+        self.parsed = 0
+        self.read()
+
+    def json(self, **options):
+        self.parsed += 1
+        return json.loads(self.content, **options)
 
 
 def tapped(chunks, kind=EVENTS, is_async=False, **more):
@@ -105,6 +120,39 @@ class Reading(unittest.TestCase):
         read_response(response, EVENTS, Broken(), False)
         self.assertEqual(list(response.iter_bytes()), [BODY])
         self.assertTrue(response.is_closed)
+
+    def test_a_json_answer_is_parsed_once_by_its_client_and_the_response_stays_as_it_was(self):
+        response, notes = ParsedResponse([b'{"a":1.5}']), Notes()
+        before = dict(response.__dict__)
+        shared = share_json(response, notes)
+        self.assertEqual(notes.ends, [])
+        value = response.json()
+        self.assertIs(notes.values[0], value)
+        self.assertEqual((response.parsed, response.json()), (1, {"a": 1.5}))
+        shared.finish()
+        self.assertEqual((len(notes.values), notes.ends), (1, [("done", None)]))
+        self.assertEqual({**response.__dict__, "parsed": 0}, before)
+
+    def test_a_json_answer_is_read_though_its_client_parses_it_otherwise_or_not_at_all(self):
+        for parse in (lambda response: response.json(parse_float=Decimal), lambda response: None):
+            response, notes = ParsedResponse([b'{"a":1.5}']), Notes()
+            before = dict(response.__dict__)
+            shared = share_json(response, notes)
+            parse(response)
+            self.assertEqual(notes.values, [])
+            shared.finish()
+            self.assertEqual((notes.values, notes.ends), ([{"a": 1.5}], [("done", None)]))
+            self.assertEqual({**response.__dict__, "parsed": 0}, before)
+
+    def test_an_answer_that_is_no_json_fails_for_its_client_and_ends_all_the_same(self):
+        response, notes = ParsedResponse([b"{broken"]), Notes()
+        shared = share_json(response, notes)
+        with self.assertRaises(ValueError):
+            response.json()
+        shared.finish()
+        self.assertEqual((notes.values, notes.ends), ([], [("done", None)]))
+        self.assertIsNone(share_json(ParsedResponse([b"<html>"]), notes))
+        self.assertIsNone(share_json(Response([b"{}"]), notes))
 
     def test_raw_bytes_are_the_readers_alone(self):
         response, notes = tapped([b"\x1f\x8b", b"\x00"])

@@ -47,6 +47,8 @@ def _replace(part: Any, names: Iterable[str], how: Any, change: Callable[[Any], 
 def _taking(method: Any, change: Change, is_later: bool) -> Any:
     def changed(kwargs: Dict[str, Any]) -> Dict[str, Any]:
         own = kwargs.pop(OPTION, None)
+        if own is None and not is_later:
+            return kwargs
         labels = merge_labels(context_labels() if is_later else None, fields(own))
         return change(kwargs, labels) if labels else kwargs
 

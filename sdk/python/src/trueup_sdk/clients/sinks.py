@@ -70,7 +70,8 @@ class OpenAiSink(CallSink):
     def json(self, value: Any) -> None:
         answer = fields(value) or {}
         self._is_background = answer.get("background") is True and not answer.get("usage")
-        self.reading.merge(read_openai(value))
+        # A body of JSON arrives whole: nothing was read before it.
+        self.reading = read_openai(answer)
         if self.call.captures_payloads:
             self.reading.answer = value
 

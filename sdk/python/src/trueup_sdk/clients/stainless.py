@@ -20,7 +20,7 @@ from .batches import BatchPlace, note_batch, record_anthropic_result, record_ope
 from .labeling import take_labels
 from .readings import fields, first_number, number, parse, read_openai, text
 from .sinks import ENDED, AnthropicSink, JsonSink, LinesSink, OpenAiSink
-from .tap import EVENTS, JSON, LINES, Sink, quietly, read_response
+from .tap import EVENTS, JSON, LINES, SharedJson, Sink, quietly, read_response, share_json
 
 # Calls of a model, by the end of their path.
 _CALLS_OF_OPENAI = re.compile(
@@ -206,7 +206,10 @@ def _leave(token: Token[Optional[_Request]]) -> None:
 def _answered(arguments: Mapping[str, Any]) -> None:
     request = _current.get()
     if request is not None:
-        quietly(lambda: request.answered(arguments.get("response")))
+        try:
+            request.answered(arguments.get("response"))
+        except Exception:  # noqa: BLE001 - an answer of an unknown form is reported without its content
+            pass
 
 
 def _observing(copy: Any, recorder: Recorder, labels: Mapping[str, Any]) -> Any:
@@ -244,17 +247,17 @@ class _Request:
         self._is_stream = is_stream
         self._call: Optional[OpenCall] = None
         self._is_tapped = False
+        self._shared: Optional[SharedJson] = None
         self._path = ""
         self._method = ""
-        quietly(self._read_options)
+        try:
+            self._method = options.method.lower()
+            self._path = options.url.split("?", 1)[0]
+        except Exception:  # noqa: BLE001 - a request of an unknown form is made unseen
+            return
         calls = _CALLS_OF_ANTHROPIC if place.is_anthropic else _CALLS_OF_OPENAI
         if self._method == "post" and calls.search(self._path):
             self._begin()
-
-    def _read_options(self) -> None:
-        options = self.options
-        self._method = options.method.lower()
-        self._path = options.url.split("?", 1)[0]
 
     def _begin(self) -> None:
         body: Any = None
@@ -307,7 +310,9 @@ class _Request:
         if self._call is not None and self._path.rstrip("/").endswith("/audio/speech"):
             self._call.end("ok")
         else:
-            read_response(response, kind, sink, self._place.is_async)
+            self._shared = share_json(response, sink) if kind == JSON else None
+            if self._shared is None:
+                read_response(response, kind, sink, self._place.is_async)
         self._is_tapped = True
 
     def _found(self) -> Optional[Tuple[str, Sink]]:
@@ -335,12 +340,17 @@ class _Request:
         return None
 
     def fail(self, error: BaseException) -> None:
+        if self._shared is not None:
+            # The provider has answered: the client cannot read the answer.
+            self._shared.finish()
         if self._call is not None:
             self._call.fail(error)
 
     def returned(self) -> None:
         """An answer that no response has brought, such as one of a cache, is a call without usage."""
-        if self._call is not None and not self._is_tapped:
+        if self._shared is not None:
+            self._shared.finish()
+        elif self._call is not None and not self._is_tapped:
             self._call.end("ok")
 
 

@@ -158,8 +158,71 @@ def read_whole(body: bytes, kind: str, sink: Sink) -> None:
     tap.done()
 
 
+class SharedJson:
+    """
+    Reads a JSON answer when its client parses it, so that it is parsed once; or at `finish`, where the client leaves it
+    unparsed.
+    """
+
+    __slots__ = ("_body", "_response", "_sink")
+
+    def __init__(self, response: Any, body: bytes, sink: Sink) -> None:
+        self._response = response
+        self._body = body
+        self._sink: Optional[Sink] = sink
+        response.__dict__["json"] = self._json
+
+    def _json(self, *args: Any, **kwargs: Any) -> Any:
+        self._release()
+        value = self._response.json(*args, **kwargs)
+        # With arguments the client may ask for other types of numbers.
+        if not args and not kwargs:
+            self._read(value)
+        return value
+
+    def finish(self) -> None:
+        """The client has returned, or has failed."""
+        self._release()
+        if self._sink is not None:
+            self._read(parse(self._body))
+
+    def _release(self) -> None:
+        self._response.__dict__.pop("json", None)
+
+    def _read(self, value: Any) -> None:
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            _read_value(value, sink)
+
+
+def _read_value(value: Any, sink: Sink) -> None:
+    try:
+        if value is not None:
+            sink.json(value)
+    except Exception:  # noqa: BLE001 - an answer of an unknown form is reported without its content
+        pass
+    try:
+        sink.end(DONE)
+    except Exception:  # noqa: BLE001 - the application's call goes on
+        pass
+
+
 # How a body of JSON begins, and no body of events.
 _JSON_STARTS = (b"{", b"[")
+
+
+def share_json(response: Any, sink: Sink) -> Optional[SharedJson]:
+    """
+    For a client that parses a response of JSON by the `json` of the response, before the application sees either. None:
+    the body has not arrived, or is of another form.
+    """
+    # The headers need not be read, which takes longer than the first character of the body.
+    if not hasattr(response, "_content"):
+        return None
+    body: bytes = response.content
+    if not body.startswith(_JSON_STARTS) or len(body) > BODY_BYTES_MAX:
+        return None
+    return SharedJson(response, body, sink)
 
 
 def read_response(response: Any, kind: str, sink: Sink, is_async: bool) -> None:
@@ -168,10 +231,7 @@ def read_response(response: Any, kind: str, sink: Sink, is_async: bool) -> None:
         body: bytes = response.content
         # The usual answer: its headers need not be read, which takes longer than its first character.
         if body.startswith(_JSON_STARTS) and len(body) <= BODY_BYTES_MAX:
-            value = parse(body)
-            if value is not None:
-                quietly(lambda: sink.json(value))
-            quietly(lambda: sink.end(DONE))
+            _read_value(parse(body), sink)
             return
     content_type = str(response.headers.get("content-type", ""))
     if kind == JSON and "text/event-stream" in content_type:
