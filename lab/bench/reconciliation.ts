@@ -9,6 +9,7 @@ import type { GeneratedVisibility } from '../generators/world.js';
 import { type Look, runPrepared, VISIBILITIES } from './reconciliation/benchmark.js';
 import { repositoryRoot } from './reconciliation/books.js';
 import { expectedCalibrationError, reliabilityBins } from './reconciliation/calibration.js';
+import { fitCalibration } from './reconciliation/fitCalibration.js';
 import { lookCloser } from './reconciliation/lookCloser.js';
 import { reliabilityPlot } from './reconciliation/reliabilityPlot.js';
 import {
@@ -46,6 +47,7 @@ function readOptions() {
       visibility: { type: 'string', default: VISIBILITIES.join(',') },
       verbose: { type: 'boolean', default: false },
       plot: { type: 'boolean', default: false },
+      fit: { type: 'boolean', default: false },
       'no-gate': { type: 'boolean', default: false },
     },
   });
@@ -136,5 +138,6 @@ async function judgeAll(): Promise<void> {
 }
 
 const [first] = options.generators;
-if (options.generators.length > 1) await judgeAll();
+if (options.fit) print(await fitCalibration(GENERATOR_NAMES, worldsOf('mixed')));
+else if (options.generators.length > 1) await judgeAll();
 else if (first) await (options.set === ADVERSARIAL ? judgeAdversarial(first) : judgeSet(first, options.set));

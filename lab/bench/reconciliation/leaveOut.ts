@@ -1,56 +1,94 @@
 /**
- * Calibration that is fitted on other generators than it is judged on: a curve that never falls from the engine's
- * probability of a finding-day to the share of true ones.
+ * Calibration that is fitted on other generators than it is judged on. The form is that of the engine
+ * (engine/calibration.ts): a finding of probability p is true with (1 − lapse) · p, with one lapse rate for findings
+ * that have all gates and one for those that lack some.
+ *
+ * A free curve (isotonic regression on finding-days) overfits: days of one finding share probability and truth, so that
+ * a hundred days are often three findings. Therefore a finding counts as its days up to a cap, and each rate begins at
+ * a prior.
  */
-import type { Finding } from '../../../domain/reconciliation/engine/index.js';
+import { type Finding, uncalibrated } from '../../../domain/reconciliation/engine/index.js';
 import { gradeAt, lowerOf } from '../../../domain/reconciliation/matching/classLines.js';
-import { nonDecreasing } from '../../../domain/reconciliation/weights/poolAdjacent.js';
 import type { Prediction } from './calibration.js';
 import { accuses } from './matchTruth.js';
 
-/** Points in the order of rising probability; between points the curve is straight. */
-export type FittedCurve = readonly { readonly said: number; readonly true: number }[];
-
-/** As many true and as many false days are added at each end, so that few days do not give certainty. */
-const ADDED_DAYS = 1;
-
-/** The curve of these finding-days; without any it is the probability itself. */
-export function fitCurve(predictions: readonly Prediction[]): FittedCurve {
-  const sums = new Map<number, { days: number; true: number }>();
-  for (const { probability, outcome } of predictions) {
-    const sum = sums.get(probability) ?? { days: 0, true: 0 };
-    sums.set(probability, { days: sum.days + 1, true: sum.true + outcome });
-  }
-  const said = [...sums.keys()].sort((a, b) => a - b);
-  const shares = said.map((one) => shareOf(sums.get(one)));
-  const fitted = nonDecreasing(
-    shares,
-    said.map((one) => sums.get(one)?.days ?? 0),
-  );
-  return said.map((one, at) => ({ said: one, true: fitted[at] ?? one }));
+/** Shares from 0 to 1 of findings that are wrong whatever their probability is. */
+export interface LapseRates {
+  readonly allGates: number;
+  readonly missingGate: number;
 }
 
-const shareOf = (sum = { days: 0, true: 0 }) => (sum.true + ADDED_DAYS / 2) / (sum.days + ADDED_DAYS);
+/** One day of a finding, true (1) or false (0). */
+export interface FindingDayOutcome extends Prediction {
+  readonly finding: Finding;
+}
 
-/** The curve at a probability. */
-export function valueAt(curve: FittedCurve, probability: number): number {
-  const above = curve.findIndex(({ said }) => said >= probability);
-  const high = above < 0 ? curve.at(-1) : curve[above];
-  const low = above < 0 ? high : (curve[above - 1] ?? high);
-  if (!high || !low) return probability;
-  if (high.said === low.said) return high.true;
-  return low.true + ((high.true - low.true) * (probability - low.said)) / (high.said - low.said);
+/** Days of one finding are not independent: it counts as this many at most. */
+const DAYS_OF_A_FINDING_MAX = 5;
+/** The prior: so many days of other findings, of which this share lapsed. */
+const PRIOR_DAYS = 50;
+const PRIOR_LAPSE = 0.01;
+/** Steps of expectation and maximization; the likelihood has one maximum. */
+const STEPS = 500;
+
+/** The most probable lapse rates of these finding-days; without any they are the prior's. */
+export function fitLapseRates(days: readonly FindingDayOutcome[]): LapseRates {
+  const findings = findingsOf(days);
+  const of = (hasAll: boolean) => lapseOf(findings.filter((one) => one.hasAllGates === hasAll));
+  return { allGates: of(true), missingGate: of(false) };
+}
+
+interface FindingOutcome {
+  /** By the model alone. */
+  probability: number;
+  hasAllGates: boolean;
+  weight: number;
+  trueShare: number;
+}
+
+function findingsOf(days: readonly FindingDayOutcome[]): FindingOutcome[] {
+  const sums = new Map<Finding, { days: number; true: number }>();
+  for (const { finding, outcome } of days) {
+    const sum = sums.get(finding) ?? { days: 0, true: 0 };
+    sums.set(finding, { days: sum.days + 1, true: sum.true + outcome });
+  }
+  return [...sums].map(([{ probability, missing }, sum]) => ({
+    probability: uncalibrated(probability, missing.length),
+    hasAllGates: missing.length === 0,
+    weight: Math.min(sum.days, DAYS_OF_A_FINDING_MAX),
+    trueShare: sum.true / sum.days,
+  }));
+}
+
+function lapseOf(findings: readonly FindingOutcome[]): number {
+  const all = findings.reduce((sum, one) => sum + one.weight, PRIOR_DAYS);
+  let lapse = PRIOR_LAPSE;
+  for (let step = 0; step < STEPS; step += 1) {
+    let lapsed = PRIOR_DAYS * PRIOR_LAPSE;
+    // A false finding lapsed, or was one of those that its own probability leaves open.
+    for (const { probability, weight, trueShare } of findings)
+      lapsed += (weight * (1 - trueShare) * lapse) / (lapse + (1 - lapse) * (1 - probability));
+    lapse = lapsed / all;
+  }
+  return lapse;
+}
+
+/** The probability that these rates make of the engine's. */
+export function probabilityBy({ probability, missing }: Finding, rates: LapseRates): number {
+  const byModel = uncalibrated(probability, missing.length);
+  return byModel * (1 - (missing.length === 0 ? rates.allGates : rates.missingGate));
 }
 
 /**
- * Findings against the provider with probabilities of the curve, and the grades of these. A grade that something else
+ * Findings against the provider with probabilities of these rates, and the grades of these. A grade that something else
  * than probability, gates and visibility had lowered is not raised.
  */
-export function recalibrated(findings: readonly Finding[], curve: FittedCurve): Finding[] {
+export function recalibrated(findings: readonly Finding[], rates: LapseRates): Finding[] {
   return findings.map((finding) => {
-    if (!accuses(finding) || finding.grade === 'UNVERIFIED') return finding;
+    if (!accuses(finding)) return finding;
     const { missing, visibility } = finding;
-    const probability = valueAt(curve, finding.probability);
+    const probability = probabilityBy(finding, rates);
+    if (finding.grade === 'UNVERIFIED') return { ...finding, probability };
     const grade = gradeAt(probability, missing.length, visibility);
     const isLowered = finding.grade !== gradeAt(finding.probability, missing.length, visibility);
     return { ...finding, probability, grade: isLowered ? lowerOf(finding.grade, grade) : grade };

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 import type { GeneratedVisibility, GeneratedWorld } from '../../generators/world.js';
 import { pricesOf, repositoryRoot } from './books.js';
@@ -26,15 +26,25 @@ export interface PreparedWorld {
   inputs: ProviderInput[];
 }
 
-/** Everything that determines the engine's input: a change of one of these makes other worlds. */
+/** Everything that determines the engine's input, from the root: a change of one of these makes other worlds. */
 const SOURCES = [
   'data/prices.json',
   'lab/generators',
   'lab/bills',
-  'lab/bench/reconciliation',
+  'lab/bench/reconciliation/billServer.ts',
+  'lab/bench/reconciliation/books.ts',
+  'lab/bench/reconciliation/bucketTexts.ts',
+  'lab/bench/reconciliation/cells.ts',
+  'lab/bench/reconciliation/clocks.ts',
+  'lab/bench/reconciliation/fetchRows.ts',
+  'lab/bench/reconciliation/judge.ts',
+  'lab/bench/reconciliation/observe.ts',
+  'lab/bench/reconciliation/preparedWorlds.ts',
+  'lab/bench/reconciliation/worlds.ts',
   'adapters/billing',
   'domain/billing',
   'domain/pricing',
+  'domain/reconciliation/evidence/dayOffset.ts',
   'domain/reconciliation/matching/cells.ts',
   'api/pricing/ownPrices/wire.ts',
 ] as const;
@@ -48,10 +58,11 @@ let known: string | undefined;
 /** The folder of the present sources. */
 function folderOfSources(): string {
   if (known !== undefined) return known;
+  const root = repositoryRoot();
   const hash = createHash('sha256');
   for (const source of SOURCES)
-    for (const path of filesOf(join(repositoryRoot(), source)))
-      hash.update(path).update('\0').update(readFileSync(path)).update('\0');
+    for (const path of filesOf(join(root, source)))
+      hash.update(relative(root, path)).update('\0').update(readFileSync(path)).update('\0');
   const parent = join(tmpdir(), FOLDER);
   known = join(parent, hash.digest('hex').slice(0, 24));
   mkdirSync(known, { recursive: true });

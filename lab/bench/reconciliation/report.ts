@@ -117,11 +117,11 @@ export function causeTable(tally: Tally): string {
 
 /** Predicted and true shares of each kind's findings. */
 export function calibrationTable({ predictions }: Tally): string {
-  const kinds = [...new Set(predictions.map(({ kind }) => kind))].sort();
+  const kinds = [...new Set(predictions.map(({ finding }) => finding.kind))].sort();
   const lines = kinds.map((kind) =>
     lineOf(
       kind,
-      predictions.filter((one) => one.kind === kind),
+      predictions.filter((one) => one.finding.kind === kind),
     ),
   );
   const bins = reliabilityBins(predictions).map((bin, at) => [

@@ -1,17 +1,17 @@
 /**
- * Judges every generator, each with the curve of probabilities that is fitted on the others: figures of data on which
- * nothing was tuned.
+ * Judges every generator, each with the lapse rates that are fitted on the others: figures of data on which nothing was
+ * tuned.
  */
 import type { GeneratedVisibility } from '../../generators/world.js';
 import { type Look, runPrepared } from './benchmark.js';
 import { pricesOf } from './books.js';
-import { fitCurve, recalibrated } from './leaveOut.js';
+import { fitLapseRates, type LapseRates, recalibrated } from './leaveOut.js';
 import { type Metrics, metricsOf } from './metrics.js';
 import { rotationTables } from './rotationReport.js';
 import { addWorld, emptyTally, type Tally } from './tally.js';
 import { BENIGN_SET, type GeneratorName, type WorldOptions } from './worlds.js';
 
-/** A generator's metrics by data: as the engine shipped, and at V3 with the curve of the other generators. */
+/** A generator's metrics by data: as the engine shipped, and at V3 with the lapse rates of the other generators. */
 export interface GeneratorMetrics {
   generator: GeneratorName;
   shipped: Map<GeneratedVisibility | 'benign', Metrics>;
@@ -27,7 +27,7 @@ interface Judgement {
   benign: Kept[];
 }
 
-/** The tables of all generators, their means and the targets. V3 is always judged, since the curves are of V3. */
+/** The tables of all generators, their means and the targets. V3 is always judged, since the rates are of V3. */
 export async function judgeInRotation(
   generators: readonly GeneratorName[],
   worldsOf: (set: string) => readonly WorldOptions[],
@@ -40,13 +40,13 @@ export async function judgeInRotation(
   return rotationTables(
     judgements.map((one) => {
       const others = judgements.filter((other) => other !== one);
-      const curve = fitCurve(others.flatMap(({ tallies }) => tallies.get('V3')?.predictions ?? []));
+      const rates = fitLapseRates(others.flatMap(({ tallies }) => tallies.get('V3')?.predictions ?? []));
       return {
         generator: one.generator,
         shipped: new Map([...one.tallies].map(([name, tally]) => [name, metricsOf(tally)])),
         leftOut: {
-          V3: metricsOf(judgedAgain(one.mixed, curve)),
-          benign: metricsOf(judgedAgain(one.benign, curve)),
+          V3: metricsOf(judgedAgain(one.mixed, rates)),
+          benign: metricsOf(judgedAgain(one.benign, rates)),
         },
       };
     }),
@@ -76,10 +76,10 @@ async function judgeOne(
   return { generator, tallies, mixed, benign };
 }
 
-function judgedAgain(kept: readonly Kept[], curve: ReturnType<typeof fitCurve>): Tally {
+function judgedAgain(kept: readonly Kept[], rates: LapseRates): Tally {
   const tally = emptyTally();
   for (const { world, judged } of kept) {
-    const findings = recalibrated(judged.findings, curve);
+    const findings = recalibrated(judged.findings, rates);
     addWorld(tally, world, { ...judged, prices: pricesOf(world), findings }, 'V3');
   }
   return tally;

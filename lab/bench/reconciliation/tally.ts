@@ -1,9 +1,9 @@
 /** The sums of judged worlds, which add up over seeds and from which the metrics follow. */
 import type { Grade } from '../../../domain/reconciliation/matching/cells.js';
 import type { GeneratedVisibility } from '../../generators/world.js';
-import type { Prediction } from './calibration.js';
 import { applyGapRule, BASELINE_PERCENTS, type RuleTally } from './gapRule.js';
 import { daysOf, type Judged, type WorldFacts } from './judge.js';
+import type { FindingDayOutcome } from './leaveOut.js';
 import { foundOf, type Matched, matchTruth, NOT_IN_LIBRARY, placeNamer } from './matchTruth.js';
 
 /** Dollars of one cause of planted mistakes. */
@@ -48,8 +48,8 @@ export interface Tally {
   /** Dollars of mistakes outside the library, and below the part claimed under some kind. */
   unknown: number;
   unknownClaimed: number;
-  /** One prediction for each day of each finding against the provider, with the finding's kind. */
-  predictions: (Prediction & { kind: string })[];
+  /** One for each day of each finding against the provider. */
+  predictions: FindingDayOutcome[];
   accusations: Record<Grade, number>;
   causes: Map<string, CauseTally>;
   rules: Map<number, RuleTally>;
@@ -115,7 +115,7 @@ function addSaid(tally: Tally, world: WorldFacts, judged: Judged, matched: Match
   for (const one of matched.said) {
     const { grade, probability, accountId } = one.finding;
     const isRight = one.typed * 2n >= one.claimed;
-    tally.predictions.push({ kind: one.finding.kind, probability, outcome: isRight ? 1 : 0 });
+    tally.predictions.push({ finding: one.finding, probability, outcome: isRight ? 1 : 0 });
     if (one.direction === 'over') {
       tally.claimed[grade] += usd(one.claimed);
       tally.right[grade] += usd(one.right);

@@ -4,6 +4,7 @@ import type { Provider } from '../../../providers.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { gradeAt } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
+import { calibrated } from '../calibration.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../series/finding.js';
 import {
   addedLines,
@@ -109,10 +110,10 @@ const CLOSE = 0.01;
 function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountInput): Finding | undefined {
   const whose = whoseIs(move);
   const base = agreementOf(move);
-  const probability = Math.min(base, WHOSE[whose].probability);
+  const likely = Math.min(base, WHOSE[whose].probability);
   const before = findings.filter((one) => one.model === move.to.model && GIVES_WAY.has(one.kind));
   const moved = move.days.flatMap((one) => {
-    const day = dayOfMove(one, probability);
+    const day = dayOfMove(one, likely);
     return day ? [{ day, lines: linesOfMove(one, day.impactPico) }] : [];
   });
   const days = moved.map(({ day }) => day);
@@ -126,6 +127,7 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
     ['evidence_needed', whose !== 'answered'],
   ];
   const missing = [...settled, ...lacking.flatMap(([gate, is]) => (is ? [gate] : []))];
+  const probability = Math.min(calibrated(base, missing.length), WHOSE[whose].probability);
   const isOver = impactPico > 0n;
   const isClaimable = isOver && whose !== 'lasting';
   return {
@@ -141,7 +143,7 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
     recoverablePico: isClaimable ? impactPico : 0n,
     grade: gradeAt(probability, missing.length, visibility),
     probability,
-    matchProbability: before[0]?.matchProbability ?? probability,
+    matchProbability: before[0]?.matchProbability ?? likely,
     visibility,
     provisional: false,
     missing,

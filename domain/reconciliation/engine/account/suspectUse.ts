@@ -12,6 +12,7 @@ import {
   lowerOf,
   picoFromChargeProduct,
 } from '../../matching/classLines.js';
+import { calibrated } from '../calibration.js';
 import type {
   ExplainedDay,
   Finding,
@@ -230,9 +231,9 @@ function probabilityOf({ key, share }: UnseenUse): number {
 function findingOf(use: UnseenUse, input: AccountInput): Finding {
   const { key, series, days: used } = use;
   const isRevoked = key.reason === 'billed_after_revocation';
-  const probability = probabilityOf(use);
   // A key that is only not registered may be the organization's own.
   const missing: Gate[] = isRevoked ? [] : ['evidence_needed'];
+  const probability = calibrated(probabilityOf(use), missing.length);
   const days = used.map(
     ({ day, usedPico, billedPico }): FindingDay => ({
       day,

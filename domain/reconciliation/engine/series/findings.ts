@@ -5,6 +5,7 @@ import { lowerOf } from '../../matching/classLines.js';
 import type { InvoiceTie } from '../../matching/linkModels.js';
 import { type FindingKind, isViolation } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
+import { calibrated } from '../calibration.js';
 import { historyOf, isAtPriceChange, isGuess, oddsAgainstOurPrice } from './doubts.js';
 import type { Finding } from './finding.js';
 import type { SeriesNoise } from './fit.js';
@@ -102,7 +103,8 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
   const best = Math.min(most, pooled, shareOf(ourPrice));
   const next = nearerOf(nextBest(run, shares, kind, best), ourPrice);
   const missing = missingGates({ run, history, noise: input.noise, odds: next?.odds ?? ODDS_MAX });
-  const explained = isGuess(run, missing, input.noise.coverage) ? Math.min(best, GUESS_MAX) : best;
+  const limited = isGuess(run, missing, input.noise.coverage) ? Math.min(best, GUESS_MAX) : best;
+  const explained = calibrated(limited, missing.length);
   const strongest = strongestOf(run);
   const match = matchAt(strongest.judged, input);
   const probability = match.probability * explained;
