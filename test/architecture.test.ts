@@ -328,6 +328,20 @@ describe('sizes', () => {
     expect(files.reduce((sum, source) => sum + source.lines, 0)).toBeLessThanOrEqual(ENGINE_LINES_MAX);
   });
 
+  it('the engine decides by typed values: no file of it takes a name apart or compares one', () => {
+    // Ids of models come from providers' bills, and their forms are a fact about these.
+    const isOfModelId = (line: string) => /\b(pricedAs|use\.model)\b/.test(line);
+    const readsName =
+      /\.(startsWith|endsWith|split|match|matchAll|exec|test|replace|search)\(|new RegExp|\b(variant|name) [!=]== '/;
+    const found = PRODUCT.filter((source) => source.path.startsWith(ENGINE)).flatMap(({ path: file }) =>
+      readFileSync(path.join(ROOT, file), 'utf8')
+        .split('\n')
+        .filter((line) => readsName.test(line) && !isOfModelId(line))
+        .map((line) => `${file}: ${line.trim()}`),
+    );
+    expect(found).toEqual([]);
+  });
+
   it(`no folder of the product has more than ${FOLDER_FILES_MAX} files, migrations aside`, () => {
     const folders = new Map<string, number>();
     for (const { path: file } of PRODUCT) {

@@ -2,10 +2,13 @@ import { STANDARD_TIER } from '../../../pricing/rateCards.js';
 import type { Circumstances } from '../../audit/dayRates.js';
 import type { MeterPart } from '../../matching/meters.js';
 import {
+  BATCH,
   coversMost,
   type Hypothesis,
+  having,
   lasts,
   type MeterDay,
+  type Run,
   type SeriesContext,
   type SeriesDay,
   sentenceOf,
@@ -37,6 +40,8 @@ const WORDS = {
 
 const ASK = ['Ask for the batch rate on the calls named here; the batches are found by their ids.'];
 
+const isOfSomeDays = (run: Run, context: SeriesContext): boolean => !coversMost(run, context);
+
 /** Batch calls charged at the rate of standard calls, or standard calls at that of batch. */
 export const batchDiscountRate: Hypothesis = {
   kind: 'batch_discount_not_applied',
@@ -45,13 +50,17 @@ export const batchDiscountRate: Hypothesis = {
   needs: ['quantity', 'second_price_source'],
   variants: (day) => [
     ...otherCircumstances(day, 'standard_rate', under({ isBatch: false })),
-    ...asLinesName(day, 'on_other_line', 'isBatch'),
-    // With amounts alone half of all is as well half of what the events count.
-    ...(hasQuantities(day) ? atBatchRate(day) : []),
-    ...multipleOf(day, 'discount_twice', 1n, 2n, (meter) => placeOf(meter).isBatch === true),
+    // Half the price from the first day to the last is no mistake of the bill.
+    ...having({ lastsAs: isOfSomeDays }, [
+      ...asLinesName(day, 'on_other_line', 'isBatch'),
+      // With amounts alone half of all is as well half of what the events count.
+      ...(hasQuantities(day) ? having({ chargedTier: BATCH }, atBatchRate(day)) : []),
+      ...having(
+        { isAnyPrice: true },
+        multipleOf(day, 'discount_twice', 1n, 2n, (meter) => placeOf(meter).isBatch === true),
+      ),
+    ]),
   ],
-  // Half the price from the first day to the last is no mistake of the bill.
-  fits: (run, context, variant) => variant === 'standard_rate' || !coversMost(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
@@ -114,20 +123,20 @@ export const serviceTierRate: Hypothesis = {
     if (isTierOpen(day)) used.delete(STANDARD_TIER);
     const listed = [...new Set([STANDARD_TIER, ...day.agreed.tiersOf(day.pricedAs)])].sort();
     const otherLines = asLinesName(day, 'on_other_line', 'serviceTier');
-    const otherRates = [...used]
-      .sort()
-      .flatMap((from) =>
-        listed
-          .filter((to) => to !== from)
-          .flatMap((to) =>
-            lengthsOf(context, day, from).flatMap(([words, isMeant]) => [
+    const otherRates = [...used].sort().flatMap((from) =>
+      listed
+        .filter((to) => to !== from)
+        .flatMap((to) =>
+          lengthsOf(context, day, from)
+            .flatMap(([words, isMeant]) => [
               ...otherCircumstances(day, `tier:${from} as ${to}${words}`, (at) =>
                 isMeant(at) ? { ...at, serviceTier: to } : at,
               ),
               ...atListRates(day, `tier:${from} as ${to}${words} at list`, to, isMeant),
-            ]),
-          ),
-      );
+            ])
+            .map((one) => ({ ...one, chargedTier: to })),
+        ),
+    );
     return [...otherLines, ...otherRates];
   },
   describe: (variant) => sentenceOf(SERVICE_TIER_WORDS, variant),
@@ -150,12 +159,14 @@ export const serviceTierUnnamed: Hypothesis = {
       .tiersOf(day.pricedAs)
       .filter((tier) => LABELLED_TIERS.has(tier))
       .flatMap((tier) =>
-        lengthsOf(context, day, STANDARD_TIER).flatMap(([words, isMeant]) => [
-          ...otherCircumstances(day, `unnamed:${tier}${words}`, (at) =>
-            isMeant(at) ? { ...at, serviceTier: tier } : at,
-          ),
-          ...atListRates(day, `unnamed_at_list:${tier}${words}`, tier, isMeant),
-        ]),
+        lengthsOf(context, day, STANDARD_TIER)
+          .flatMap(([words, isMeant]) => [
+            ...otherCircumstances(day, `unnamed:${tier}${words}`, (at) =>
+              isMeant(at) ? { ...at, serviceTier: tier } : at,
+            ),
+            ...atListRates(day, `unnamed_at_list:${tier}${words}`, tier, isMeant),
+          ])
+          .map((one) => ({ ...one, chargedTier: tier })),
       );
   },
   fits: (run, context) => !touchesEdge(run, context),
@@ -291,16 +302,17 @@ export const regionUplift: Hypothesis = {
       : [
           ...day.agreed
             .regionsOf(day.pricedAs)
-            .flatMap((region) => otherCircumstances(day, `uplift:${region}`, under({ region }))),
+            .flatMap((region) =>
+              having({ isAnyPrice: true }, otherCircumstances(day, `uplift:${region}`, under({ region }))),
+            ),
           // With amounts alone another profile's price is as well a tenth more or fewer calls.
           ...(hasQuantities(day) ? profilesBeside(day) : []).flatMap(([place, model]) =>
             otherCharge(day, `profile:${place}`, { model }),
           ),
           ...otherCircumstances(day, 'no_uplift', under({ region: null })),
-          ...asLinesName(day, 'on_other_line', 'region'),
+          // A report that was never divided by place counts all at one, from the first day to the last.
+          ...having({ lastsAs: isOfSomeDays }, asLinesName(day, 'on_other_line', 'region')),
         ],
-  // A report that was never divided by place counts all at one, from the first day to the last.
-  fits: (run, context, variant) => variant !== 'on_other_line' || !coversMost(run, context),
   describe: (variant) => sentenceOf(REGION_WORDS, variant),
   advise: () => [
     'Say where the calls were to be served; the ordinary rate holds where no place was asked for.',

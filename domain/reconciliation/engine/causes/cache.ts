@@ -1,4 +1,12 @@
-import { type Hypothesis, lasts, type MeterDay, type SeriesDay, sentenceOf, type Variant } from './cause.js';
+import {
+  type Hypothesis,
+  having,
+  lasts,
+  type MeterDay,
+  type SeriesDay,
+  sentenceOf,
+  type Variant,
+} from './cause.js';
 import { asLinesLast } from './crossedLines.js';
 import { partnerOfClass } from './places.js';
 import {
@@ -63,7 +71,7 @@ function ofInput(day: SeriesDay, [name, numerator, denominator]: (typeof SHARES)
       return scaled(input, numerator, denominator) === amountAs(day, meter, quantity);
     });
   if (isRight) return [];
-  return [
+  return having({ isAnyPrice: true }, [
     rateVariant(
       day,
       `input_share:${name}`,
@@ -71,12 +79,12 @@ function ofInput(day: SeriesDay, [name, numerator, denominator]: (typeof SHARES)
         scaled(amountAs(day, meter, quantity, { tokenClass: 'input' }), numerator, denominator),
       (meter) => meter.tokenClass === 'cache_read',
     ),
-  ];
+  ]);
 }
 
 /** The cache rate's share of the input rate, taken of the cache rate again. */
 function twice(day: SeriesDay): Variant[] {
-  return [
+  return having({ isAnyPrice: true }, [
     rateVariant(
       day,
       'discount_twice',
@@ -89,7 +97,7 @@ function twice(day: SeriesDay): Variant[] {
       },
       (meter) => meter.tokenClass === 'cache_read',
     ),
-  ];
+  ]);
 }
 
 const CACHE_WRITE_WORDS = {
@@ -201,12 +209,7 @@ export const doubleMetered: Hypothesis = {
   nature: 'quantity',
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
-  variants: (day) => [
-    ...added(day),
-    ...unmetered(day, 'cached_not_metered', [...READS, ...WRITES]),
-    ...unmetered(day, 'reads_not_metered', READS),
-  ],
-  fits: (run, _context, variant) => !variant.endsWith('_not_metered') || lasts(run),
+  variants: (day) => [...added(day), ...having({ lastsAs: lasts }, unmetered(day))],
   describe: (variant) => sentenceOf(DOUBLE_METERED_WORDS, variant),
   advise: () => [
     'Give the provider the usage objects of some calls with cached tokens: their fresh and cached counts add up to the prompt once.',
@@ -237,10 +240,15 @@ export function cachedOnTop(day: SeriesDay): { hasWrites: boolean; quantities: M
   return reads > 0n ? [{ hasWrites: writes > 0n, quantities }] : [];
 }
 
-function unmetered(day: SeriesDay, name: string, classes: Classes): Variant[] {
-  const meters = metersOf(day, ...classes).filter((meter) => meter.observed > 0n);
-  if (meters.length === 0) return [];
-  if (name === 'reads_not_metered' && !metersOf(day, ...WRITES).some((meter) => meter.observed > 0n))
-    return [];
-  return [quantityVariant(day, name, new Map(meters.map((meter) => [meter.index, 0n])))];
+/** Everything cached; and what was read alone, where something was written too. */
+function unmetered(day: SeriesDay): Variant[] {
+  const seen = (classes: Classes) => metersOf(day, ...classes).filter((meter) => meter.observed > 0n);
+  const without = (name: string, meters: readonly MeterDay[]) =>
+    meters.length === 0
+      ? []
+      : [quantityVariant(day, name, new Map(meters.map((meter) => [meter.index, 0n])))];
+  return [
+    ...without('cached_not_metered', seen([...READS, ...WRITES])),
+    ...(seen(WRITES).length > 0 ? without('reads_not_metered', seen(READS)) : []),
+  ];
 }

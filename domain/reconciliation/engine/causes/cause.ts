@@ -87,12 +87,43 @@ export interface Run {
   readonly lastDay: string;
 }
 
+/** What `chargedTier` is for batch calls, which are no service tier of their own. */
+export const BATCH = 'batch';
+
+/** The facts about a variant that decisions rest on, beside its predictions. Variants of one name have the same traits. */
+export interface Traits {
+  /** It moves a part that is whatever the bill makes it, so it fits more than the whole does. */
+  readonly isAnyPart?: true;
+  /** It charges for this service tier, or for `batch`. */
+  readonly chargedTier?: string;
+  /** It charges for a tier that no line names, although the tier's label is known. */
+  readonly isTierUnnamed?: true;
+  /** It charges the rates of one of the provider's many other models. */
+  readonly isOtherModel?: true;
+  /** Its rates are on no line of the model's own price list: a price list may as well have them. */
+  readonly isAnyPrice?: true;
+  /** It takes a contract's discount off once more. */
+  readonly isMoreDiscount?: true;
+  /** It charges everything this many percent below what is entered. */
+  readonly percentBelow?: number;
+  /** Whether it can be what a whole run of days shows; absent: any run that its hypothesis fits. */
+  lastsAs?(run: Run, context: SeriesContext): boolean;
+}
+
+/** The same variants with these traits. */
+export function having<V extends Variant>(traits: Traits, variants: readonly V[]): V[] {
+  return variants.map((variant) => ({ ...variant, ...traits }));
+}
+
 /**
  * One way in which the mistake may have been made. Both functions are pure; with the null hypothesis the first is the
  * quantity at the agreed rates and the second the observed quantity, and so they are for meters that are not touched.
  */
-export interface Variant {
-  /** Tells the variants of one kind apart, e.g. `input_rate`, `list_price`, `tier:priority`. Stable: findings keep it. */
+export interface Variant extends Traits {
+  /**
+   * Written for people, and different for each variant of one kind: `input_rate`, `list_price`, `tier:priority`. Stable,
+   * since findings keep it. No decision reads it; decisions read traits.
+   */
   readonly name: string;
   /** What would be charged for this quantity of the meter; null: it cannot say. */
   amountOf(meter: MeterDay, quantity: bigint): Pico | null;
@@ -127,11 +158,16 @@ export interface Hypothesis {
   /** Every way in which it can have been made on this day; empty where the day cannot show it. */
   variants(day: SeriesDay, context: SeriesContext): readonly Variant[];
   /** Whether it can be what a whole run of days shows; absent: any run. */
-  fits?(run: Run, context: SeriesContext, variant: string): boolean;
+  fits?(run: Run, context: SeriesContext): boolean;
   /** What happened, as one sentence. */
   describe(variant: string): string;
   /** What to change or to ask for, as whole sentences. */
   advise?(variant: string, sources: readonly ObservedSource[]): readonly string[];
+}
+
+/** Whether a variant of the hypothesis can be what a whole run of days shows. */
+export function canLast(hypothesis: Hypothesis, traits: Traits, run: Run, context: SeriesContext): boolean {
+  return hypothesis.fits?.(run, context) !== false && traits.lastsAs?.(run, context) !== false;
 }
 
 export const EVIDENCE_NEEDS = [
@@ -189,9 +225,14 @@ export function isEpisode(run: Run, context: SeriesContext): boolean {
 export function sentenceOf(words: Readonly<Record<string, string>>, variant: string): string {
   const direct = words[variant];
   if (direct !== undefined) return direct;
+  const value = variant.slice(variant.indexOf(':') + 1);
+  return (textOf(words, variant) ?? words.other ?? '').replaceAll('%', value);
+}
+
+/** The text for a variant: under its name, or under the part of its name before the colon. */
+export function textOf<T>(texts: Readonly<Record<string, T>>, variant: string): T | undefined {
   const colon = variant.indexOf(':');
-  const name = colon < 0 ? variant : variant.slice(0, colon);
-  return (words[name] ?? words.other ?? '').replaceAll('%', variant.slice(colon + 1));
+  return texts[colon < 0 ? variant : variant.slice(0, colon)];
 }
 
 /** The services to change, by name: "service billing-bot", "services a and b". */

@@ -5,12 +5,15 @@ import { cachedOnTop } from './cache.js';
 import {
   coversMost,
   type Hypothesis,
+  having,
   isEpisode,
   type MeterDay,
+  type Run,
   type SeriesContext,
   type SeriesDay,
   sentenceOf,
   servicesOf,
+  textOf,
   touchesEdge,
   type Variant,
 } from './cause.js';
@@ -51,12 +54,6 @@ const ADVICE: Readonly<Record<string, (services: string) => string>> = {
     `Your events of ${services} count tokens read from the cache inside the input: send input without them.`,
   cached_taken_off_twice: (services) =>
     `Look whether your events of ${services} take cached tokens off an input that comes without them: Anthropic's input_tokens has none, OpenAI's has. If the fresh input of your answers is what the events say, the bill counts cached tokens twice: ask the provider.`,
-  cache_not_told: (services) =>
-    `Your events of ${services} lack cache tokens: send cache_read and cache_creation of the provider’s usage with every call.`,
-  class_missing: (services) =>
-    `Your events of ${services} lack a class of tokens: send the provider’s usage object whole.`,
-  lifetimes_missing: (services) =>
-    `Your events of ${services} lack the lifetimes of cache writes: send the cache_creation object of the provider’s usage.`,
   reasoning_missing: (services) =>
     `Your events of ${services} lack reasoning tokens: send output_tokens of the provider’s usage, which holds them.`,
   reasoning_twice: (services) =>
@@ -73,6 +70,16 @@ const ADVICE: Readonly<Record<string, (services: string) => string>> = {
     `Your events of ${services} come twice: leave one of the two senders out, or send the provider’s request id so that repeats are told.`,
 };
 
+/** Asked of the services that cannot tell cached tokens, where some are known. */
+const CACHE_ADVICE: Readonly<Record<string, (services: string) => string>> = {
+  cache_not_told: (services) =>
+    `Your events of ${services} lack cache tokens: send cache_read and cache_creation of the provider’s usage with every call.`,
+  class_missing: (services) =>
+    `Your events of ${services} lack a class of tokens: send the provider’s usage object whole.`,
+  lifetimes_missing: (services) =>
+    `Your events of ${services} lack the lifetimes of cache writes: send the cache_creation object of the provider’s usage.`,
+};
+
 export const clientCounts: Hypothesis = {
   kind: 'client_metering_error',
   nature: 'quantity',
@@ -80,33 +87,33 @@ export const clientCounts: Hypothesis = {
   needs: ['quantity'],
   variants: (day, context) => [
     ...includesCached(day),
-    ...takenOffTwice(day),
+    ...having({ lastsAs: isOfARelease }, takenOffTwice(day)),
     ...cacheNotTold(day),
     ...missingClasses(day),
     ...(context.tells.longWrites ? [] : lifetimesMissing(day)),
-    ...reasoning(day),
+    ...having({ lastsAs: isOfARelease }, reasoning(day)),
     ...untold(day, 'batch_not_flagged', isBatchMeter),
     ...(isAnyTierUntold(day) ? untold(day, 'tier_not_told', isTierMeter) : []),
     ...overtold(day, 'tier_as_requested', isTierMeter),
-    ...(isCountedAlike(day) ? [] : overtold(day, 'length_miscounted', isLongMeter)),
+    ...(isCountedAlike(day)
+      ? []
+      : having({ lastsAs: isNoEpisode }, overtold(day, 'length_miscounted', isLongMeter))),
     ...sentTwice(day),
   ],
-  fits: (run, context, variant) => {
-    if (variant === 'length_miscounted') return !isEpisode(run, context);
-    // What clients count changes with a release and then stays; a bill's mistake has an end on both sides.
-    const isLasting = coversMost(run, context) || touchesEdge(run, context);
-    return isLasting || !(variant.startsWith('reasoning') || variant === 'cached_taken_off_twice');
-  },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: (variant, sources) => {
-    const text = ADVICE[variant.split(':')[0] ?? ''];
-    return text ? [text(servicesOf(sources, !isAboutCache(variant)))] : [];
+    const aboutCache = textOf(CACHE_ADVICE, variant);
+    if (aboutCache) return [aboutCache(servicesOf(sources))];
+    const text = textOf(ADVICE, variant);
+    return text ? [text(servicesOf(sources, true))] : [];
   },
 };
 
-function isAboutCache(variant: string): boolean {
-  return ['cache_not_told', 'class_missing', 'lifetimes_missing'].includes(variant.split(':')[0] ?? '');
-}
+/** What clients count changes with a release and then stays; a bill's mistake has an end on both sides. */
+const isOfARelease = (run: Run, context: SeriesContext): boolean =>
+  coversMost(run, context) || touchesEdge(run, context);
+
+const isNoEpisode = (run: Run, context: SeriesContext): boolean => !isEpisode(run, context);
 
 /** Services that say themselves that they cannot tell: they are asked first. */
 export function cannotTell(sources: readonly ObservedSource[]): boolean {
@@ -271,6 +278,20 @@ const CLIENT_AMOUNTS_WORDS = {
     'The amounts are % percent below what the events give, as if more of the calls had used a cheaper tier or batch than the events tell.',
 };
 
+const NO_TIER = (services: string) =>
+  `Your events of ${services} lack the service tier: send service_tier of the provider’s answer, or import the provider’s usage report, which tells it.`;
+
+const CLIENT_AMOUNTS_ADVICE: Readonly<Record<string, (services: string) => string>> = {
+  batch_not_flagged: (services) =>
+    `Your events of ${services} do not flag batch calls: send is_batch and batch_id, or import the provider’s usage report, which tells them.`,
+  tier_not_told: NO_TIER,
+  tier_not_named: NO_TIER,
+  tier_as_requested: (services) =>
+    `Your events of ${services} name the tier that was asked for: send service_tier of the provider’s answer.`,
+  cheaper_share: (services) =>
+    `Some of your events of ${services} name no tier: send service_tier of the provider’s answer and is_batch with every call, or import the provider’s usage report, which tells both. If they are complete, a discount is missing under /pricing/contract-rates.`,
+};
+
 export const clientAmounts: Hypothesis = {
   kind: 'client_metering_error',
   nature: 'rate',
@@ -290,38 +311,23 @@ export const clientAmounts: Hypothesis = {
   ],
   describe: (variant) => sentenceOf(CLIENT_AMOUNTS_WORDS, variant),
   advise: (variant, sources) => {
-    const services = servicesOf(sources, true);
-    if (variant === 'batch_not_flagged')
-      return [
-        `Your events of ${services} do not flag batch calls: send is_batch and batch_id, or import the provider’s usage report, which tells them.`,
-      ];
-    if (variant.startsWith('tier_not_'))
-      return [
-        `Your events of ${services} lack the service tier: send service_tier of the provider’s answer, or import the provider’s usage report, which tells it.`,
-      ];
-    if (variant.startsWith('tier_as_requested'))
-      return [
-        `Your events of ${services} name the tier that was asked for: send service_tier of the provider’s answer.`,
-      ];
-    if (variant.startsWith('cheaper_share'))
-      return [
-        `Some of your events of ${services} name no tier: send service_tier of the provider’s answer and is_batch with every call, or import the provider’s usage report, which tells both. If they are complete, a discount is missing under /pricing/contract-rates.`,
-      ];
+    const text = textOf(CLIENT_AMOUNTS_ADVICE, variant);
+    if (text) return [text(servicesOf(sources, true))];
     return ['Look at the unit of the amounts in the file: the column must hold dollars. Import it again.'];
   },
 };
 
 function tiers(day: SeriesDay): Variant[] {
   if (day.pricedAs === null) return [];
-  const wordOf = (tier: string) =>
-    LABELLED_TIERS.has(tier) && areLinesLabelled(day) ? 'tier_not_named' : 'tier_not_told';
-  return day.agreed
-    .tiersOf(day.pricedAs)
-    .flatMap((tier) =>
-      otherCircumstances(day, `${wordOf(tier)}:${tier}`, (at) =>
-        at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, serviceTier: tier },
-      ),
+  return day.agreed.tiersOf(day.pricedAs).flatMap((tier) => {
+    const isUnnamed = LABELLED_TIERS.has(tier) && areLinesLabelled(day);
+    const variants = otherCircumstances(
+      day,
+      `${isUnnamed ? 'tier_not_named' : 'tier_not_told'}:${tier}`,
+      (at) => (at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, serviceTier: tier }),
     );
+    return isUnnamed ? having({ isTierUnnamed: true }, variants) : variants;
+  });
 }
 
 /** A tier that clients asked for and did not get: the line is that of standard calls. */
@@ -352,7 +358,7 @@ function cheaperShare(day: SeriesDay, context: SeriesContext): Variant[] {
   const { tells } = context;
   if (!(tells.otherTiers || tells.batch) || !isMixOpen(day) || !hasUntoldCalls(day)) return [];
   return contractTerms.variants(day, context).flatMap((terms) => {
-    const percent = Number(terms.name.split(':')[1]);
+    const percent = terms.percentBelow ?? 0;
     return percent > CHEAPEST_PERCENT ? [] : [{ ...terms, name: `cheaper_share:${percent}` }];
   });
 }

@@ -19,7 +19,7 @@ export const failedRequests: Hypothesis = {
   variants: (day) => {
     const failed = day.meters.filter((meter) => meter.failed > 0n);
     if (failed.length === 0) return [];
-    const isOutput = (name: string) => name === 'output' || name === 'output_audio';
+    const isOutput = (tokenClass: string) => tokenClass === 'output' || tokenClass === 'output_audio';
     const input = failed.filter((meter) => !isOutput(meter.tokenClass));
     const counting = (meters: typeof failed) =>
       new Map(meters.map((meter) => [meter.index, meter.observed + meter.failed]));

@@ -8,7 +8,7 @@ import type { Pico } from '../../../money.js';
 import type { Circumstances } from '../../audit/dayRates.js';
 import { apportion } from '../../matching/classLines.js';
 import type { MeterPart } from '../../matching/meters.js';
-import type { MeterDay, SeriesDay, Variant } from './cause.js';
+import { having, type MeterDay, type SeriesDay, type Variant } from './cause.js';
 import { amountAs, quantityVariant, sumOf } from './predict.js';
 
 /** What leaves the first arrives at the second. */
@@ -86,7 +86,7 @@ export function partlyMoved(day: SeriesDay, name: string, moves: readonly Move[]
     quantities.set(from.index, observed - arrived);
     meant.push(move);
   }
-  return meant.length > 0 ? withProof(day, name, quantities, meant) : [];
+  return meant.length > 0 ? having({ isAnyPart: true }, withProof(day, name, quantities, meant)) : [];
 }
 
 /**
@@ -160,6 +160,8 @@ const PROBE = 10n ** 24n;
 /** Two counts of the same requests or tokens differ by no more than one in so many: events that count too much, by more. */
 const ALIKE = 50n;
 
+const OUTPUT: ReadonlySet<string> = new Set(['output', 'output_audio']);
+
 /**
  * Every request that the provider counts was seen, and every class of tokens as a whole is what was seen: then an event is a
  * request and has its right size, so that which requests were long is no question of how events count.
@@ -181,7 +183,7 @@ export function isCountedAlike(day: SeriesDay): boolean {
   }
   return (
     areAlike(requests, BigInt(calls)) &&
-    [...totals].every(([name, sums]) => name.startsWith('output') || areAlike(sums.billed, sums.observed))
+    [...totals].every(([name, sums]) => OUTPUT.has(name) || areAlike(sums.billed, sums.observed))
   );
 }
 

@@ -2,6 +2,7 @@
 import { absPico, type Pico } from '../../../money.js';
 import {
   type Hypothesis,
+  having,
   lasts,
   type MeterDay,
   type SeriesDay,
@@ -107,9 +108,12 @@ export const stalePrice: Hypothesis = {
   variants: (day, context) =>
     contractTerms.variants(day, context).length > 0
       ? []
-      : [...fromSources(day), ...deviations(day, isSure(day) ? '' : 'unsure_')],
-  fits: (run, context, variant) =>
-    variant.startsWith('unsure_') || variant.startsWith('source:') || touchesEdge(run, context),
+      : [
+          ...fromSources(day),
+          ...(isSure(day)
+            ? having({ lastsAs: touchesEdge }, deviations(day, ''))
+            : deviations(day, 'unsure_')),
+        ],
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => [
     'Read the rate on the provider’s own price page, and enter it as a pricing override with its first day.',
@@ -154,7 +158,10 @@ export const otherModelRate: Hypothesis = {
       const key = amounts.join();
       if (seen.has(key)) return [];
       seen.add(key);
-      return otherCharge(day, `rates_of:${other}`, { model: other });
+      return having(
+        { isOtherModel: true, isAnyPrice: true },
+        otherCharge(day, `rates_of:${other}`, { model: other }),
+      );
     });
   },
   fits: (run, context) => lasts(run) && !touchesEdge(run, context),

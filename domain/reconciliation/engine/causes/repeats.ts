@@ -4,10 +4,12 @@ import { SAME_COUNT_PARTS } from './bookedLate.js';
 import {
   coversMost,
   type Hypothesis,
+  having,
   type MeterDay,
   type SeriesDay,
   sentenceOf,
   servicesOf,
+  textOf,
   touchesEdge,
   type Variant,
 } from './cause.js';
@@ -97,9 +99,12 @@ export const duplicateAmounts: Hypothesis = {
     const ratio = isCounted ? sharedRatio(charged) : undefined;
     if (!ratio) return [];
     const isMeant = (meter: MeterDay) => charged.some((one) => one.index === meter.index);
-    return ratio.billedPico > ratio.expectedPico
-      ? multipleOf(day, 'amounts_twice', 2n, 1n, isMeant)
-      : multipleOf(day, 'amounts_of_half', 1n, 2n, isMeant);
+    return having(
+      { isAnyPrice: true },
+      ratio.billedPico > ratio.expectedPico
+        ? multipleOf(day, 'amounts_twice', 2n, 1n, isMeant)
+        : multipleOf(day, 'amounts_of_half', 1n, 2n, isMeant),
+    );
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
@@ -135,7 +140,9 @@ export const doubleMeteredInPart: Hypothesis = {
     const against = againstReport(day);
     const isAgain =
       against && !day.meters.some((meter) => meter.booked) && cachedAgain(day, against) === 'some';
-    return isAgain ? [beyondReport(day, 'part_beyond_usage_report', against)] : [];
+    return isAgain
+      ? having({ isAnyPart: true }, [beyondReport(day, 'part_beyond_usage_report', against)])
+      : [];
   },
 };
 
@@ -288,6 +295,13 @@ const UNOBSERVED_WORDS = {
     'The bill holds calls that neither an event nor the provider’s usage report tells of: the report seems to be of a part of what is billed.',
 };
 
+const UNOBSERVED_ADVICE = {
+  fewer_seen: (services: string) =>
+    `Look for hours of these days in which events of ${services} were not sent: the day's unobserved_minutes tell how many.`,
+  unseen_calls: (services: string) =>
+    `Calls of this model come from more places than ${services}: instrument the others, or register their keys under /provider-keys.`,
+};
+
 /**
  * More of everything than was seen, in another mix: other callers of the account. A common share of every class that is
  * missing is already the coverage that every explanation is judged with.
@@ -307,11 +321,10 @@ export const unobservedUsage: Hypothesis = {
     return [quantityVariant(day, 'unseen_calls', new Map(known.map((meter) => [meter.index, null])))];
   },
   describe: (variant) => sentenceOf(UNOBSERVED_WORDS, variant),
-  advise: (variant, sources) => [
-    variant === 'fewer_seen'
-      ? `Look for hours of these days in which events of ${servicesOf(sources, true)} were not sent: the day's unobserved_minutes tell how many.`
-      : `Calls of this model come from more places than ${servicesOf(sources, true)}: instrument the others, or register their keys under /provider-keys.`,
-  ],
+  advise: (variant, sources) => {
+    const text = textOf(UNOBSERVED_ADVICE, variant) ?? UNOBSERVED_ADVICE.unseen_calls;
+    return [text(servicesOf(sources, true))];
+  },
 };
 
 /**

@@ -4,7 +4,10 @@ import { absPico } from '../../../money.js';
 import type { DayRates, PeriodView } from '../../audit/dayRates.js';
 import {
   type Hypothesis,
+  having,
   type MeterDay,
+  type Run,
+  type SeriesContext,
   type SeriesDay,
   sentenceOf,
   touchesEdge,
@@ -55,9 +58,11 @@ export const contractTerms: Hypothesis = {
     const predicted = (expectedPico * (whole - steps)) / whole;
     const parts = hasQuantities ? SAME_RATIO_PARTS : SEEN_RATIO_PARTS;
     if (absPico(predicted - billedPico) * parts > expectedPico) return [];
-    const percent = `${steps / STEPS_PER_PERCENT}${steps % STEPS_PER_PERCENT === 0n ? '' : '.5'}`;
-    return multipleOf(day, `discount:${percent}`, whole - steps, whole, (meter) =>
-      charged.some((one) => one.index === meter.index),
+    const percentBelow = Number(steps) / Number(STEPS_PER_PERCENT);
+    const isMeant = (meter: MeterDay) => charged.some((one) => one.index === meter.index);
+    return having(
+      { percentBelow },
+      multipleOf(day, `discount:${percentBelow}`, whole - steps, whole, isMeant),
     );
   },
   describe: (variant) => sentenceOf(WORDS, variant),
@@ -98,17 +103,20 @@ export const contractRate: Hypothesis = {
       ? [
           ...otherCharge(day, 'list_price', { rates: day.list }),
           // With amounts alone less than agreed in all classes may as well be terms, or events that count too much.
-          ...(hasQuantities(day) ? discountTwice(day) : []),
+          // A discount that is larger from the first day on, or to the last, is one that was agreed and not entered.
+          ...(hasQuantities(day)
+            ? having({ isMoreDiscount: true, isAnyPrice: true, lastsAs: isInside }, discountTwice(day))
+            : []),
           ...otherContracts(day, day.pricedAs),
         ]
       : [],
-  // A discount that is larger from the first day on, or to the last, is one that was agreed and not entered.
-  fits: (run, context, variant) => variant !== 'discount_twice' || !touchesEdge(run, context),
   describe: (variant) => sentenceOf(CONTRACT_RATE_WORDS, variant),
   advise: () => [
     'Send the clause of the contract that names the rates, and the first day on which they hold.',
   ],
 };
+
+const isInside = (run: Run, context: SeriesContext): boolean => !touchesEdge(run, context);
 
 function isUnderContract(day: SeriesDay, model: string): boolean {
   const found = day.agreed.periodsOf(model);

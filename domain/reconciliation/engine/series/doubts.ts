@@ -61,7 +61,7 @@ function isRightOf(
   if (reading.day.untoldDiscount !== undefined && !terms.has(reading.day.untoldDiscount)) return false;
   const meters = reading.meters.filter((one) => isReported(one) && keys.has(meterKey(one)));
   if (meters.length === 0) return false;
-  if (state.kind === 'contract_terms') return terms.has(Number(state.variant.split(':')[1]));
+  if (isTerms(state)) return terms.has(state.traits.percentBelow);
   if (reading.depth !== 'quantities') return state.kind === 'none';
   const of = (evidence: MeterReading['rateEvidence']) =>
     meters.filter((one) => one.rateEvidence === evidence);
@@ -100,9 +100,6 @@ export function isAtPriceChange({ days }: RunOfDays): boolean {
 /** The provider's mistake against our own price: between the odds that MEDIUM asks for and those that HIGH does. */
 const UNDECIDED = 6;
 
-/** Rates that no line of the model's own price list gives for these calls: a price list may have them as well. */
-const ANY_PRICE = /^(input_share|uplift|discount_twice|amounts_|rates_of:)/;
-
 /**
  * At most these odds has a run of wrong rates to be the provider's mistake and not our price's; null where the history
  * leaves no such doubt, or a contract gives the price.
@@ -113,12 +110,8 @@ export function oddsAgainstOurPrice(run: RunOfDays, history: RunHistory): number
   if (run.days.every(({ judged }) => touchedOf(judged).every(({ of }) => of.meter.crossed))) return null;
   if (history.isWhole) return UNDECIDED;
   const hasBothEnds = history.rightBefore && history.rightAfter;
-  return ANY_PRICE.test(run.state.variant) && !hasBothEnds ? UNDECIDED : null;
+  return run.state.traits.isAnyPrice && !hasBothEnds ? UNDECIDED : null;
 }
-
-/** A discount on top of an entered contract's: the bill's where it comes and goes, else terms that nobody entered. */
-const isMoreDiscount = ({ kind, variant }: State): boolean =>
-  kind === 'contract_rate_not_applied' && variant === 'discount_twice';
 
 const isTerms = ({ kind }: State): boolean => kind === 'contract_terms';
 
@@ -135,10 +128,11 @@ export function isRuledOutByHistory(
   hasContract: boolean,
 ): boolean {
   const comesAndGoes = history.rightBefore && history.rightAfter;
-  if (isMoreDiscount(state)) return !comesAndGoes;
+  // A discount on top of an entered contract's: the bill's where it comes and goes, else terms that nobody entered.
+  if (state.traits.isMoreDiscount) return !comesAndGoes;
   if (isTerms(state)) return hasContract && comesAndGoes;
   if (!history.isWhole || !isAboutRates(state)) return false;
-  const isAnyPrice = ANY_PRICE.test(state.variant) || history.isNeverRight;
+  const isAnyPrice = state.traits.isAnyPrice || history.isNeverRight;
   return run.days.every(
     ({ judged }) => (isAnyPrice || judged.work.reading.depth !== 'quantities') && !isByContract(judged),
   );
@@ -275,5 +269,5 @@ function discountOf({ state, parts, work }: JudgedDay): number | undefined {
   if (parts.unexplained.length > 0) return undefined;
   const isReported = work.reading.meters.some((one) => one.rateEvidence === 'sharp' && one.amount > CENT);
   if (state.kind === 'none') return isReported ? 0 : undefined;
-  return state.kind === 'contract_terms' ? Number(state.variant.split(':')[1] ?? 0) : undefined;
+  return isTerms(state) ? (state.traits.percentBelow ?? 0) : undefined;
 }

@@ -5,7 +5,7 @@
 import { absPico, type Pico } from '../../../money.js';
 import { tolerancePico } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
-import type { SeriesContext } from '../causes/cause.js';
+import { canLast, type SeriesContext } from '../causes/cause.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './dollars.js';
 import { historyOf, isCheaperUse, isRuledOutByHistory, missesCounts } from './doubts.js';
 import type { Aspect } from './fit.js';
@@ -117,7 +117,7 @@ export function judgeDays(series: SeriesStates, context: SeriesContext, weights:
       const span = { firstDay: days[0] ?? '', lastDay: days.at(-1) ?? '' };
       const history = historyOf(run, judged);
       for (const state of rivalsOf(run, series.states)) {
-        const cannotLast = state.hypothesis?.fits?.(span, context, state.variant) === false;
+        const cannotLast = state.hypothesis && !canLast(state.hypothesis, state.traits, span, context);
         const isRuledOut = isRuledOutByHistory(state, run, history, context.hasContract);
         const isNot =
           (state.kind === run.state.kind && isCheaperUse(run)) || (state === run.state && missesCounts(run));

@@ -13,6 +13,7 @@ import { type DayState, type DayWork, NULL_STATE, type State } from './states.js
 export const FEWER_SEEN: State = {
   kind: 'unobserved_usage',
   variant: 'fewer_seen',
+  traits: {},
   hypothesis: unobservedUsage,
   logPrior: Math.log(0.01),
 };

@@ -4,7 +4,7 @@
  */
 import type { FindingKind } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
-import type { Hypothesis, SeriesContext, Variant } from '../causes/cause.js';
+import { BATCH, type Hypothesis, type SeriesContext, type Traits, type Variant } from '../causes/cause.js';
 import {
   type Aspect,
   asCharged,
@@ -22,7 +22,9 @@ import { fitUnseen } from './unseen.js';
 
 export interface State {
   readonly kind: FindingKind | 'none';
+  /** Name of the variant, for people. */
   readonly variant: string;
+  readonly traits: Traits;
   /** Null for the null and for something unknown. */
   readonly hypothesis: Hypothesis | null;
   /** Log prior of a day, the kind's shared by its variants. */
@@ -54,7 +56,7 @@ export interface SeriesStates {
   readonly days: readonly DayWork[];
 }
 
-export const NULL_STATE: State = { kind: 'none', variant: '', hypothesis: null, logPrior: 0 };
+export const NULL_STATE: State = { kind: 'none', variant: '', traits: {}, hypothesis: null, logPrior: 0 };
 
 /** Calls go unseen for days, with or without anybody's noticing: far more often than any mistake is made. */
 const UNSEEN_PRIOR = 0.01;
@@ -69,7 +71,7 @@ function addUnseen(drafts: readonly Draft[], noise: SeriesNoise): State[] {
   if (drafts.every(({ reading }) => reading.depth === 'quantities')) return [];
   const fits = drafts.map(({ reading, right }) => fitUnseen(reading, right, noise));
   const wonders = fits.flatMap(({ wonder }, at) => (drafts[at]?.isOdd ? [wonder] : []));
-  const unseen = { kind: 'none', hypothesis: null } as const;
+  const unseen = { kind: 'none', traits: {}, hypothesis: null } as const;
   const prior = Math.log(UNSEEN_PRIOR);
   const any: State = { ...unseen, variant: 'not_seen', logPrior: prior };
   const wonder = wonders.length > 0 ? median(wonders) : 0;
@@ -115,6 +117,7 @@ export function statesOf({
   const unknown: State = {
     kind: 'unexplained',
     variant: '',
+    traits: {},
     hypothesis: null,
     logPrior: Math.log(weights.unexplainedPrior),
   };
@@ -315,20 +318,17 @@ function usedTiers(readings: readonly DayReading[]): ReadonlySet<string> {
   for (const { meters } of readings)
     for (const { of } of meters)
       for (const { circumstances } of of.mix)
-        used.add(circumstances.isBatch ? 'batch' : circumstances.serviceTier);
+        used.add(circumstances.isBatch ? BATCH : circumstances.serviceTier);
   return used;
 }
 
 /** How much less likely it is that something was charged as a tier which nobody ever used. */
 const UNUSED_TIER = 0.04;
 /** Of the labels of a dearer tier that are known, each names it: how often one might not. */
-const UNNAMED = 'tier_not_named:';
 const NOT_NAMED = 0.02;
 /** A provider's other models are many, and some rate of one of them fits by chance. */
-const ANY_MODEL = 'rates_of:';
 const ONE_OF_MANY = 0.002;
 /** A part that is whatever the bill makes it gives all that the whole gives. */
-const ANY_PART = 'part_';
 const SOME_PART = 0.3;
 
 function stateOf(
@@ -338,16 +338,14 @@ function stateOf(
   used: ReadonlySet<string>,
 ): State {
   const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
-  const charged = /^(?:tier:.* as |unnamed(?:_at_list)?:)(\S+)/.exec(variant.name)?.[1];
-  const tier = charged ?? (variant.name === 'batch_rate' ? 'batch' : undefined);
-  const isPart = variant.name.startsWith(ANY_PART);
-  const usual = tier === undefined || used.has(tier) ? 1 : UNUSED_TIER;
-  const isUnnamed = variant.name.startsWith(UNNAMED);
-  const some = isPart ? SOME_PART : isUnnamed ? NOT_NAMED : usual;
-  const factor = variant.name.startsWith(ANY_MODEL) ? ONE_OF_MANY : some;
+  const { chargedTier, isAnyPart, isTierUnnamed, isOtherModel } = variant;
+  const usual = chargedTier === undefined || used.has(chargedTier) ? 1 : UNUSED_TIER;
+  const some = isAnyPart ? SOME_PART : isTierUnnamed ? NOT_NAMED : usual;
+  const factor = isOtherModel ? ONE_OF_MANY : some;
   return {
     kind: hypothesis.kind,
     variant: variant.name,
+    traits: variant,
     hypothesis,
     logPrior: Math.log(prior * factor),
   };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { doubleMetered } from '../../../../../domain/reconciliation/engine/causes/cache.js';
 import { clientAmounts, clientCounts } from '../../../../../domain/reconciliation/engine/causes/client.js';
 
-import { type Counts, calls, dayOf, expectExplained, explaining, lines } from './support.js';
+import { type Counts, calls, dayOf, expectExplained, explaining, lastsAs, lines } from './support.js';
 
 const PLAIN = { input: 3_000_000, output: 500_000 };
 const CACHED = { input: 2_000_000, cache_read: 9_000_000, cache_write_5m: 800_000, output: 300_000 };
@@ -42,9 +42,10 @@ describe('a counting mistake of clients is found for', () => {
   it('reasoning left out of the output, or added on top', () => {
     expectExplained(clientCounts, day({ ...PLAIN, output: 1_400_000 }, PLAIN), ['reasoning_missing']);
     expectExplained(clientCounts, day(PLAIN, { ...PLAIN, output: 1_400_000 }), ['reasoning_twice']);
-    const context = { ...day(PLAIN, PLAIN).context, firstDay: '2026-08-01', lastDay: '2026-09-30' };
+    const all = { firstDay: '2026-08-01', lastDay: '2026-09-30' };
+    const world = day({ ...PLAIN, output: 1_400_000 }, PLAIN);
     const fits = (firstDay: string, lastDay: string) =>
-      clientCounts.fits?.({ firstDay, lastDay }, context, 'reasoning_missing');
+      lastsAs(clientCounts, 'reasoning_missing', world, { firstDay, lastDay }, all);
     expect(fits('2026-08-01', '2026-09-30')).toBe(true);
     expect(fits('2026-08-10', '2026-08-20')).toBe(false);
   });

@@ -79,7 +79,7 @@ describe('use on another meter', () => {
     expectExplained(clientCounts, under, ['length_miscounted']);
     const context = { ...under.context, firstDay: '2026-09-01', lastDay: '2026-10-31' };
     const fits = (firstDay: string, lastDay: string) =>
-      longContextEpisode.fits?.({ firstDay, lastDay }, context, 'in_ordinary_meter');
+      longContextEpisode.fits?.({ firstDay, lastDay }, context);
     expect(fits('2026-09-10', '2026-09-16')).toBe(true);
     expect(fits('2026-09-10', '2026-09-12')).toBe(false);
     expect(fits('2026-09-10', '2026-10-31')).toBe(false);

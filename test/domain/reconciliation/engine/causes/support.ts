@@ -7,7 +7,9 @@ import type { PriceBook } from '../../../../../domain/pricing/priceBook.js';
 import type { Provider } from '../../../../../domain/providers.js';
 import { type Circumstances, DayRates } from '../../../../../domain/reconciliation/audit/dayRates.js';
 import {
+  canLast,
   type Hypothesis,
+  type Run,
   type SeriesContext,
   type SeriesDay,
   seriesContextOf,
@@ -147,6 +149,19 @@ export function explaining(
     .variants(day, context)
     .filter((variant) => explains(variant, day) && day.meters.some((meter) => variant.touches(meter)))
     .map((variant) => variant.name);
+}
+
+/** Whether the variant of this name can be what a run of days shows. */
+export function lastsAs(
+  hypothesis: Hypothesis,
+  name: string,
+  { day, context }: { day: SeriesDay; context: SeriesContext },
+  run: Run,
+  all: Run = context,
+): boolean {
+  const variant = hypothesis.variants(day, context).find((one) => one.name === name);
+  if (!variant) throw new Error(`there is no variant ${name}`);
+  return canLast(hypothesis, variant, run, { ...context, ...all });
 }
 
 function explains(variant: Variant, day: SeriesDay): boolean {
