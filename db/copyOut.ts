@@ -1,55 +1,51 @@
 import pg from 'pg';
+import { COPIED_NULL } from '../domain/copiedText.js';
 import type { SqlValue } from './orgDb.js';
 
-/** The text of an absent value: no stored text contains the character, since control characters are stripped. */
-const NULL_TEXT = '\u0002';
+/** Bytes of the first block that is allocated for lines. */
+const FIRST_BLOCK = 64 * 1024;
 
-/** The characters that Postgres writes with a backslash in the text form of COPY. */
-const ESCAPES: Readonly<Record<string, string>> = {
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-};
+/** Rows as Postgres writes them in the text form of COPY: values apart by tabs, a line break behind each row. */
+export interface CopiedRows {
+  readonly count: number;
+  readonly lines: Buffer;
+}
 
 /**
- * `COPY (select …) TO STDOUT` as a query of the driver: the cheapest way to read rows as texts, since Postgres sends a
- * row as one text and the driver creates no object for it. Stored texts are ASCII.
+ * `COPY (select …) TO STDOUT` as a query of the driver: the cheapest way to read rows, since Postgres sends a row as one
+ * text and the driver creates no object for it.
  */
 export class CopyOut extends pg.Query {
-  /** The rows so far, each value its text or null. */
-  readonly texts: (string | null)[][] = [];
+  #block = Buffer.allocUnsafe(FIRST_BLOCK);
+  #length = 0;
+  #count = 0;
 
   /** COPY takes no parameters, so the values of `$1…` are written into the statement as literals. */
   constructor(sql: string, values: readonly SqlValue[], done: (error: Error | undefined) => void) {
     const select = sql.replaceAll(/\$(\d+)/g, (_, number) => literalOf(values[Number(number) - 1] ?? null));
-    super(`copy (${select}) to stdout (null '${NULL_TEXT}')`, done);
+    super(`copy (${select}) to stdout (null '${String.fromCharCode(COPIED_NULL)}')`, done);
+  }
+
+  /** The rows so far. */
+  get copied(): CopiedRows {
+    return { count: this.#count, lines: this.#block.subarray(0, this.#length) };
   }
 
   /** Called by the driver for each row; the bytes are valid during the call only. */
   handleCopyData({ chunk }: { chunk: Buffer }): void {
-    this.texts.push(fieldsOf(chunk.toString('latin1', 0, chunk.length - 1)));
+    const length = this.#length + chunk.length;
+    if (length > this.#block.length) {
+      const block = Buffer.allocUnsafe(Math.max(length, 2 * this.#block.length));
+      this.#block.copy(block, 0, 0, this.#length);
+      this.#block = block;
+    }
+    this.#block.set(chunk, this.#length);
+    this.#length = length;
+    this.#count += 1;
   }
 }
 
 function literalOf(value: SqlValue): string {
   if (value === null) return 'null';
   return pg.escapeLiteral(String(value));
-}
-
-function fieldsOf(line: string): (string | null)[] {
-  const fields: (string | null)[] = line.split('\t');
-  const isEscaped = line.includes('\\');
-  for (let index = 0; index < fields.length; index += 1) {
-    const field = fields[index] as string;
-    if (field === NULL_TEXT) fields[index] = null;
-    else if (isEscaped && field.includes('\\')) fields[index] = unescaped(field);
-  }
-  return fields;
-}
-
-function unescaped(field: string): string {
-  return field.replaceAll(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter);
 }

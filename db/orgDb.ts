@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Database, Isolation, Tenant, TransactionConnection, TransactionRole } from './client.js';
-import { CopyOut } from './copyOut.js';
+import { type CopiedRows, CopyOut } from './copyOut.js';
 
 /** Values of a statement's parameters; a bigint is sent as its decimal text. */
 export type SqlValue =
@@ -113,11 +113,11 @@ export class OrgDb {
     return (await this.#run(statementOf(sql, values, name))).rows as T[];
   }
 
-  /** Rows in Postgres's text form, each value its text or null: for exports, which only pass values on. */
-  async textRows(sql: string, values: readonly SqlValue[]): Promise<(string | null)[][]> {
-    if (this.#connection) return copyTexts(this.#connection, sql, values);
+  /** Rows as lines of COPY's text form: for exports, which only pass values on. */
+  async copyRows(sql: string, values: readonly SqlValue[]): Promise<CopiedRows> {
+    if (this.#connection) return copyRows(this.#connection, sql, values);
     return this.database.transactOne(this.#role, this.#tenant, (connection) =>
-      copyTexts(connection, sql, values),
+      copyRows(connection, sql, values),
     );
   }
 
@@ -179,13 +179,13 @@ export class SystemDb {
   }
 }
 
-function copyTexts(
+function copyRows(
   connection: TransactionConnection,
   sql: string,
   values: readonly SqlValue[],
-): Promise<(string | null)[][]> {
+): Promise<CopiedRows> {
   return new Promise((resolve, reject) => {
-    const copy = new CopyOut(sql, values, (error) => (error ? reject(error) : resolve(copy.texts)));
+    const copy = new CopyOut(sql, values, (error) => (error ? reject(error) : resolve(copy.copied)));
     connection.query(copy);
   });
 }

@@ -325,14 +325,14 @@ export async function shortenChains(orgDb: OrgDb, walked: Chains): Promise<void>
   );
 }
 
-/** Rows of one partition of an export. */
-export const EXPORT_PARTITION_ROWS = 500;
-/** Rows of one statement without payloads, each of which may take 256 KB. Planning it costs as much as 200 rows. */
-const EXPORT_READ_ROWS = 1_000;
+/** Rows of one statement of an export with payloads, each of which may take 256 KB. */
+const EXPORT_PAYLOAD_ROWS = 500;
+/** Rows of one without payloads. Planning a statement costs as much as 200 rows. */
+const EXPORT_ROWS = 2_000;
 
-/** Index of the keyset's columns in an exported row. */
-export const EXPORT_ID_INDEX = EVENT_COLUMNS.indexOf('id');
-export const EXPORT_TIMESTAMP_INDEX = EVENT_COLUMNS.indexOf('timestamp');
+/** Indexes of the keyset's columns in an exported row. */
+const EXPORT_ID_INDEX = EVENT_COLUMNS.indexOf('id');
+const EXPORT_TIMESTAMP_INDEX = EVENT_COLUMNS.indexOf('timestamp');
 
 const LIST_COLUMNS: ReadonlySet<string> = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
 
@@ -351,14 +351,15 @@ order by e.timestamp, e.id
 limit ${rows}`;
 
 /**
- * Events of a window as texts, oldest first, each partition one transaction; events that are ingested later are
- * excluded.
+ * Events of a window as lines of COPY, oldest first, in blocks of whole lines, each read in one transaction; events that
+ * are ingested later are excluded. A line has the columns of EVENT_COLUMNS, lists as JSON, and with `includePayload` the
+ * payload, the tool's input and output and the service behind them.
  */
-export async function* streamEventTexts(
+export async function* streamEventLines(
   orgDb: OrgDb,
   window: { fromMicros: bigint; toMicros: bigint; snapshotMicros: bigint },
   includePayload: boolean,
-): AsyncGenerator<(string | null)[][]> {
+): AsyncGenerator<Buffer> {
   const base: SqlValue[] = [
     orgDb.orgId,
     isoFromMicros(window.fromMicros),
@@ -367,22 +368,26 @@ export async function* streamEventTexts(
   ];
   const { projectId } = orgDb;
   const ofProject = projectId === undefined ? [] : [projectId];
-  const rowsMax = includePayload ? EXPORT_PARTITION_ROWS : EXPORT_READ_ROWS;
-  const read = (after: (string | null)[] | undefined) => {
-    const place =
-      after === undefined ? [] : [after[EXPORT_TIMESTAMP_INDEX] ?? null, after[EXPORT_ID_INDEX] ?? null];
-    const values = [...base, ...place, ...ofProject];
+  const rowsMax = includePayload ? EXPORT_PAYLOAD_ROWS : EXPORT_ROWS;
+  const read = (after: readonly string[]) => {
+    const values = [...base, ...after, ...ofProject];
     const project = projectId === undefined ? undefined : `$${values.length}`;
-    return orgDb.textRows(EXPORT_BASE(includePayload, after !== undefined, project, rowsMax), values);
+    return orgDb.copyRows(EXPORT_BASE(includePayload, after.length > 0, project, rowsMax), values);
   };
-  let rows = await read(undefined);
-  while (rows.length > 0) {
-    const last = rows.length === rowsMax ? rows[rows.length - 1] : undefined;
-    // The next partition is read while this one is written.
-    const next = last ? read(last) : Promise.resolve([]);
-    next.catch(() => undefined);
-    for (let at = 0; at < rows.length; at += EXPORT_PARTITION_ROWS)
-      yield rows.slice(at, at + EXPORT_PARTITION_ROWS);
+  let rows = await read([]);
+  while (rows.count > 0) {
+    // The next block is read while this one is written.
+    const next = rows.count === rowsMax ? read(placeOfLast(rows.lines)) : undefined;
+    next?.catch(() => undefined);
+    yield rows.lines;
+    if (!next) return;
     rows = await next;
   }
+}
+
+/** Time and id of the last line. */
+function placeOfLast(lines: Buffer): string[] {
+  const start = lines.lastIndexOf('\n', lines.length - 2) + 1;
+  const fields = lines.toString('latin1', start, lines.length - 1).split('\t');
+  return [fields[EXPORT_TIMESTAMP_INDEX] as string, fields[EXPORT_ID_INDEX] as string];
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CopyOut } from '../../db/copyOut.js';
-import { OrgDb } from '../../db/orgDb.js';
+import { OrgDb, type SqlValue } from '../../db/orgDb.js';
+import { COPIED_ESCAPES, COPIED_NULL } from '../../domain/copiedText.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;
@@ -11,6 +12,26 @@ beforeAll(async () => {
   orgDb = new OrgDb(database.database, '00000000-0000-7000-8000-000000000001');
 });
 afterAll(() => database.close());
+
+/** Values of rows without escapes, each its text or null. */
+async function textsOf(inside: OrgDb, sql: string, values: readonly SqlValue[]) {
+  const { count, lines } = await inside.copyRows(sql, values);
+  const rows = lines
+    .toString('latin1')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) =>
+      line.split('\t').map((field) => (field === String.fromCharCode(COPIED_NULL) ? null : unescaped(field))),
+    );
+  expect(rows).toHaveLength(count);
+  return rows;
+}
+
+const unescaped = (field: string) =>
+  field.replaceAll(/\\(.)/gs, (_, letter: string) => {
+    const byte = letter.charCodeAt(0);
+    return String.fromCharCode(COPIED_ESCAPES.get(byte) ?? byte);
+  });
 
 it('reads texts with tabs, line breaks, backslashes, quotes and braces as they are stored, and absent values as null', async () => {
   const texts = [
@@ -26,7 +47,8 @@ it('reads texts with tabs, line breaks, backslashes, quotes and braces as they a
     '$1',
     '\\.',
   ];
-  const rows = await orgDb.textRows(
+  const rows = await textsOf(
+    orgDb,
     `select t.* from (values ${texts.map((_, index) => `(${index}, $${index + 1}::text, null::text)`).join(', ')}) as t order by 1`,
     texts,
   );
@@ -34,7 +56,8 @@ it('reads texts with tabs, line breaks, backslashes, quotes and braces as they a
 });
 
 it('reads values of all types in the text form of Postgres', async () => {
-  const rows = await orgDb.textRows(
+  const rows = await textsOf(
+    orgDb,
     `select true, 1.50::numeric(24,12), '2026-01-02 03:04:05.6Z'::timestamptz, array_to_json('{a,"b c"}'::text[]), $1::bigint, '{"k": [1]}'::jsonb`,
     [9_007_199_254_740_993n],
   );
@@ -44,9 +67,9 @@ it('reads values of all types in the text form of Postgres', async () => {
 });
 
 it('reads in a transaction with other statements, and a failed one leaves the connection in order', async () => {
-  await expect(orgDb.textRows('select 1 / $1::int', [0])).rejects.toThrow(/division by zero/);
+  await expect(orgDb.copyRows('select 1 / $1::int', [0])).rejects.toThrow(/division by zero/);
   const [rows, again] = await orgDb.transaction(async (inside) => [
-    await inside.textRows('select $1::int', [7]),
+    await textsOf(inside, 'select $1::int', [7]),
     await inside.rows<{ seven: number }>('select 7 as seven'),
   ]);
   expect([rows, again]).toEqual([[['7']], [{ seven: 7 }]]);

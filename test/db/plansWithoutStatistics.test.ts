@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listSourceDifferences } from '../../db/billing/billCoverage.js';
 import { listComparedModels, listFocusCharges } from '../../db/billing/focusCharges.js';
 import { sumExplainedDays, sumFindingDays } from '../../db/claims/financialSums.js';
-import { listEvents, streamEventTexts } from '../../db/events/events.js';
+import { listEvents, streamEventLines } from '../../db/events/events.js';
 import { listObservedSince } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { streamReplayedCalls } from '../../db/policies/replayedCalls.js';
@@ -188,7 +188,7 @@ describe('on events without statistics', () => {
       'a partition of the export',
       // The next one is read ahead.
       2 * 500,
-      (orgDb) => first(streamEventTexts(orgDb, { ...window, snapshotMicros: window.toMicros * 2n }, true)),
+      (orgDb) => first(streamEventLines(orgDb, { ...window, snapshotMicros: window.toMicros * 2n }, true)),
     ],
     [
       'a page of a savings run',

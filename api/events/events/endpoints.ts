@@ -8,12 +8,14 @@ import { findUuid } from '../../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY, spanMicros } from '../../../domain/period.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import { openEventExport } from '../../../usecases/events/eventExport.js';
+import { CopiedJsonWriter } from '../../copiedJson.js';
 import { readAhead } from '../../csv.js';
 import { type EndpointResponse, endpointGroup } from '../../endpoint.js';
 import { decodeEventCursor } from '../../paging.js';
 import { assertPayloads } from '../../pipeline/auth.js';
 import { providerFilter, windowOf } from '../../query.js';
 import {
+  EXPORTED_COLUMNS,
   eventParams,
   eventSchema,
   exportEventsQuery,
@@ -23,7 +25,6 @@ import {
   oneEventSchema,
   presentEventPage,
   presentOneEvent,
-  writeEventLine,
 } from './wire.js';
 
 /** The newest events are searched first in the last 35 days, which touch two or three monthly partitions. */
@@ -136,47 +137,47 @@ const exportEventsEndpoint = routes.get('/api/v1/events/export', {
   async handle({ query, caller, requestId, orgDb, signal }) {
     assertPayloads(caller, query.include_payload);
     const window = exportWindowOf(query);
-    const { snapshotMicros, partitions } = await openEventExport(orgDb, window, query.include_payload);
-    const ahead = await readAhead(partitions);
+    const { snapshotMicros, blocks } = await openEventExport(orgDb, window, query.include_payload);
+    const ahead = await readAhead(blocks);
     await recordAction(orgDb, { caller, requestId }, 'export.started', null, exportDetails(query));
     return exportAnswer(query, snapshotMicros, ahead, signal);
   },
 });
 
 function exportAnswer(
-  { format, include_payload }: ExportQuery,
+  { format }: ExportQuery,
   snapshotMicros: bigint,
-  partitions: AsyncGenerator<(string | null)[][]>,
+  blocks: AsyncGenerator<Buffer>,
   signal: AbortSignal,
 ): EndpointResponse {
-  const asArray = format === 'json';
-  const lines = writePartitions(partitions, asArray, include_payload, signal);
+  const isArray = format === 'json';
+  const writer = new CopiedJsonWriter(EXPORTED_COLUMNS, isArray);
   return {
     status: 200,
     headers: { 'X-Export-Snapshot': isoFromMicros(snapshotMicros) },
     content: {
-      type: asArray ? 'application/json' : 'application/x-ndjson',
-      data: Readable.from(lines, { objectMode: true, highWaterMark: 2 }),
+      type: isArray ? 'application/json' : 'application/x-ndjson',
+      data: Readable.from(writeBlocks(blocks, writer, isArray, signal), {
+        objectMode: true,
+        highWaterMark: 2,
+      }),
     },
   };
 }
 
-async function* writePartitions(
-  partitions: AsyncGenerator<(string | null)[][]>,
-  asArray: boolean,
-  withPayload: boolean,
+async function* writeBlocks(
+  blocks: AsyncGenerator<Buffer>,
+  writer: CopiedJsonWriter,
+  isArray: boolean,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  let first = true;
-  if (asArray) yield Buffer.from('[');
-  for await (const rows of partitions) {
-    if (signal.aborted) return;
-    const lines = rows.map((row) => writeEventLine(row, withPayload));
-    const text = asArray ? `${first ? '' : ','}${lines.join(',')}` : `${lines.join('\n')}\n`;
-    first = false;
-    yield Buffer.from(text, 'latin1');
-  }
-  if (asArray) yield Buffer.from(']');
+  if (isArray) yield Buffer.from('[');
+  for await (const block of blocks)
+    for (const chunk of writer.chunks(block)) {
+      if (signal.aborted) return;
+      yield chunk;
+    }
+  if (isArray) yield Buffer.from(']');
 }
 
 const getEventEndpoint = routes.get('/api/v1/events/{id}', {

@@ -5,6 +5,7 @@ import { EVENT_COLUMNS, type Json } from '../../../domain/events/event.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
+import type { CopiedColumns, CopiedForm } from '../../copiedJson.js';
 import { cursoredPageFields, eventPosition, nextCursor, pageParameters } from '../../paging.js';
 import { booleanParameter, filterParameter, instantParameter } from '../../query.js';
 
@@ -162,72 +163,44 @@ function presentEvent(event: StoredEvent): EventWire {
   };
 }
 
-type TextWriter = (text: string) => string;
-
-/** Matches texts that need JSON escaping. Stored texts are printable ASCII, tabs and line breaks. */
-const UNPLAIN = /[^ !#-[\]-~]/;
-const asText: TextWriter = (text) => (UNPLAIN.test(text) ? JSON.stringify(text) : `"${text}"`);
-const asIs: TextWriter = (text) => text;
-const asBoolean: TextWriter = (text) => (text === 't' ? 'true' : 'false');
-const asId: TextWriter = (text) => `"${publicId('evt', text)}"`;
-/** A decimal as the shortest JSON number: the database's digits without trailing zeros. */
-const asDecimal: TextWriter = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
-/** `2026-01-02 03:04:05.6789+00` → the form of isoFromMicros: six decimals or none. */
-const asTime: TextWriter = (text) => {
-  const fraction = text.slice(20, -3);
-  return `"${text.slice(0, 10)}T${text.slice(11, 19)}${fraction === '' ? '' : `.${fraction.padEnd(6, '0')}`}Z"`;
+const EXPORT_FORMS: Partial<Record<string, CopiedForm>> = {
+  id: 'id',
+  superseded_by: 'id',
+  is_batch: 'boolean',
+  cost_usd: 'decimal',
+  computed_cost_usd: 'decimal',
+  prevented_usd: 'decimal',
+  timestamp: 'time',
+  end_at: 'time',
+  ingested_at: 'time',
+  price_gaps: 'list',
+  usage_missing: 'list',
+  usage_flags: 'list',
+  input_tokens: 'json',
+  output_tokens: 'json',
+  cache_read: 'json',
+  cache_creation: 'json',
+  reasoning_tok: 'json',
+  cached_tok: 'json',
+  duration_ms: 'json',
+  http_status: 'json',
+  cache_creation_5m: 'json',
+  cache_creation_1h: 'json',
 };
 
-const INTEGERS = new Set([
-  'input_tokens',
-  'output_tokens',
-  'cache_read',
-  'cache_creation',
-  'reasoning_tok',
-  'cached_tok',
-  'duration_ms',
-  'http_status',
-  'cache_creation_5m',
-  'cache_creation_1h',
-]);
-const DECIMALS = new Set(['cost_usd', 'computed_cost_usd', 'prevented_usd']);
-const TIMES = new Set(['timestamp', 'end_at', 'ingested_at']);
-const LISTS = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
-
-function writerOf(column: string): TextWriter {
-  if (column === 'id' || column === 'superseded_by') return asId;
-  if (column === 'is_batch') return asBoolean;
-  if (INTEGERS.has(column)) return asIs;
-  if (DECIMALS.has(column)) return asDecimal;
-  if (TIMES.has(column)) return asTime;
-  if (LISTS.has(column)) return asIs;
-  return asText;
-}
-
-const WRITERS = EVENT_COLUMNS.map((column, index) => ({
-  label: `${index === 0 ? '{' : ','}"${column}":`,
-  write: writerOf(column),
-  absent: LISTS.has(column) ? '[]' : 'null',
-}));
-
-/**
- * Writes an exported row as JSON text, the same object as `presentEvent`, straight from the database's texts, because
- * an export of millions of rows spends its time here. `withPayload`: the four payload columns follow the event's
- * columns.
- */
-export function writeEventLine(row: readonly (string | null)[], withPayload: boolean): string {
-  let line = '';
-  for (let i = 0; i < WRITERS.length; i += 1) {
-    const writer = WRITERS[i] as (typeof WRITERS)[number];
-    const value = row[i] ?? null;
-    line += writer.label + (value === null ? writer.absent : writer.write(value));
-  }
-  if (!withPayload) return `${line},"payload":null}`;
-  const [payload, toolInput, toolOutput, service] = row
-    .slice(WRITERS.length)
-    .map((text) => (text == null ? null : (JSON.parse(text) as Json)));
-  return `${line},"payload":${JSON.stringify(presentPayload(payload ?? null, service ?? null))},"tool_input":${JSON.stringify(toolInput ?? null)},"tool_output":${JSON.stringify(toolOutput ?? null)}}`;
-}
+/** The exported rows of `streamEventLines` as the same objects as `presentEvent`. */
+export const EXPORTED_COLUMNS: CopiedColumns = {
+  columns: EVENT_COLUMNS.map((name) => ({ name, form: EXPORT_FORMS[name] ?? 'text' })),
+  restOf: (values) => {
+    if (values.length === 0) return { payload: null };
+    const [payload, toolInput, toolOutput, service] = values as Json[];
+    return {
+      payload: presentPayload(payload ?? null, service ?? null),
+      tool_input: toolInput,
+      tool_output: toolOutput,
+    };
+  },
+};
 
 const eventFilters = {
   session_id: filterParameter.optional(),

@@ -46,7 +46,7 @@ function watched(orgDb: OrgDb, touched: Touched): OrgDb {
   };
   return new Proxy(orgDb, {
     get(target, name) {
-      if (name === 'rows' || name === 'textRows')
+      if (name === 'rows' || name === 'copyRows')
         return async (sql: string, values: readonly SqlValue[] = []) => {
           await explain(sql, values);
           return target[name](sql, values);

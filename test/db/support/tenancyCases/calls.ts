@@ -18,7 +18,7 @@ import {
   lockEventsById,
   lockLiveEvents,
   shortenChains,
-  streamEventTexts,
+  streamEventLines,
   walkChains,
 } from '../../../../db/events/events.js';
 import { insertEvents, recordRejections } from '../../../../db/events/ingest.js';
@@ -179,16 +179,17 @@ export const CALL_CASES: Record<string, TenancyCase> = {
     return pairNewReports(db, events, sets, of.prices, new SettledCalls());
   },
   repairNextCalls: (db, { prices }) => repairNextCalls(db, prices),
-  streamEventTexts: async (db) => {
+  streamEventLines: async (db) => {
     const partitions: unknown[] = [];
     const window = { ...WINDOW, snapshotMicros: WINDOW.toMicros };
-    for await (const partition of streamEventTexts(db, window, true)) partitions.push(partition);
+    for await (const partition of streamEventLines(db, window, true))
+      partitions.push(partition.toString('latin1'));
     return partitions;
   },
   openEventExport: async (db) => {
     const partitions: unknown[] = [];
-    for await (const partition of (await openEventExport(db, WINDOW, true)).partitions)
-      partitions.push(partition);
+    for await (const partition of (await openEventExport(db, WINDOW, true)).blocks)
+      partitions.push(partition.toString('latin1'));
     return partitions;
   },
   listObservedCells: (db, { live }) => listObservedCells(db, { provider: 'openai', day: dayOf(live) }),
