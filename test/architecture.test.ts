@@ -342,6 +342,22 @@ describe('sizes', () => {
     expect(found).toEqual([]);
   });
 
+  it('the numbers of the engine are in its calibration', () => {
+    // Without comments and texts; powers of ten are units, a half belongs to the normal distribution, slices to dates.
+    const beside =
+      /\/\*[\s\S]*?\*\/|\/\/.*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|\*\* \d+n|\.slice\([\d, ]+\)/g;
+    const number = /(?<![\w.$])\d[\d_]*(?:\.\d+)?(?:e-?\d+)?n?\b/g;
+    const isUsual = (text: string) => /^(?:[012]n?|0\.5|1(?:_?0)+n?)$/.test(text);
+    const found = PRODUCT.filter(
+      (source) => source.path.startsWith(ENGINE) && source.path !== `${ENGINE}calibration.ts`,
+    ).flatMap(({ path: file }) =>
+      [...readFileSync(path.join(ROOT, file), 'utf8').replace(beside, '').matchAll(number)]
+        .filter(([text]) => !isUsual(text))
+        .map(([text]) => `${file}: ${text}`),
+    );
+    expect(found).toEqual([]);
+  });
+
   it(`no folder of the product has more than ${FOLDER_FILES_MAX} files, migrations aside`, () => {
     const folders = new Map<string, number>();
     for (const { path: file } of PRODUCT) {

@@ -4,7 +4,7 @@ import type { Provider } from '../../../providers.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { gradeAt } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
-import { calibrated } from '../calibration.js';
+import { AGREEMENT_MAX, BY_CHANCE, CLOSE, calibrated, NEARLY_SURE, TRIED } from '../calibration.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../series/finding.js';
 import {
   addedLines,
@@ -83,8 +83,6 @@ function withoutTold(move: MovedUse, findings: readonly Finding[]): MovedUse {
   return { ...move, days: move.days.filter(isFree) };
 }
 
-const NEARLY_SURE = 0.95;
-
 /** Takes days out of the findings of a model that say little and, where the bill gives amounts alone, out of all. */
 function withoutDays(
   findings: readonly Finding[],
@@ -99,9 +97,6 @@ function withoutDays(
     return keepDays(finding, (day) => !taken.has(day)) ?? [];
   });
 }
-
-/** Days that agree within this share agree as well as counts ever do. */
-const CLOSE = 0.01;
 
 /**
  * What the moved calls cost as the model that was billed, less what they would have cost as the model that was used;
@@ -162,12 +157,6 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
 }
 
 const bitsOf = (probability: number): number => Math.log2(probability / (1 - probability));
-
-/** Of the pairs that are tried, one in so many is a move: most residuals are nobody's other half. */
-const TRIED = 10;
-/** How rarely what one model has too much is by chance what another lacks: within a share, twice that share. */
-const BY_CHANCE = { close: 2 * CLOSE, far: 0.1 };
-const AGREEMENT_MAX = 0.999;
 
 /** Each day on which the halves agree is another wonder if they are none. */
 function agreementOf({ days }: MovedUse): number {

@@ -1,4 +1,5 @@
 /** Whether use that stands under two models was billed wrongly, or told wrongly. */
+
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
 import { absPico, divideHalfEven, type Pico } from '../../../money.js';
@@ -8,6 +9,7 @@ import { DayRates } from '../../audit/dayRates.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { chargeProduct, picoFromChargeProduct } from '../../matching/classLines.js';
 import type { FindingKind } from '../../taxonomy.js';
+import { DAY_MIN_PICO, MISMATCH_MAX, MOVE_GAP_DAYS, NOT_ANSWERED_MAX } from '../calibration.js';
 import type {
   Excess,
   Finding,
@@ -62,7 +64,7 @@ export const WHOSE: Readonly<Record<WhoseModel, Saying>> = {
     }),
   },
   episode: {
-    probability: 0.8,
+    probability: NOT_ANSWERED_MAX,
     rival: 'client_metering_error',
     level: 'not every answer is known to name it; for some days',
     says: (from, to) => ({
@@ -77,7 +79,7 @@ export const WHOSE: Readonly<Record<WhoseModel, Saying>> = {
     }),
   },
   lasting: {
-    probability: 0.8,
+    probability: NOT_ANSWERED_MAX,
     rival: 'model_misattribution',
     level: 'not every answer is known to name it; for good',
     says: (from, to) => ({
@@ -111,11 +113,6 @@ export interface MovedDay {
   /** What each class costs more as the model that was billed, by ordinary rates. */
   readonly dearer: ReadonlyMap<TokenClass, Pico>;
 }
-
-/** Halves that differ by more are no halves. */
-const MISMATCH_MAX = 0.05;
-/** Below this a day's residual is noise. */
-const DAY_MIN_PICO = 20_000_000_000n;
 
 /** Kinds that say little: a finding of them gives way to a move that gives the same quantities. */
 export const GIVES_WAY: ReadonlySet<string> = new Set([
@@ -343,7 +340,7 @@ function splitRuns(move: { from: SeriesExplanation; to: SeriesExplanation; days:
   for (const one of move.days) {
     const run = runs.at(-1);
     const last = run?.at(-1);
-    if (run && last && one.day <= shiftDay(last.day, 7)) run.push(one);
+    if (run && last && one.day <= shiftDay(last.day, MOVE_GAP_DAYS)) run.push(one);
     else runs.push([one]);
   }
   return runs.map((days) => ({ ...move, days }));

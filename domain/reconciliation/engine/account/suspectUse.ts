@@ -12,7 +12,7 @@ import {
   lowerOf,
   picoFromChargeProduct,
 } from '../../matching/classLines.js';
-import { calibrated } from '../calibration.js';
+import { AFTER_REVOCATION, BURST, calibrated, KEY_DAY_MIN_PICO, SHORT_PERCENT } from '../calibration.js';
 import type {
   ExplainedDay,
   Finding,
@@ -32,11 +32,6 @@ const MAY_BE_USE: ReadonlySet<string> = new Set([
   'timing_shift',
   'client_metering_error',
 ]);
-
-/** The excess of a day may fall short of the keys' use by this share: some of it is scatter. */
-const SHORT_PERCENT = 10n;
-/** Below this a day's use is not told apart from scatter. */
-const DAY_MIN_PICO = 10_000_000_000n;
 
 /** One key's use on the days of one series on which nobody saw it. */
 interface UnseenUse {
@@ -91,7 +86,7 @@ function unseenUse(
     const residual = residuals.get(day.day);
     const place = placeOf(series.model, day.day);
     const excess = left.get(place) ?? excessOf(day, residual);
-    if (residual?.provisional || usedPico < DAY_MIN_PICO) return [];
+    if (residual?.provisional || usedPico < KEY_DAY_MIN_PICO) return [];
     if (excess * 100n < usedPico * (100n - SHORT_PERCENT)) return [];
     left.set(place, excess - usedPico);
     const lines = uses.flatMap((use) => linesOf(use, series.model, input));
@@ -101,9 +96,6 @@ function unseenUse(
   if (days.length === 0 || (key.reason === 'unknown' && share > BURST)) return undefined;
   return { key, series, days, share };
 }
-
-/** Share of the account's days up to which the use of an unknown key is an event; above it, it is somebody's daily work. */
-const BURST = 0.5;
 
 /**
  * A key that nobody registered and that is used day by day is a service of the organization's own, not instrumented. A
@@ -216,9 +208,6 @@ const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
   unknown: 'which is not registered',
   billed_after_revocation: 'which was revoked before',
 };
-
-/** That the use is the key's stands on the bill, and so does that it was revoked. */
-const AFTER_REVOCATION = 0.99;
 
 /**
  * Whether an unknown key is anybody's own, only the organization knows. Its own services go on once they run, so what was

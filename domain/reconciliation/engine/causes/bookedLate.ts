@@ -3,15 +3,12 @@
  * processes: the report has the time of a call, the costs that of their booking, so that both need not agree on one day
  * (billing-facts A.1). Over the days that are concerned they count the same, in every class.
  */
+
 import { absPico } from '../../../money.js';
 import { isTokenClass } from '../../audit/dayRates.js';
+import { DAYS_MAX, SAME_COUNT_PARTS } from '../calibration.js';
 import type { Booked, Hypothesis, MeterDay, SeriesDay, Variant } from './cause.js';
 import { amountAs } from './predict.js';
-
-/** So many days at most hang together: each books a part of itself on the next. */
-const DAYS_MAX = 4;
-/** One part in so many: counts of the bill and of its report that differ by less are the same. */
-export const SAME_COUNT_PARTS = 500n;
 
 /** What was used of a meter, as far as it is booked on the day. */
 export function asBooked({ booked }: MeterDay, quantity: bigint): bigint {

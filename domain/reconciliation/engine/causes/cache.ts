@@ -1,3 +1,4 @@
+import { CACHE_SHARES } from '../calibration.js';
 import {
   type Hypothesis,
   having,
@@ -29,13 +30,6 @@ const WORDS = {
   input_at_read_rate: 'Fresh input was charged at the rate of tokens read from the cache.',
 };
 
-/** Cache discounts that providers have given at some time, as shares of the input rate. */
-const SHARES: readonly (readonly [name: string, numerator: bigint, denominator: bigint])[] = [
-  ['1/2', 1n, 2n],
-  ['1/4', 1n, 4n],
-  ['1/10', 1n, 10n],
-];
-
 /** Cached input at another rate than its own. */
 export const cacheReadRate: Hypothesis = {
   kind: 'cache_read_rate_mismatch',
@@ -48,7 +42,7 @@ export const cacheReadRate: Hypothesis = {
     return [
       ...otherCharge(day, 'input_rate', { tokenClass: 'input' }, isRead),
       ...otherCharge(day, 'write_rate', { tokenClass: 'cache_write_5m' }, isRead),
-      ...SHARES.flatMap((share) => ofInput(day, share)),
+      ...CACHE_SHARES.flatMap((share) => ofInput(day, share)),
       ...twice(day),
       ...otherCharge(
         day,
@@ -62,7 +56,7 @@ export const cacheReadRate: Hypothesis = {
   advise: () => ['Ask for the cached rate on these tokens: the bill itself counts them as cached.'],
 };
 
-function ofInput(day: SeriesDay, [name, numerator, denominator]: (typeof SHARES)[number]): Variant[] {
+function ofInput(day: SeriesDay, [name, numerator, denominator]: (typeof CACHE_SHARES)[number]): Variant[] {
   const isRight = day.meters
     .filter((meter) => meter.tokenClass === 'cache_read')
     .every((meter) => {

@@ -2,6 +2,7 @@
  * The form of every hypothesis of the library: what a bill would say if one mistake had been made. A hypothesis is a small
  * module that predicts; it neither scores nor decides, and knows nothing of other hypotheses.
  */
+
 import type { TokenClass } from '../../../events/event.js';
 import type { Pico } from '../../../money.js';
 import { MICROS_PER_DAY, microsOfDay } from '../../../period.js';
@@ -11,6 +12,7 @@ import type { ObservedSource, SeriesDayEvidence } from '../../evidence/evidenceT
 import type { Grade } from '../../matching/cells.js';
 import type { Meter, MeterPart } from '../../matching/meters.js';
 import type { BenignKind, ViolationKind } from '../../taxonomy.js';
+import { EPISODE_DAYS_MIN, EPISODE_PERCENT_MAX, MOST_PERCENT } from '../calibration.js';
 
 /** One meter of a day: what was billed, and what was seen of it. Quantities in 1e-12 tokens. */
 export interface MeterDay {
@@ -183,9 +185,6 @@ export const EVIDENCE_NEEDS = [
 ] as const;
 export type EvidenceNeed = (typeof EVIDENCE_NEEDS)[number];
 
-/** Share of a series' days from which on a run is how the series always is. */
-const MOST_PERCENT = 80n;
-
 function daysBetween(first: string, last: string): bigint {
   return (microsOfDay(last) - microsOfDay(first)) / MICROS_PER_DAY + 1n;
 }
@@ -207,9 +206,6 @@ export function touchesEdge(run: Run, context: SeriesContext): boolean {
 export function lasts(run: Run): boolean {
   return run.firstDay < run.lastDay;
 }
-
-const EPISODE_DAYS_MIN = 5n;
-const EPISODE_PERCENT_MAX = 40n;
 
 /** A stretch of some days within a longer history, with an end on both sides: something happened, and was put right. */
 export function isEpisode(run: Run, context: SeriesContext): boolean {

@@ -1,6 +1,8 @@
 /** Mistakes of the client in what it counts: nobody may be accused before these are ruled out. */
+
 import { STANDARD_TIER } from '../../../pricing/rateCards.js';
 import type { ObservedSource } from '../../evidence/evidenceText.js';
+import { CHEAPEST_PERCENT, OFF_PERCENT, TWICE_TENTHS } from '../calibration.js';
 import { cachedOnTop } from './cache.js';
 import {
   coversMost,
@@ -210,8 +212,8 @@ function reasoning(day: SeriesDay): Variant[] {
   const observed = sumOf(outputs.map((meter) => meter.observed));
   if (observed === 0n || billed === 0n) return [];
   const free = new Map(outputs.map((meter) => [meter.index, null]));
-  if (billed * 100n > observed * 103n) return [quantityVariant(day, 'reasoning_missing', free)];
-  if (observed * 100n > billed * 103n) return [quantityVariant(day, 'reasoning_twice', free)];
+  if (billed * 100n > observed * OFF_PERCENT) return [quantityVariant(day, 'reasoning_missing', free)];
+  if (observed * 100n > billed * OFF_PERCENT) return [quantityVariant(day, 'reasoning_twice', free)];
   return [];
 }
 
@@ -253,7 +255,7 @@ function overtold(day: SeriesDay, name: string, isReported: (meter: MeterDay) =>
 /** Half of what was observed, everywhere. */
 function sentTwice(day: SeriesDay): Variant[] {
   const seen = day.meters.filter((meter) => meter.observed > 0n && (meter.meter.quantity ?? 0n) > 0n);
-  const isTwice = seen.some((meter) => meter.observed * 10n > (meter.meter.quantity ?? 0n) * 17n);
+  const isTwice = seen.some((meter) => meter.observed * 10n > (meter.meter.quantity ?? 0n) * TWICE_TENTHS);
   if (!isTwice) return [];
   return [
     quantityVariant(
@@ -346,9 +348,6 @@ function asRequested(day: SeriesDay): Variant[] {
       ),
     );
 }
-
-/** Batch and the cheapest tiers cost half: a mixture with them is nowhere below. */
-const CHEAPEST_PERCENT = 50;
 
 /**
  * One discount on everything is as well a mixture, where the bill folds tiers and batch into one line, the series' clients

@@ -1,3 +1,4 @@
+import { AGREE_PERCENT, NOISE_PERCENT } from '../calibration.js';
 import { coversMost, type Hypothesis, lasts, type SeriesDay, sentenceOf, touchesEdge } from './cause.js';
 import { cannotTell } from './client.js';
 import { metersOf, quantityVariant, sumOf } from './predict.js';
@@ -97,9 +98,6 @@ const INFLATION_WORDS = {
   class: 'One class was billed in another quantity than was seen, while the others agree: %.',
 };
 
-/** Counts that differ by less are noise of the counting. */
-const NOISE_PERCENT = 1n;
-
 /**
  * One class counts otherwise than the answers' own usage did, and the others do not. Providers' internal work and missing
  * counts of the client look alike, so it is for a person to judge.
@@ -138,9 +136,6 @@ export const countInflation: Hypothesis = {
 
 const cachedOf = (day: SeriesDay): bigint =>
   sumOf(metersOf(day, 'cache_read', 'cache_write_5m', 'cache_write_1h').map((meter) => meter.observed));
-
-/** Other classes are off by one share, which calls that were not seen leave, up to this. */
-const AGREE_PERCENT = 10n;
 
 function othersAgree(day: SeriesDay, tokenClass: string): boolean {
   const shares = [...new Set(day.meters.map((meter) => meter.tokenClass))].flatMap((name) => {

@@ -3,11 +3,13 @@
  * was seen, in every class, while its division does not: the divided sum is what is tested, and the part that was moved is
  * whatever the bill makes it. Of dollars only those are taken that stand whatever the calls were that nobody saw.
  */
+
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import type { Pico } from '../../../money.js';
 import type { Circumstances } from '../../audit/dayRates.js';
 import { apportion } from '../../matching/classLines.js';
 import type { MeterPart } from '../../matching/meters.js';
+import { ALIKE, UNSEEN_MAX } from '../calibration.js';
 import { having, type MeterDay, type SeriesDay, type Variant } from './cause.js';
 import { amountAs, quantityVariant, sumOf } from './predict.js';
 
@@ -67,9 +69,6 @@ function scaledTo(mix: readonly MeterPart[], quantity: bigint): MeterPart[] {
   );
   return mix.map((one, at) => ({ ...one, quantity: shares[at] ?? 0n }));
 }
-
-/** What was not seen may be this share of what was moved, at most: else any division fits such a day. */
-const UNSEEN_MAX = 4n;
 
 /** Some of what was observed on some meters stands on others: how much, the bill itself says. */
 export function partlyMoved(day: SeriesDay, name: string, moves: readonly Move[]): Variant[] {
@@ -156,9 +155,6 @@ function billedOf(day: SeriesDay, meter: MeterDay): bigint {
 
 /** A quantity large enough to tell a rate by: a million million tokens, in 1e-12 tokens. */
 const PROBE = 10n ** 24n;
-
-/** Two counts of the same requests or tokens differ by no more than one in so many: events that count too much, by more. */
-const ALIKE = 50n;
 
 const OUTPUT: ReadonlySet<string> = new Set(['output', 'output_audio']);
 

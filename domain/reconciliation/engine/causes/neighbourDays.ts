@@ -1,4 +1,5 @@
 /** What was used on one day and billed on the next: nobody's mistake, unless it was billed on both. */
+import { ALIKE, ALIKE_PERCENT, RIGHT_PARTS, WEIGHS_PARTS } from '../calibration.js';
 import { type Hypothesis, type MeterDay, type SeriesDay, sentenceOf, type Variant } from './cause.js';
 import { placeKey } from './places.js';
 import { amountAs, quantityVariant } from './predict.js';
@@ -61,11 +62,6 @@ function dayBeforeAgain(day: SeriesDay, isOfOtherMix: boolean): Variant[] {
   return [quantityVariant(day, isOfOtherMix ? 'previous_day_again' : 'previous_day_alike', quantities)];
 }
 
-/** Classes that grow by nearly the same share: within four standard deviations of what counts usually differ by. */
-const ALIKE_PERCENT = 5n;
-/** Meters of less of the day's dollars decide nothing. */
-const WEIGHS_PARTS = 50n;
-
 function isProportional(day: SeriesDay, quantities: ReadonlyMap<number, bigint>): boolean {
   const dollars = dollarsOf(day)?.observed ?? 0n;
   const grown = day.meters.flatMap((meter) => {
@@ -107,7 +103,7 @@ function excessShare(day: SeriesDay): 'right' | 'more' | 'less' | 'unknown' {
   if (!dollars) return 'unknown';
   const difference = dollars.billed - dollars.observed;
   const size = difference < 0n ? -difference : difference;
-  if (size * 100n <= dollars.observed) return 'right';
+  if (size * RIGHT_PARTS <= dollars.observed) return 'right';
   return difference > 0n ? 'more' : 'less';
 }
 
@@ -153,5 +149,5 @@ function agreesOverall(day: SeriesDay, quantities: ReadonlyMap<number, bigint>):
     difference += apart < 0n ? -apart : apart;
     whole += meter.expectedPico;
   }
-  return difference * 50n <= whole;
+  return difference * ALIKE <= whole;
 }

@@ -1,5 +1,7 @@
 /** Rates that no known mistake gives: the provider's where our price is sure and comes back, else perhaps our own. */
+
 import { absPico, type Pico } from '../../../money.js';
+import { NOISE_PARTS, RATIO_MAX } from '../calibration.js';
 import {
   type Hypothesis,
   having,
@@ -37,9 +39,6 @@ const WORDS = {
   unsure_class: 'One class was charged at another rate, and price sources do not agree on it: %.',
   source: 'The rates charged are those that % lists; price sources do not agree.',
 };
-
-/** Ratios outside are no price of the same thing. */
-const RATIO_MAX = 20n;
 
 /** All classes at one ratio, else the one class that deviates. */
 function deviations(day: SeriesDay, prefix: string): Variant[] {
@@ -187,8 +186,6 @@ function isOwnRate(day: SeriesDay, model: string, wrong: readonly MeterDay[]): b
     wrong.every((meter) => isAmount(meter, amountAs(day, meter, meter.meter.quantity ?? 0n, way))),
   );
 }
-
-const NOISE_PARTS = 2_000n;
 
 function isAmount({ meter }: MeterDay, amount: Pico | null): boolean {
   if (amount === null) return false;

@@ -1,9 +1,11 @@
 /** Which meter of a day a use would have been on, had the bill told it otherwise. */
+
 import type { TokenClass } from '../../../events/event.js';
 import { absPico, type Pico } from '../../../money.js';
 import type { SeriesDayEvidence } from '../../evidence/evidenceText.js';
 import { sumKnown } from '../../matching/classLines.js';
 import { isProfileOf } from '../../matching/profiles.js';
+import { SAME_RATIO_PARTS } from '../calibration.js';
 import type { MeterDay, SeriesDay } from './cause.js';
 
 /** What all of a meter was used under; null where it holds several. */
@@ -98,9 +100,6 @@ export function chargedMeters(meters: readonly MeterDay[]): MeterDay[] {
       meter.amountPico > 0n,
   );
 }
-
-/** One part in this many: meters' ratios that differ by less are the same. */
-const SAME_RATIO_PARTS = 2_000n;
 
 /** The ratio that all these meters share within their rounding; undefined where they share none, or it is one. */
 export function sharedRatio(meters: readonly MeterDay[]): Ratio | undefined {

@@ -1,6 +1,13 @@
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import { absPico } from '../../../money.js';
-import { SAME_COUNT_PARTS } from './bookedLate.js';
+import {
+  LESS_PERCENT,
+  MORE_PERCENT,
+  ONE_SHARE_PERCENT,
+  REQUEST_PARTS,
+  SAME_COUNT_PARTS,
+  TIMES_PARTS,
+} from '../calibration.js';
 import {
   coversMost,
   type Hypothesis,
@@ -192,9 +199,6 @@ function beyondReport(day: SeriesDay, name: string, { quantities, right }: Again
   };
 }
 
-/** Classes' shares that differ by less are one. */
-const ONE_SHARE_PERCENT = 3n;
-
 function isOneShare({ meters, evidence }: SeriesDay): boolean {
   const shares = [...new Set(meters.map((meter) => meter.tokenClass))].flatMap((tokenClass) => {
     const reported = sumOf(
@@ -262,7 +266,7 @@ function countedOtherwise(day: SeriesDay): AgainstReport | undefined {
 /** How many times as much, within one part in a hundred; 0: no whole number of times. */
 function timesOf(billed: bigint, reported: bigint): bigint {
   const times = (billed + reported / 2n) / reported;
-  return absPico(billed - times * reported) * 100n <= reported ? times : 0n;
+  return absPico(billed - times * reported) * TIMES_PARTS <= reported ? times : 0n;
 }
 
 /** Twice what was seen of every class, while the requests are as many as were seen. */
@@ -277,7 +281,7 @@ function requestsOnce(day: SeriesDay): Variant[] {
   const calls = BigInt(
     day.evidence.observed.filter((one) => one.status !== 'error').reduce((sum, one) => sum + one.calls, 0),
   );
-  const isSame = requests > 0n && (requests - calls) ** 2n * 900n <= requests ** 2n;
+  const isSame = requests > 0n && ((requests - calls) * REQUEST_PARTS) ** 2n <= requests ** 2n;
   if (!isSame) return [];
   return [
     quantityVariant(
@@ -313,9 +317,11 @@ export const unobservedUsage: Hypothesis = {
   needs: ['quantity'],
   variants: (day) => {
     const known = day.meters.filter(({ meter }) => meter.quantity !== null);
-    const isMore = known.some(({ meter, observed }) => (meter.quantity ?? 0n) * 98n > observed * 100n);
+    const isMore = known.some(
+      ({ meter, observed }) => (meter.quantity ?? 0n) * LESS_PERCENT > observed * 100n,
+    );
     const isNowhereLess = known.every(
-      ({ meter, observed }) => (meter.quantity ?? 0n) * 102n >= observed * 100n,
+      ({ meter, observed }) => (meter.quantity ?? 0n) * MORE_PERCENT >= observed * 100n,
     );
     if (!isMore || !isNowhereLess || known.length === 0) return [];
     return [quantityVariant(day, 'unseen_calls', new Map(known.map((meter) => [meter.index, null])))];

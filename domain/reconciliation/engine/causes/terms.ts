@@ -3,6 +3,12 @@ import type { TokenClass } from '../../../events/event.js';
 import { absPico } from '../../../money.js';
 import type { DayRates, PeriodView } from '../../audit/dayRates.js';
 import {
+  DISCOUNT_PERCENT_MAX,
+  SAME_RATIO_PARTS,
+  SEEN_RATIO_PARTS,
+  STEPS_PER_PERCENT,
+} from '../calibration.js';
+import {
   type Hypothesis,
   having,
   type MeterDay,
@@ -29,13 +35,6 @@ const WORDS = {
   discount:
     'Everything was charged % percent below what is entered: a discount that no entered contract tells of.',
 };
-
-const DISCOUNT_PERCENT_MAX = 60n;
-/** Discounts are agreed in whole halves of a percent. */
-const STEPS_PER_PERCENT = 2n;
-const SAME_RATIO_PARTS = 2_000n;
-/** Against what was observed counts scatter. */
-const SEEN_RATIO_PARTS = 300n;
 
 /**
  * The same round discount in every class, and no contract that says so: none is entered, or one of a smaller discount. Under

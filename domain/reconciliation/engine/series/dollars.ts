@@ -3,9 +3,11 @@
  * meter's difference between bill and right is rate (amount − quantity at the agreed rates) plus volume (what too many
  * units cost at them). No dollar is in two parts.
  */
+
 import type { TokenClass } from '../../../events/event.js';
 import { absPico, divideHalfEven, type Pico } from '../../../money.js';
 import { sumKnown } from '../../matching/classLines.js';
+import { COUNTED_CENTS, NOISE_DIVISOR, RESIDUAL_SIGMAS, SCATTER } from '../calibration.js';
 import { asBooked } from '../causes/bookedLate.js';
 import type { MeterDay, SeriesDay, Variant } from '../causes/cause.js';
 import { areModelsAnswered } from '../causes/places.js';
@@ -35,10 +37,6 @@ export interface DayParts {
 export const impactOf = (parts: readonly MeterImpact[]): Pico =>
   parts.reduce((total, part) => total + part.ratePico + part.volumePico, 0n);
 
-/** Deviations of quantities within this many standard deviations are scatter. */
-const SCATTER = 4;
-/** Amounts within this share of quantity × rate are the bill's own noise. */
-const NOISE_DIVISOR = 2_000n;
 const CENT_PICO = BigInt(CENT);
 
 /** What a state makes of the part of a day that its aspect is about. */
@@ -262,9 +260,6 @@ const max = (a: Pico, b: Pico): Pico => (a > b ? a : b);
 
 /** What a day of a series has too many or too few of, for whoever compares series with each other. */
 
-/** Deviations of this many standard deviations are passed on to who compares series. */
-const RESIDUAL_SIGMAS = 4;
-
 /**
  * What a series' bill and calls differ by, by class: beyond its usual coverage or, since calls may be missing under another
  * model's name on all days, beyond none. Empty where that is nothing to speak of.
@@ -337,7 +332,7 @@ function isNotable({ value }: MeterReading, sums: Sums | undefined, noise: Serie
   const whole = Math.max(billed, observed, 1);
   return [noise.coverage, 1].some((coverage) => {
     const share = Math.abs(billed - observed / coverage) / whole;
-    return value * share > 10 * CENT && share > RESIDUAL_SIGMAS * noise.quantitySigma;
+    return value * share > COUNTED_CENTS * CENT && share > RESIDUAL_SIGMAS * noise.quantitySigma;
   });
 }
 

@@ -1,5 +1,18 @@
 /** What a series shows beside a run: whether the bill was ever right of the same lines, and when our prices change. */
+
 import { shiftDay } from '../../../period.js';
+import {
+  CHEAPER,
+  DAYS_MIN,
+  MISSED_MAX,
+  MISSED_SURE,
+  RATE_SIGMAS,
+  REPORTED_ROUNDINGS,
+  ROUNDING,
+  UNDECIDED,
+  UNTOLD_DISCOUNT_DAYS_MIN,
+  USUAL_SHARE,
+} from '../calibration.js';
 import { coversMost } from '../causes/cause.js';
 import type { Gate } from './finding.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
@@ -76,11 +89,11 @@ const hasRightLine = ({ work: { reading } }: JudgedDay): boolean =>
   reading.meters.some((one) => one.rateEvidence !== 'none' && isReported(one) && isAsExpected(one));
 
 const isAsExpected = (one: MeterReading): boolean =>
-  Math.abs(one.amount - Number(one.of.expectedPico ?? 0n)) <= one.rounding + 3 * one.rateSigma;
+  Math.abs(one.amount - Number(one.of.expectedPico ?? 0n)) <= one.rounding + RATE_SIGMAS * one.rateSigma;
 
 /** Exact amounts show a rate from a few times their rounding on; what is compared with calls, from a cent. */
 function isReported(meter: MeterReading): boolean {
-  return meter.value > (meter.rateEvidence === 'sharp' ? 10 * meter.rounding : CENT);
+  return meter.value > (meter.rateEvidence === 'sharp' ? REPORTED_ROUNDINGS * meter.rounding : CENT);
 }
 
 /** Whether the agreed price of the model begins to hold on one of these days, or on the day after it. */
@@ -96,9 +109,6 @@ export function isAtPriceChange({ days }: RunOfDays): boolean {
  * That our price is the one that is wrong: what price sources agree on can still be old, or not be what was agreed. An end
  * of a wrong rate speaks against it, since our price was right then; without one nothing in the bill tells the two apart.
  */
-
-/** The provider's mistake against our own price: between the odds that MEDIUM asks for and those that HIGH does. */
-const UNDECIDED = 6;
 
 /**
  * At most these odds has a run of wrong rates to be the provider's mistake and not our price's; null where the history
@@ -149,15 +159,9 @@ function isByContract({ work }: JudgedDay): boolean {
 }
 
 /**
- * That calls which nobody saw were of a cheaper use: a line of the bill that does not tell batch from other calls is then
- * rightly charged less than what was seen of it makes one expect.
+ * Whether calls that nobody saw can be all that a run of lower rates is short of: of a cheaper use, on a line of the bill that
+ * does not separate batch from other calls, and that is then rightly charged less than the calls seen make one expect.
  */
-
-/** Batch and flexible service cost half of the standard one. */
-const CHEAPER = 0.5;
-const ROUNDING = 1.01;
-
-/** Whether all that a run of lower rates is short of can be so. */
 export function isCheaperUse(run: RunOfDays): boolean {
   const { hypothesis } = run.state;
   if (hypothesis?.nature !== 'rate' || hypothesis.blame !== 'provider') return false;
@@ -176,17 +180,9 @@ function canBeUnseen(judged: JudgedDay): boolean {
 }
 
 /**
- * That a mistake of counting gives a direction and not the counts: over some days what it predicts has to be what was billed,
- * up to a part of what it is about.
+ * Whether a mistake of counting gives a direction and not the counts: over some days its prediction is farther from the bill
+ * than a quarter of what the bill has too many or too few.
  */
-
-/** A day or two may be off by scatter alone. */
-const DAYS_MIN = 3;
-const MISSED_MAX = 0.25;
-/** Of what is told for sure: as much as some calls' count on the day beside, or an attempt that was not seen. */
-const MISSED_SURE = 0.05;
-
-/** Whether what a run's explanation predicts is farther from the bill than a quarter of what it has too many or too few. */
 export function missesCounts(run: RunOfDays): boolean {
   if (run.state.hypothesis?.blame !== 'provider' || run.days.length < DAYS_MIN) return false;
   return missedShare(run) > MISSED_MAX;
@@ -215,9 +211,6 @@ function missedShare(run: RunOfDays): number {
 
 /** That an explanation is told because it is the nearest and not because it fits: such a one is a reason to look, and little more. */
 
-/** Below this share of the calls that are usually seen, an explanation asks for missing calls besides. */
-const USUAL_SHARE = 0.8;
-
 /**
  * Whether an explanation that leaves too much over is no more than a guess: the next one is hardly further, or it needs on most of
  * its days many more calls to be missing than usual, which is two mistakes at once. `usual` is the share of calls that is
@@ -233,9 +226,6 @@ export function isGuess({ days }: RunOfDays, missing: readonly Gate[], usual: nu
  * Something can be wrong on top of a discount that nobody entered. Between days on which everything was charged exactly that
  * much below what is entered, the discount is taken for agreed, and what else a day shows is explained against it.
  */
-
-/** Days that have to show a discount before anything is held against it. */
-const UNTOLD_DISCOUNT_DAYS_MIN = 7;
 
 /** For the days that something else than a discount has to explain: the one that the days about them show, in percent. */
 export function untoldDiscounts(judged: readonly JudgedDay[]): ReadonlyMap<string, number> {

@@ -1,11 +1,24 @@
 /** Findings from runs of days: dollars, probability, gates, grade and the words for them. */
-import { absPico, PICO_PER_USD, type Pico } from '../../../money.js';
+import { absPico, type Pico } from '../../../money.js';
 import type { Provider } from '../../../providers.js';
 import { lowerOf } from '../../matching/classLines.js';
 import type { InvoiceTie } from '../../matching/linkModels.js';
 import { type FindingKind, isViolation } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
-import { calibrated } from '../calibration.js';
+import {
+  CERTAINTY_MAX,
+  CRITICAL_DAYS,
+  CRITICAL_DIVISOR,
+  CRITICAL_PICO,
+  CRITICAL_Z,
+  calibrated,
+  FAR_PICO,
+  GUESS_MAX,
+  ODDS_MAX,
+  PARTS_ALONE_MAX,
+  REVIEW_MAX,
+  TOTALS_ALONE_MAX,
+} from '../calibration.js';
 import { historyOf, isAtPriceChange, isGuess, oddsAgainstOurPrice } from './doubts.js';
 import type { Finding } from './finding.js';
 import type { SeriesNoise } from './fit.js';
@@ -17,7 +30,6 @@ import {
   linesOf,
   matchAt,
   nextBest,
-  ODDS_MAX,
   sharesOf,
   strongestOf,
   totalOf,
@@ -55,17 +67,6 @@ export interface FindingInput {
   /** By day, what the explanations of its aspects predict together; absent: one aspect is all there is. */
   together: ReadonlyMap<string, DayState>;
 }
-
-/** No explanation of a model of the world is surer than the model. */
-const CERTAINTY_MAX = 0.999;
-/** Parts of days, without a whole day of the same: some part of some mistake fits much. */
-const PARTS_ALONE_MAX = 0.6;
-/** What the data cannot tell from the client's own doing is no more than a reason to look: less than MEDIUM asks for. */
-const REVIEW_MAX = 0.79;
-/** One amount a day: several mistakes, an old price and wrong counts of ours come to the same total. */
-const TOTALS_ALONE_MAX = 0.6;
-/** One guess of several. */
-const GUESS_MAX = 0.55;
 
 /**
  * The findings of a run with a named explanation: one, or two where most of its dollars are on days that have all that
@@ -218,13 +219,6 @@ function adviceOfUnexplained(run: RunOfDays, impactPico: Pico): string[] {
   if (isRate) return [over ? UNKNOWN_RATE : UNKNOWN_DISCOUNT];
   return [over ? UNKNOWN_CALLS : UNKNOWN_REPEATS];
 }
-
-const CRITICAL_PICO = 100n * PICO_PER_USD;
-const CRITICAL_DIVISOR = 20n;
-const CRITICAL_Z = 6;
-/** Cents may lie far out for days: nobody has to be called for them. */
-const FAR_PICO = 10n * PICO_PER_USD;
-const CRITICAL_DAYS = 2;
 
 /** Large on some day (more than $100 and 5 % of the day), or from $10 and far outside the series' scatter on two days. */
 function isCritical(run: RunOfDays, noise: SeriesNoise): boolean {

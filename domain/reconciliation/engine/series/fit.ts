@@ -2,6 +2,31 @@
  * How well a prediction fits a day: natural logarithms of likelihoods, 0 for a perfect fit, cut off below so that no
  * single meter decides alone. The share of calls that was seen is common to all meters of a day and belongs to the fit.
  */
+import {
+  ALMOST_NOTHING,
+  BATCH_SIGMA,
+  CALL_SCATTER,
+  COUNTED_CENTS,
+  COVERAGE_FROM,
+  COVERAGE_TO,
+  EDGE,
+  FREE,
+  LOOSE,
+  MEDIAN_TO_SIGMA,
+  OWN_COVERAGE,
+  SCATTER_DAYS_MIN,
+  SHARE_SIGMA,
+  SIGMA_MAX,
+  SIGMA_MIN,
+  SIGMA_ROOM,
+  SILENT,
+  SINGLE,
+  SOFT_FLOOR,
+  TOO_ALIKE,
+  USUAL_COVERAGE_MIN,
+  USUAL_SPREAD_MIN,
+  USUAL_SPREADS,
+} from '../calibration.js';
 import type { Variant } from '../causes/cause.js';
 import { CENT, type DayReading, type MeterReading, type Prediction } from './reading.js';
 
@@ -20,11 +45,6 @@ export interface Floors {
   readonly quantity: number;
 }
 
-/** A named mistake has to give every amount. */
-export const SHARP_FLOORS: Floors = { rate: -25, quantity: -8 };
-/** Something unknown gives any amount, equally badly. */
-export const OPEN_FLOORS: Floors = { rate: -7, quantity: -5 };
-
 /**
  * What is judged by itself. Where a bill has quantities, its rates need no calls and its counts need no rates: both may be
  * wrong on one day, each for its own reason. Amounts alone are rates and counts in one.
@@ -37,15 +57,6 @@ export interface Fit {
   /** The share of calls seen under which quantities fit best. */
   readonly coverage: number;
 }
-
-/** Batches are counted up to a day apart from the calls' end. */
-const BATCH_SIGMA = 0.1;
-/** Guesses of who used what never decide. */
-const SOFT_FLOOR = -8;
-/** A quantity that the prediction leaves free. */
-export const FREE = -4.5;
-/** A class that the prediction does not speak about. */
-const SILENT = -4;
 
 export function fitDay(reading: DayReading, prediction: Prediction, noise: SeriesNoise, floors: Floors): Fit {
   const rate = rateFit(reading, prediction, floors);
@@ -196,26 +207,22 @@ export function mixtureOf(coverage: number, calls: number): number {
   return CALL_SCATTER * Math.sqrt(Math.max(0, 1 - coverage) / Math.max(1, calls));
 }
 
-const CALL_SCATTER = 1.3;
-
 /** Days scatter about the series' usual coverage; now and then a day has one of its own, below it. */
 function coveragePrior(coverage: number, noise: SeriesNoise): number {
-  const spread = Math.max(noise.quantitySigma, 0.002);
+  const spread = Math.max(noise.quantitySigma, USUAL_SPREAD_MIN);
   const z = Math.log(coverage / noise.coverage) / spread;
   const usual = Math.exp(-0.5 * z * z);
-  const any = coverage <= 1 + 3 * spread ? OWN_COVERAGE * spread : 0;
+  const any = coverage <= 1 + USUAL_SPREADS * spread ? OWN_COVERAGE * spread : 0;
   const beyond = Math.max(0, Math.log(coverage)) / spread;
-  return Math.log(usual + any + 1e-12) - 0.5 * beyond * beyond;
+  return Math.log(usual + any + ALMOST_NOTHING) - 0.5 * beyond * beyond;
 }
-
-const OWN_COVERAGE = 0.15;
 
 export function coverageCandidates(deviations: readonly Deviation[], noise: SeriesNoise): number[] {
   const candidates = [noise.coverage, 1];
   for (const one of deviations) {
     if (one.isFree || one.weight < CENT) continue;
     const own = Math.exp(-one.logRatio);
-    if (own > 0.01 && own < 1.05) candidates.push(own);
+    if (own > COVERAGE_FROM && own < COVERAGE_TO) candidates.push(own);
   }
   let weight = 0;
   let sum = 0;
@@ -225,7 +232,7 @@ export function coverageCandidates(deviations: readonly Deviation[], noise: Seri
     sum += one.weight * Math.exp(-one.logRatio);
   }
   const overall = weight > 0 ? sum / weight : 1;
-  if (overall > 0.01 && overall < 1.05) candidates.push(overall);
+  if (overall > COVERAGE_FROM && overall < COVERAGE_TO) candidates.push(overall);
   const own = candidates.slice(2);
   const middle = Math.exp(own.reduce((total, one) => total + Math.log(one), 0) / Math.max(1, own.length));
   if (own.length > 1) candidates.push(middle);
@@ -246,7 +253,7 @@ export function noiseOf(
     const right = rights[at];
     if (!right || !reading.judged || !reading.comparable) return;
     const deviations = deviationsOf(reading, right, start).filter(
-      (one) => !one.isFree && one.weight >= 10 * CENT,
+      (one) => !one.isFree && one.weight >= COUNTED_CENTS * CENT,
     );
     if (deviations.length === 0) return;
     const middle = weightedMedian(deviations);
@@ -261,21 +268,20 @@ export function noiseOf(
   });
   if (ratios.length === 0) return start;
   const logMedian = median(ratios);
-  const coverage = Math.min(1, Math.max(0.02, Math.exp(-logMedian)));
+  const coverage = Math.min(1, Math.max(USUAL_COVERAGE_MIN, Math.exp(-logMedian)));
   const days = ratios.map((one) => Math.abs(one - logMedian));
   const enough = ratios.length >= SCATTER_DAYS_MIN;
   const sigmaFrom = (values: readonly number[]) =>
-    Math.min(SIGMA_MAX, Math.max(SIGMA_MIN, 1.3 * 1.4826 * (values.length > 0 ? median(values) : 0)));
+    Math.min(
+      SIGMA_MAX,
+      Math.max(SIGMA_MIN, SIGMA_ROOM * MEDIAN_TO_SIGMA * (values.length > 0 ? median(values) : 0)),
+    );
   const sigma = enough ? Math.max(sigmaFrom(days), sigmaFrom(scatter)) : defaultSigma;
   const classSigmas = new Map<string, number>();
   for (const [name, values] of byClass)
     if (values.length >= SCATTER_DAYS_MIN) classSigmas.set(name, Math.max(sigmaFrom(values), sigma / 2));
   return { coverage, quantitySigma: sigma, classSigmas };
 }
-
-const SCATTER_DAYS_MIN = 7;
-const SIGMA_MIN = 0.0015;
-const SIGMA_MAX = 0.03;
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -296,21 +302,10 @@ function weightedMedian(deviations: readonly Deviation[]): number {
 }
 
 /**
- * An error begins and ends at any hour: on its first and last day a part of each meter's use was charged wrongly. The parts
- * lie near each other, since the hours are the same for all meters, and differ by what was used in them.
+ * Score of the amounts if a part of the day was charged by the variant; undefined where no part gives them. A mistake begins
+ * and ends at any hour: on its first and last day a part of each meter's use was charged wrongly. The parts lie near each
+ * other, since the hours are the same for all meters, and differ by what was used in them.
  */
-
-/** That a day is one on which an error begins or ends, against its being one like the others. */
-const EDGE = -3;
-/** A share is told to a few percent, an amount to a few parts in ten thousand: what the looser word is worth less. */
-const LOOSE = -4.5;
-/** A single share can be any. */
-const SINGLE = -5.5;
-const SHARE_SIGMA = 0.15;
-/** Several meters never change at the very same share, nor does one stay as it was while the others change. */
-const TOO_ALIKE = 0.002;
-
-/** Score of the amounts if a part of the day was charged by the variant; undefined where no part gives them. */
 export function partialFit(
   reading: DayReading,
   right: Prediction,

@@ -1,7 +1,9 @@
 /** What must hold for HIGH beside the probability, and the grade that follows. */
+
 import { absPico } from '../../../money.js';
 import type { Grade } from '../../matching/cells.js';
 import { gradeAt, lowerOf, tolerancePico } from '../../matching/classLines.js';
+import { COVERAGE_MIN, ODDS_MIN, REST_DIVISOR } from '../calibration.js';
 import type { EvidenceNeed } from '../causes/cause.js';
 import { areRefusalsTold } from '../causes/places.js';
 import { givesCounts, type RunHistory, touchedOf } from './doubts.js';
@@ -10,9 +12,6 @@ import type { SeriesNoise } from './fit.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
 import { isMixAssumed, type MeterReading } from './reading.js';
 
-/** Below this share of calls seen, nobody is told that quantities are wrong for sure. */
-const COVERAGE_MIN = 0.99;
-const ODDS_MIN = 20;
 /** Agreement of sources on a price by which a provider may be accused. */
 const AGREED: ReadonlySet<string> = new Set(['agree', 'contract']);
 
@@ -151,9 +150,6 @@ function isMostlyExplained({ days }: RunOfDays): boolean {
   }
   return rest * REST_DIVISOR <= explained;
 }
-
-/** What nothing explains may be a tenth of what a mistake of counting explains. */
-const REST_DIVISOR = 10n;
 
 function hasNeed(run: RunOfDays, need: EvidenceNeed, noise: SeriesNoise): boolean {
   const days = run.days.map(({ judged }) => judged);

@@ -2,9 +2,11 @@
  * Days of a series are not judged one by one: an error mostly goes on. Forward–backward over the days, the states being
  * the explanations; on a day that an explanation does not show itself it fits as well as the null.
  */
+
 import { absPico, type Pico } from '../../../money.js';
 import { tolerancePico } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
+import { NULL_PRIOR_MIN, REFUSALS_MAX, RIVAL_MIN } from '../calibration.js';
 import { canLast, type SeriesContext } from '../causes/cause.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './dollars.js';
 import { historyOf, isCheaperUse, isRuledOutByHistory, missesCounts } from './doubts.js';
@@ -41,7 +43,7 @@ function priorsOf(states: readonly State[]): Float64Array {
     states.map((state) => (state === NULL_STATE ? 0 : Math.exp(state.logPrior))),
   );
   const rest = priors.reduce((total, prior) => total + prior, 0);
-  priors[0] = Math.max(0.5, 1 - rest);
+  priors[0] = Math.max(NULL_PRIOR_MIN, 1 - rest);
   return normalised(priors);
 }
 
@@ -101,9 +103,6 @@ export interface RunOfDays {
   readonly days: readonly { judged: JudgedDay; impacts: readonly MeterImpact[]; impactPico: Pico }[];
 }
 
-/** How often explanations that do not fit their run are taken out and the rest judged again. */
-const REFUSALS_MAX = 6;
-
 export function judgeDays(series: SeriesStates, context: SeriesContext, weights: WeightSet): JudgedDay[] {
   const refused = new Set<string>();
   const isRefused = (state: State, at: number) => refused.has(`${series.states.indexOf(state)}|${at}`);
@@ -143,8 +142,6 @@ function rivalsOf(run: RunOfDays, states: readonly State[]): State[] {
       state.hypothesis && run.days.some(({ judged }) => (judged.pooled.get(state.kind) ?? 0) > RIVAL_MIN),
   );
 }
-
-const RIVAL_MIN = 1e-4;
 
 function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): JudgedDay {
   const byKind = new Map<State['kind'], number>();

@@ -2,10 +2,12 @@
  * A series-day in the numbers that explanations are weighed by. Floats serve scores alone: no amount that anybody sees is
  * made of them.
  */
+
 import { PICO_PER_USD, type Pico } from '../../../money.js';
 import { isTokenClass } from '../../audit/dayRates.js';
 import { judgeMeter, type Verdict } from '../../audit/judgeMeter.js';
 import type { WeightSet } from '../../weights/weightSet.js';
+import { CUT_SHARE, CUT_SHARE_MAX, MIX_MISSED_MAX, SHARP_SHARE, SOFT_SHARE } from '../calibration.js';
 import { asBooked } from '../causes/bookedLate.js';
 import type { MeterDay, SeriesDay, Variant } from '../causes/cause.js';
 import { amountAs } from '../causes/predict.js';
@@ -59,10 +61,6 @@ export interface Prediction {
   readonly amounts: readonly number[];
   readonly quantities: readonly number[];
 }
-
-/** Amounts of bills without quantities of their own are joined with a usage report: two reports, two roundings. */
-const SHARP_SHARE = 0.0005;
-const SOFT_SHARE = 0.03;
 
 /** All that was billed, lines without a token class included. */
 export const billedPicoOf = ({ evidence }: SeriesDay): Pico =>
@@ -138,10 +136,11 @@ function cutShareOf(day: SeriesDay, { tokenClass, interrupted, observed }: Meter
     if (cell.status === 'cancelled') cut += cell.calls;
   }
   if (cut === 0 || observed === 0n) return 0;
-  return Math.min(0.5, CUT_SHARE * Math.max(Number(interrupted) / Number(observed), cut / Math.max(all, 1)));
+  return Math.min(
+    CUT_SHARE_MAX,
+    CUT_SHARE * Math.max(Number(interrupted) / Number(observed), cut / Math.max(all, 1)),
+  );
 }
-
-const CUT_SHARE = 0.7;
 
 function rateEvidenceOf({ meter, expectedPico }: MeterDay, verdict: Verdict): RateEvidence {
   if (meter.quantity === null || meter.quantity === 0n || expectedPico === null) return 'none';
@@ -149,9 +148,6 @@ function rateEvidenceOf({ meter, expectedPico }: MeterDay, verdict: Verdict): Ra
     return 'soft';
   return verdict === 'as_agreed' || verdict === 'differs' ? 'sharp' : 'none';
 }
-
-/** Share of the billed quantity by which the calls seen may differ and still tell of its mix. */
-const MIX_MISSED_MAX = 0.1;
 
 /**
  * Who used what under which tier and length is taken from the calls seen, and these are not the billed ones: so many are

@@ -1,4 +1,5 @@
 /** P(match) of a finding: whether the charge is the observed usage at all, given the explanation. */
+
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import { absPico, type Pico } from '../../../money.js';
 import type { WaterfallStep } from '../../matching/cells.js';
@@ -11,6 +12,7 @@ import {
 } from '../../matching/linkModels.js';
 import type { FindingKind } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
+import { BITS_MAX, COUNTED_CENTS, COUNTS_APART, MIXTURES, ODDS_MAX } from '../calibration.js';
 import type { MeterImpact } from './dollars.js';
 import { touchedOf } from './doubts.js';
 import type { Finding, FindingDay, FindingLine } from './finding.js';
@@ -33,9 +35,6 @@ function matchOf(
   const waterfall = linkWaterfall(evidenceOf(judged, state), weights.link, tie ?? 'none');
   return { probability: linkProbability(waterfall), waterfall };
 }
-
-/** Deviations up to twice what missed calls leave by their mixture are the coverage's, not the charge's. */
-const MIXTURES = 2;
 
 function evidenceOf(judged: JudgedDay, state: DayState | undefined): LinkEvidence {
   const { reading } = judged.work;
@@ -69,9 +68,6 @@ function evidenceOf(judged: JudgedDay, state: DayState | undefined): LinkEvidenc
   };
 }
 
-/** Counts that are farther apart than this speak against a match (linkModels.ts). */
-const COUNTS_APART = 0.03;
-
 /** Whether an explained rate rests on the bill's own quantities and amounts, and on nothing that calls show. */
 function showsRateAlone(judged: JudgedDay): boolean {
   const touched = judged.aspect === 'rates' && judged.state.hypothesis ? touchedOf(judged) : [];
@@ -97,7 +93,7 @@ function worstClass(reading: DayReading, state: DayState | undefined, coverage: 
   });
   let worst = 0;
   for (const { seen, usual, value, cutShare } of classes.values())
-    if (value >= 10 * CENT)
+    if (value >= COUNTED_CENTS * CENT)
       worst = Math.max(worst, Math.abs(seen - usual) / Math.max(seen, usual, 1) - cutShare);
   return Math.max(0, worst - MIXTURES * mixtureOf(coverage, reading.calls));
 }
@@ -112,7 +108,6 @@ function callDeviationOf({ day, meters, comparable }: DayReading, coverage: numb
   return Math.abs(counted - calls) / Math.max(counted, 1);
 }
 
-const BITS_MAX = 60;
 const bitsOf = (natural: number): number => Math.max(-BITS_MAX, Math.min(BITS_MAX, natural / Math.LN2));
 
 /**
@@ -151,9 +146,6 @@ interface MatchInput {
   readonly weights: WeightSet;
   readonly ties: ReadonlyMap<string, InvoiceTie> | undefined;
 }
-
-/** Odds beyond this say no more. */
-export const ODDS_MAX = 1e9;
 
 export function dayOf({ judged, impacts, impactPico }: RunOfDays['days'][number]): FindingDay {
   const sum = (of: (one: MeterImpact) => Pico) => impacts.reduce((total, one) => total + of(one), 0n);

@@ -2,6 +2,7 @@
  * Days of which clearly fewer calls were seen than of others. Nothing is wrong with their bill, and every explanation is
  * judged with a share of its own; but whoever reads the gap wants to know that these calls are what it is.
  */
+import { LESS, LESS_SIGMA_MIN, SIGMAS, UNSEEN_PRIOR } from '../calibration.js';
 import type { Variant } from '../causes/cause.js';
 import { amountAs } from '../causes/predict.js';
 import { unobservedUsage } from '../causes/repeats.js';
@@ -15,14 +16,8 @@ export const FEWER_SEEN: State = {
   variant: 'fewer_seen',
   traits: {},
   hypothesis: unobservedUsage,
-  logPrior: Math.log(0.01),
+  logPrior: Math.log(UNSEEN_PRIOR),
 };
-
-/** Less than this share below the usual is told nobody. */
-const LESS = 0.05;
-/** Nor what days scatter by. */
-const SIGMAS = 6;
-const SIGMA_MIN = 0.002;
 
 /** The day as one of which fewer calls were seen; undefined where it is as usual, or its bill has no quantities. */
 export function fewerSeen({ reading, right, states }: DayWork, noise: SeriesNoise): DayState | undefined {
@@ -31,7 +26,7 @@ export function fewerSeen({ reading, right, states }: DayWork, noise: SeriesNois
   const usual = Math.min(1, noise.coverage);
   const share = seenShare(reading);
   const lack = Math.log(usual / share);
-  if (lack < LESS || lack < SIGMAS * Math.max(noise.quantitySigma, SIGMA_MIN)) return undefined;
+  if (lack < LESS || lack < SIGMAS * Math.max(noise.quantitySigma, LESS_SIGMA_MIN)) return undefined;
   const variant: Variant = {
     name: FEWER_SEEN.variant,
     amountOf: (meter, quantity) => amountAs(reading.day, meter, quantity),

@@ -2,8 +2,24 @@
  * The explanations of a series and how well each fits each day: the null (nothing is wrong), something unknown, and every
  * variant of every hypothesis that any day makes worth considering.
  */
+
 import type { FindingKind } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
+import {
+  CONTRADICTED,
+  DOES_NOT_GIVE,
+  KEPT_LOG,
+  NOT_NAMED,
+  NOTHING_SHOWS,
+  NULL_IS_FINE,
+  ONE_OF_MANY,
+  OPEN_FLOORS,
+  SAME_REPORTS,
+  SHARP_FLOORS,
+  SOME_PART,
+  UNSEEN_PRIOR,
+  UNUSED_TIER,
+} from '../calibration.js';
 import { BATCH, type Hypothesis, type SeriesContext, type Traits, type Variant } from '../causes/cause.js';
 import {
   type Aspect,
@@ -12,10 +28,8 @@ import {
   fitDay,
   fitOf,
   median,
-  OPEN_FLOORS,
   partialFit,
   type SeriesNoise,
-  SHARP_FLOORS,
 } from './fit.js';
 import { CENT, type DayReading, meterKey, type Prediction, predict, rightPrediction } from './reading.js';
 import { fitUnseen } from './unseen.js';
@@ -58,9 +72,6 @@ export interface SeriesStates {
 
 export const NULL_STATE: State = { kind: 'none', variant: '', traits: {}, hypothesis: null, logPrior: 0 };
 
-/** Calls go unseen for days, with or without anybody's noticing: far more often than any mistake is made. */
-const UNSEEN_PRIOR = 0.01;
-
 /**
  * Nothing is wrong, and for some days another share of the calls was seen than usual. It stands beside the null where the
  * bill has amounts alone: one ratio common to all of them is what missing calls leave, whatever mistake gives it too. How
@@ -86,12 +97,6 @@ function addUnseen(drafts: readonly Draft[], noise: SeriesNoise): State[] {
   });
   return [any, alike];
 }
-
-/** A state is kept when some day gives it this much of the day's probability, in logarithms below the best. */
-const KEPT_LOG = -9;
-/** Below this the null leaves nothing to explain. */
-const NULL_IS_FINE = -2.5;
-const NOTHING_SHOWS = -6;
 
 export interface StatesInput {
   readonly aspect: Aspect;
@@ -183,11 +188,6 @@ function refuteUnsaid(drafts: readonly Draft[], states: readonly State[]): void 
   }
 }
 
-/** Counts that differ by more are no matter of how two reports round. */
-const SAME_REPORTS = 0.05;
-/** What speaks against everything that leaves two reports of the provider's apart. */
-const CONTRADICTED = -10;
-
 /**
  * Where the provider's own usage report counts otherwise than its bill does, calls that nobody saw are no answer: they would
  * stand in both. Only explanations that rest on that report account for it; something unknown might.
@@ -273,9 +273,6 @@ function markEdges(drafts: readonly Draft[]): void {
   });
 }
 
-/** Least that amounts lose when a variant does not give one of them. */
-const DOES_NOT_GIVE = -10;
-
 function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, noise: SeriesNoise): DayState {
   const { reading, right } = draft;
   const prediction = predict(reading, variant, right);
@@ -321,15 +318,6 @@ function usedTiers(readings: readonly DayReading[]): ReadonlySet<string> {
         used.add(circumstances.isBatch ? BATCH : circumstances.serviceTier);
   return used;
 }
-
-/** How much less likely it is that something was charged as a tier which nobody ever used. */
-const UNUSED_TIER = 0.04;
-/** Of the labels of a dearer tier that are known, each names it: how often one might not. */
-const NOT_NAMED = 0.02;
-/** A provider's other models are many, and some rate of one of them fits by chance. */
-const ONE_OF_MANY = 0.002;
-/** A part that is whatever the bill makes it gives all that the whole gives. */
-const SOME_PART = 0.3;
 
 function stateOf(
   hypothesis: Hypothesis,

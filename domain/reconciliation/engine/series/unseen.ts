@@ -2,15 +2,14 @@
  * Calls that nobody saw, where the bill has amounts alone: whatever share of the calls is missing, nothing is wrong with a
  * bill that is right of all of them (docs/decisions/0016).
  */
+import { FREE, OWN_SHARE, REPEATS, SHARP_FLOORS } from '../calibration.js';
 import {
   coverageCandidates,
   type Deviation,
   deviationsOf,
   type Fit,
-  FREE,
   mixtureOf,
   type SeriesNoise,
-  SHARP_FLOORS,
 } from './fit.js';
 import { CENT, type DayReading, type Prediction } from './reading.js';
 
@@ -65,12 +64,6 @@ function alikeCandidates(
   if (reading.depth === 'total') return coverageCandidates(deviations, noise).map((one) => Math.min(1, one));
   return REPEATS.flatMap((times) => [1 / times, noise.coverage / times]);
 }
-
-/** How often a call can have been made for each that was seen. */
-const REPEATS = [2, 3];
-
-/** What it costs that each use has a share of its own. */
-const OWN_SHARE = -1;
 
 /** Who is missing may have made calls of one use alone, as ordinary ones beside long ones. */
 function fitByUse(byUse: readonly (readonly Deviation[])[], calls: number, noise: SeriesNoise): Fit {
