@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { GeneratedVisibility } from '../generators/world.js';
+import { ablate } from './reconciliation/ablation/ablate.js';
 import { type Look, runPrepared, VISIBILITIES } from './reconciliation/benchmark.js';
 import { repositoryRoot } from './reconciliation/books.js';
 import { expectedCalibrationError, reliabilityBins } from './reconciliation/calibration.js';
@@ -48,6 +49,7 @@ function readOptions() {
       verbose: { type: 'boolean', default: false },
       plot: { type: 'boolean', default: false },
       fit: { type: 'boolean', default: false },
+      ablate: { type: 'string', default: '' },
       'no-gate': { type: 'boolean', default: false },
     },
   });
@@ -138,6 +140,8 @@ async function judgeAll(): Promise<void> {
 }
 
 const [first] = options.generators;
-if (options.fit) print(await fitCalibration(GENERATOR_NAMES, worldsOf('mixed')));
+if (options.ablate === 'rules' || options.ablate === 'numbers')
+  await ablate(options.ablate, options.generators, worldsOf, print);
+else if (options.fit) print(await fitCalibration(GENERATOR_NAMES, worldsOf('mixed')));
 else if (options.generators.length > 1) await judgeAll();
 else if (first) await (options.set === ADVERSARIAL ? judgeAdversarial(first) : judgeSet(first, options.set));
