@@ -109,20 +109,27 @@ export async function upsertProviderKeys(
   return { changed, count: row?.count ?? 0 };
 }
 
+/** AWS names no key on its bills; the linked account of a line is its key (`line_item_usage_account_id`). */
+const IS_LINKED = `provider = 'aws_bedrock' and coalesce(api_key, '') = '' and project <> '' and project <> provider_account_id`;
+
 /**
  * Rows of the counted bills that name a key, and why the key is suspect; `$1`…`$6`: organization, provider, days, keys
  * by provider.
  */
 const BILLED_KEYS_SQL = `counted as (${countedSourcesSql('d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4')}),
          billed as (
-           select r.provider, r.provider_account_id as account, r.api_key, r.day, r.feed, r.amount_usd, r.model, r.token_class, r.quantity,
+           select r.provider, r.provider_account_id as account, named.api_key, r.day, r.feed, r.amount_usd, r.model, r.token_class, r.quantity,
              case when k.provider is null then 'unknown' when r.period_start >= k.revoked_at then 'billed_after_revocation' end as reason
            from unnest($5::text[], $6::text[]) named (provider, api_key)
            cross join lateral (select * from billing_rows
              where org_id = $1 and provider = named.provider and api_key = named.api_key and api_key <> ''
-               and day >= $3 and day < $4 offset 0) r
+               and day >= $3 and day < $4
+             union all
+             select * from billing_rows
+             where org_id = $1 and provider = named.provider and day >= $3 and day < $4 and ${IS_LINKED} and project = named.api_key
+             offset 0) r
            left join lateral (select provider, revoked_at from provider_keys
-             where org_id = $1 and provider = r.provider and provider_key_id = r.api_key offset 0) k on true
+             where org_id = $1 and provider = r.provider and provider_key_id = named.api_key offset 0) k on true
            where ${isCountedRow('r')})`;
 
 /** Keys as two arrays, each key once. */
@@ -166,12 +173,17 @@ async function listSuspectRows(
   inside: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string },
 ): Promise<BilledKeyRow[]> {
-  const candidates = await listCandidates(inside, window.provider);
+  const keys = await listCandidates(inside, window.provider);
+  const accounts = await listLinkedAccounts(inside, window);
   const observed = await listObservedKeys(
     inside,
-    candidates.flatMap((key) => (key.hasEntry ? [] : [key.api_key])),
+    [...keys, ...accounts].flatMap((key) => (key.hasEntry ? [] : [key.api_key])),
   );
-  const left = candidates.filter((key) => key.hasEntry || !observed.has(`${key.provider}\n${key.api_key}`));
+  const isObserved = (key: Candidate) => observed.has(`${key.provider}\n${key.api_key}`);
+  // An organization that names none of its linked accounts has not said which ones are its own.
+  const knowsAccounts = accounts.some((key) => key.hasEntry || isObserved(key));
+  const suspects = accounts.filter((key) => knowsAccounts && (!key.hasEntry || key.isRevoked));
+  const left = [...keys, ...suspects].filter((key) => key.hasEntry || !isObserved(key));
   if (left.length === 0) return [];
   const billed = await inside.rows<BilledKeyRow>(
     `with ${BILLED_KEYS_SQL}
@@ -189,6 +201,21 @@ interface Candidate {
   provider: string;
   api_key: string;
   hasEntry: boolean;
+}
+
+/** The linked accounts of the window's bills, known or not. */
+async function listLinkedAccounts(
+  inside: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+): Promise<(Candidate & { isRevoked: boolean })[]> {
+  return inside.rows<Candidate & { isRevoked: boolean }>(
+    `select 'aws_bedrock' as provider, named.api_key, k.provider is not null as "hasEntry", k.revoked_at is not null as "isRevoked"
+     from (select distinct project as api_key from billing_rows
+       where org_id = $1 and ($2::text is null or provider = $2) and day >= $3 and day < $4 and ${IS_LINKED}) named
+     left join provider_keys k on k.org_id = $1 and k.provider = 'aws_bedrock' and k.provider_key_id = named.api_key
+     order by named.api_key`,
+    [inside.orgId, window.provider, window.fromDay, window.toDay],
+  );
 }
 
 /** One index lookup for each key, instead of reading the rows that name it. */
@@ -242,7 +269,9 @@ async function listUses(
      group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7 limit ${USES_MAX}`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay, ...namesOf(keys)],
   );
+  const called = await listCalledDays(orgDb, window, keys);
   for (const row of rows) {
+    if (called.has(`${row.provider}\n${row.api_key}\n${row.day}`)) continue;
     const own = uses.get(keyText(row)) ?? [];
     uses.set(keyText(row), own);
     const last = own.at(-1);
@@ -259,14 +288,44 @@ async function listUses(
   return uses;
 }
 
-/** The keys that some call has named, as `biller\nkey`. */
+/**
+ * The days on which the organization's own calls name a revoked key, as `biller\nkey\nday`: its use on these is no
+ * stranger's.
+ */
+async function listCalledDays(
+  inside: OrgDb,
+  window: { fromDay: string; toDay: string },
+  keys: readonly BilledKeyRow[],
+): Promise<Set<string>> {
+  const revoked = keys.flatMap((key) => (key.reason === 'billed_after_revocation' ? [key.api_key] : []));
+  if (revoked.length === 0) return new Set();
+  const rows = await inside.rows<{ billed_by: string; key: string; day: string }>(
+    `select billed_by, provider_key_id as key, (hour at time zone 'UTC')::date as day from billing_cells
+     where org_id = $1 and provider_key_id = any($2::text[]) and hour >= $3::date and hour < $4::date and status not in ('blocked', 'error')
+     group by 1, 2, 3 having sum(calls) > 0
+     union
+     select billed_by, provider_key_id, (end_at at time zone 'UTC')::date from (${usageLogSql('$5')}) log
+     where provider_key_id = any($2::text[]) and end_at >= $3::date and end_at < $4::date and status not in ('blocked', 'error')
+     group by 1, 2, 3 having sum(sign) > 0`,
+    [inside.orgId, textArray(revoked), window.fromDay, window.toDay, await readFoldedXid(inside)],
+  );
+  return new Set(rows.map((row) => `${row.billed_by}\n${row.key}\n${row.day}`));
+}
+
+/** The keys that some call has named, as `biller\nkey`; a linked account also as the account of a call. */
 async function listObservedKeys(inside: OrgDb, keyIds: readonly string[]): Promise<Set<string>> {
   if (keyIds.length === 0) return new Set();
   const rows = await inside.rows<{ billed_by: string; provider_key_id: string }>(
     `select billed_by, provider_key_id from billing_cells where org_id = $1 and provider_key_id = any($2::text[]) and calls > 0 and status <> 'blocked'
      union
+     select billed_by, provider_account_id from billing_cells
+     where org_id = $1 and billed_by = 'aws_bedrock' and provider_account_id = any($2::text[]) and calls > 0 and status <> 'blocked'
+     union
      select billed_by, provider_key_id from (${usageLogSql('$3')}) log
-     where provider_key_id = any($2::text[]) and status <> 'blocked' group by 1, 2 having sum(sign) > 0`,
+     where provider_key_id = any($2::text[]) and status <> 'blocked' group by 1, 2 having sum(sign) > 0
+     union
+     select billed_by, provider_account_id from (${usageLogSql('$3')}) log
+     where billed_by = 'aws_bedrock' and provider_account_id = any($2::text[]) and status <> 'blocked' group by 1, 2 having sum(sign) > 0`,
     [inside.orgId, textArray(keyIds), await readFoldedXid(inside)],
   );
   return new Set(rows.map((row) => `${row.billed_by}\n${row.provider_key_id}`));

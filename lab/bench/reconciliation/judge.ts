@@ -129,19 +129,27 @@ function inputsOf(world: GeneratedWorld, { bills, billed, usage, observed, clock
 }
 
 /**
- * Finds suspect keys as db/billing/providerKeys.ts does: unregistered keys on the bill, and keys used after their
- * revocation.
+ * Finds suspect keys as db/billing/providerKeys.ts does: unregistered keys and linked accounts on the bill, and keys used
+ * after their revocation.
  */
 function suspectsOf(provider: Provider, world: GeneratedWorld, bills: FetchedBills): SuspectKey[] {
-  const called = new Set(world.calls.filter((call) => call.provider === provider).map(({ keyId }) => keyId));
+  const calls = world.calls.filter((call) => call.provider === provider);
+  const called = new Set(calls.flatMap(({ keyId, accountId }) => [keyId, accountId ?? keyId]));
   const registered = new Map(
     world.keys.filter((key) => key.provider === provider).map((key) => [key.keyId, key.revokedAtSeconds]),
   );
   const found = new Map<string, Mutable<SuspectKey>>();
   const rowsOf = new Map<string, BilledRow[]>();
-  for (const { provider: of, accountId, row } of bills.rows) {
-    const { apiKey, day, amountPico } = row;
-    if (of !== provider || !apiKey) continue;
+  const ownRows = bills.rows.filter((one) => one.provider === provider);
+  const knowsAccounts = ownRows.some((one) => {
+    const linked = linkedAccountOf(one);
+    return linked !== undefined && (registered.has(linked) || called.has(linked));
+  });
+  for (const sourced of ownRows) {
+    const { accountId, row } = sourced;
+    const { day, amountPico } = row;
+    const apiKey = row.apiKey || (knowsAccounts ? linkedAccountOf(sourced) : undefined);
+    if (!apiKey) continue;
     const revokedAt = registered.get(apiKey);
     if (revokedAt === undefined ? called.has(apiKey) : !isAfter(row.periodStartMicros, revokedAt)) continue;
     const reason = revokedAt === undefined ? 'unknown' : 'billed_after_revocation';
@@ -162,6 +170,12 @@ function suspectsOf(provider: Provider, world: GeneratedWorld, bills: FetchedBil
     found.set(key, suspect);
   }
   return [...found].map(([key, suspect]) => ({ ...suspect, uses: usesOf(rowsOf.get(key) ?? []) }));
+}
+
+/** The linked account of a line of AWS other than the one that pays. */
+function linkedAccountOf({ provider, accountId, row }: FetchedBills['rows'][number]): string | undefined {
+  const { apiKey, project } = row;
+  return provider === 'aws_bedrock' && !apiKey && project && project !== accountId ? project : undefined;
 }
 
 /**

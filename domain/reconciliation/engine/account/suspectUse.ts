@@ -1,4 +1,4 @@
-/** What keys used that nobody knows, or that were out of use: it is among what the bill has and no event tells of. */
+/** What keys used that nobody knows, or that were out of use: rows of the bill name the key, and no event does. */
 import type { KeyUse, SuspectKey } from '../../../billing/providerKeys.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
 import { absPico, type Pico } from '../../../money.js';
@@ -43,8 +43,9 @@ interface UnseenUse {
 }
 
 /**
- * The findings with those of suspect keys: their use by day and model, as far as the day has more on the bill than was
- * seen. Findings that may be the same use give way to them on these days; what `explained` holds is used up already.
+ * The findings with those of suspect keys: their use by day and model. The rows that name a key prove its use, whatever
+ * else the day's counts lack or have too many; only where the calls seen account for the whole bill of the day, the use is
+ * among them. Findings that may be the same use give way on these days; what `explained` holds is used up already.
  */
 export function findSuspectUse(
   input: AccountInput,
@@ -58,7 +59,7 @@ export function findSuspectUse(
     explained.flatMap(({ model, days }) => days.map((one) => [placeOf(model, one.day), 0n] as const)),
   );
   const found = keys.flatMap((key) =>
-    input.series.flatMap((series) => unseenUse(key, series, input, left) ?? []),
+    input.series.flatMap((series) => unseenUse(key, series, input, { left, findings }) ?? []),
   );
   let rest = [...findings];
   for (const { series, days } of found) {
@@ -72,24 +73,31 @@ export function findSuspectUse(
   return [...rest, ...found.map((use) => findingOf(use, input))];
 }
 
-/** Days on which the series has more on the bill than was seen, by at least what the key used. */
+/** Days on which the key was used, other than those on which the calls seen account for all that was billed. */
 function unseenUse(
   key: SuspectKey,
   series: SeriesExplanation,
   input: AccountInput,
-  left: Map<string, Pico>,
+  { left, findings }: { left: Map<string, Pico>; findings: readonly Finding[] },
 ): UnseenUse | undefined {
+  const misrated = new Set(
+    findings.flatMap(({ model, days }) =>
+      model === series.model ? days.flatMap((one) => (one.ratePico > 0n ? [one.day] : [])) : [],
+    ),
+  );
   const residuals = new Map(series.residuals.map((one) => [one.day, one]));
   const days = series.days.flatMap((day) => {
     const uses = (key.uses ?? []).filter((use) => use.day === day.day && isModel(use, series.model));
-    const usedPico = sumPico(uses.map((use) => costOf(use, series.model, input)));
+    // Beside a wrong rate the key's use is held at the agreed one: the rest is the rate's.
+    const isMisrated = misrated.has(day.day);
+    const usedPico = sumPico(uses.map((use) => costOf(use, series.model, input, isMisrated)));
     const residual = residuals.get(day.day);
     const place = placeOf(series.model, day.day);
     const excess = left.get(place) ?? excessOf(day, residual);
     if (residual?.provisional || usedPico < KEY_DAY_MIN_PICO) return [];
-    if (excess * 100n < usedPico * (100n - SHORT_PERCENT)) return [];
+    if (absPico(excess) * 100n <= usedPico * SHORT_PERCENT) return [];
     left.set(place, excess - usedPico);
-    const lines = uses.flatMap((use) => linesOf(use, series.model, input));
+    const lines = uses.flatMap((use) => linesOf(use, series.model, input, isMisrated));
     return [{ day: day.day, visibility: day.visibility, usedPico, billedPico: day.billedPico, lines }];
   });
   const share = shareOfDays(key, series, input);
@@ -117,9 +125,11 @@ function isModel(use: KeyUse, model: string): boolean {
   return use.model === model || use.model.startsWith(`${model}-`) || model.startsWith(`${use.model}-`);
 }
 
-/** What the use cost: as billed, else its tokens at the agreed rates of ordinary requests. */
-function costOf(use: KeyUse, model: string, input: AccountInput): Pico {
-  return use.billedPico ?? sumPico([...costsOf(use, model, input).values()]);
+/** Cost of the use as billed, or at the agreed rates of ordinary requests where these are lower or nothing was billed. */
+function costOf(use: KeyUse, model: string, input: AccountInput, atAgreed = false): Pico {
+  if (use.billedPico !== null && !atAgreed) return use.billedPico;
+  const agreed = sumPico([...costsOf(use, model, input).values()]);
+  return use.billedPico !== null && (agreed === 0n || agreed > use.billedPico) ? use.billedPico : agreed;
 }
 
 /** By class, at the agreed rates of ordinary requests. */
@@ -142,9 +152,9 @@ function costsOf(use: KeyUse, model: string, { provider, prices }: AccountInput)
 }
 
 /** What the key used by class, of which nothing was to be expected; in one line where no quantities are told. */
-function linesOf(use: KeyUse, model: string, input: AccountInput): FindingLine[] {
+function linesOf(use: KeyUse, model: string, input: AccountInput, atAgreed: boolean): FindingLine[] {
   const costs = [...costsOf(use, model, input)];
-  const whole = costOf(use, model, input);
+  const whole = costOf(use, model, input, atAgreed);
   const line = (tokenClass: FindingLine['tokenClass'], quantity: bigint | null, billedPico: Pico) => ({
     tokenClass,
     serviceTier: 'standard',

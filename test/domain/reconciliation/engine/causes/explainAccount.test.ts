@@ -162,6 +162,43 @@ describe('keys that should have been unused', () => {
     expect(findings.filter((one) => one.kind === 'unauthorized_key_usage')).toEqual([]);
   });
 
+  it('use is proven by the rows that name the key, also where the day lacks more than the key used', () => {
+    const lacking: Bill = (model, used, at) => {
+      if (model !== SOL || !isWrong(at)) return used;
+      const half = {
+        ...used,
+        input: Math.round((used.input ?? 0) / 2),
+        output: Math.round((used.output ?? 0) / 2),
+      };
+      return plus(half, secret(at));
+    };
+    const { findings } = reconcileDays('openai', daysWith(lacking), PRICES, DEFAULT_WEIGHTS, [key({})]);
+    const [found, ...others] = findings.filter((one) => one.kind === 'unauthorized_key_usage');
+    expect(others).toEqual([]);
+    expect([found?.grade, found?.impactPico]).toEqual(['HIGH', spent]);
+  });
+
+  it('a wrong rate and a key hold no dollar together: the key’s use counts at the agreed price', () => {
+    const dear = (day: DayInput): DayInput => ({
+      ...day,
+      billed: day.billed.map((cell) =>
+        cell.model === SOL ? { ...cell, amountPico: cell.amountPico * 2n } : cell,
+      ),
+    });
+    const twice = uses(true).map((use) => ({ ...use, billedPico: 2n * (use.billedPico ?? 0n) }));
+    const days = daysWith(bill).map((day, at) => (isWrong(at) ? dear(day) : day));
+    const { findings } = reconcileDays('openai', days, PRICES, DEFAULT_WEIGHTS, [key({ uses: twice })]);
+    const ofKey = findings.filter((one) => one.kind === 'unauthorized_key_usage');
+    expect(ofKey.map((one) => one.impactPico)).toEqual([spent]);
+    const found = findings.filter((one) => one.direction === 'overcharge' && one.model === SOL);
+    const whole = days.flatMap((day, at) =>
+      isWrong(at) ? day.billed.flatMap((cell) => (cell.model === SOL ? [cell.amountPico] : [])) : [],
+    );
+    expect(found.reduce((sum, one) => sum + one.impactPico, 0n)).toBeLessThanOrEqual(
+      whole.reduce((sum, one) => sum + one, 0n) / 2n + spent,
+    );
+  });
+
   it('a key whose use was observed explains nothing', () => {
     const { findings } = reconcileDays(
       'openai',
