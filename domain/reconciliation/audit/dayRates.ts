@@ -110,6 +110,13 @@ export class DayRates {
     return [...(this.#find(model)?.cards.keys() ?? [])].filter((name) => name !== BATCH_TIER);
   }
 
+  /** Input tokens above which a request of a model costs more; undefined: length does not matter. */
+  longAbove(model: string): number | undefined {
+    const cards = [...(this.#find(model)?.cards.values() ?? [])].flatMap(({ bands }) => bands);
+    const boundaries = cards.flatMap(({ band }) => (band > 0 ? [band] : []));
+    return boundaries.length > 0 ? Math.min(...boundaries) : undefined;
+  }
+
   /** The places with another than the ordinary price, one for each price. */
   regionsOf(model: string): string[] {
     const priced = this.#find(model);

@@ -55,7 +55,8 @@ export function buildMeters(
   const cells = usage.map((cell) => ({ ...cell, serviceTier: rates.tier(cell.serviceTier) }));
   for (const meter of meters) {
     const others = meters.filter((other) => other !== meter && other.tokenClass === meter.tokenClass);
-    fillFromUsage(meter, others, cells) || fillFromBill(meter, others, observed, rates);
+    if (fillFromUsage(meter, others, cells)) mixLengths(meter, observed, rates);
+    else fillFromBill(meter, others, observed, rates);
   }
   if (pricedAs !== null && cells.length > 0)
     joinByTotals(meters, cells, (tokenClass, at) => listedRate(rates, pricedAs, tokenClass, at));
@@ -181,6 +182,34 @@ function fillFromUsage(meter: Meter, others: readonly Meter[], cells: readonly U
   meter.split = 'usage_report';
   meter.lengthTold ||= own.every((cell) => cell.longContext !== null);
   return true;
+}
+
+/**
+ * Divides a line by length as the calls of its tier and kind are, where neither bill nor usage report states the length: as
+ * ordinary requests alone it would seem too dear by what the long ones cost.
+ */
+function mixLengths(meter: Meter, observed: readonly ObservedCell[], rates: DayRates): void {
+  const { tokenClass } = meter;
+  if (meter.lengthTold || !isTokenClass(tokenClass)) return;
+  const parts = meter.parts.flatMap((part) => {
+    const { serviceTier, isBatch } = part.circumstances;
+    const bands = new Map<number, bigint>();
+    for (const cell of observed)
+      if (cell.isBatch === isBatch && rates.tier(cell.serviceTier) === serviceTier)
+        bands.set(cell.contextBand, (bands.get(cell.contextBand) ?? 0n) + cell.tokens[tokenClass]);
+    const used = [...bands].filter(([, tokens]) => tokens > 0n).sort(([a], [b]) => a - b);
+    if (used.every(([contextBand]) => contextBand === 0)) return [part];
+    const quantities = apportion(
+      part.quantity,
+      used.map(([, tokens]) => tokens),
+    );
+    return used.map(([contextBand], at) => ({
+      circumstances: { ...part.circumstances, longContext: contextBand > 0, contextBand },
+      quantity: quantities[at] ?? 0n,
+    }));
+  });
+  if (parts.every((part, at) => part === meter.parts[at])) return;
+  Object.assign(meter, { parts, split: 'observed_mix' });
 }
 
 /** Takes the split from the bill, and from the observed mix for the fields that the bill leaves open. */

@@ -94,12 +94,12 @@ export const clientCounts: Hypothesis = {
     ...missingClasses(day),
     ...(context.tells.longWrites ? [] : lifetimesMissing(day)),
     ...having({ lastsAs: isOfARelease }, reasoning(day)),
-    ...untold(day, 'batch_not_flagged', isBatchMeter),
-    ...(isAnyTierUntold(day) ? untold(day, 'tier_not_told', isTierMeter) : []),
-    ...overtold(day, 'tier_as_requested', isTierMeter),
+    ...untold(day, 'batch_not_flagged', 'batch'),
+    ...(isAnyTierUntold(day) ? untold(day, 'tier_not_told', 'tier') : []),
+    ...overtold(day, 'tier_as_requested', 'tier'),
     ...(isCountedAlike(day)
       ? []
-      : having({ lastsAs: isNoEpisode }, overtold(day, 'length_miscounted', isLongMeter))),
+      : having({ lastsAs: isNoEpisode }, overtold(day, 'length_miscounted', 'length'))),
     ...sentTwice(day),
   ],
   describe: (variant) => sentenceOf(WORDS, variant),
@@ -234,22 +234,43 @@ function isAnyTierUntold({ evidence }: SeriesDay): boolean {
   return evidence.observed.some((one) => one.serviceTier === '');
 }
 
+/** Each circumstance of lines that calls may not tell or tell wrongly, and the lines that have it. */
+const HAS = { batch: isBatchMeter, tier: isTierMeter, length: isLongMeter } as const;
+type Circumstance = keyof typeof HAS;
+
+/**
+ * The calls divided as the bill divides them between lines that differ by this circumstance alone: a wrong tier makes no
+ * request longer, and no line of batch another.
+ */
+function dividedBut(day: SeriesDay, wrong: Circumstance): Map<number, bigint> {
+  const others = (Object.keys(HAS) as Circumstance[]).filter((name) => name !== wrong);
+  return dividedAsBilled(
+    grouped(day.meters, (meter) => [meter.tokenClass, ...others.map((name) => HAS[name](meter))].join('|')),
+  );
+}
+
+/** Calls and bill agree on the tokens of a circumstance within this share: midnight and cut answers make as much. */
+const AGREE_PERCENT = 101n;
+
 /** The bill tells apart what the calls do not, or not all of them: each class as a whole is right. */
-function untold(day: SeriesDay, name: string, isReported: (meter: MeterDay) => boolean): Variant[] {
-  const told = day.meters.filter(isReported);
-  const billed = sumOf(told.map((meter) => meter.meter.quantity ?? 0n));
-  if (billed <= sumOf(told.map((meter) => meter.observed))) return [];
-  const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));
+function untold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
+  const [billed, observed] = countsWith(day, wrong);
+  if (billed * 100n <= observed * AGREE_PERCENT) return [];
+  const quantities = dividedBut(day, wrong);
   return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
 }
 
 /** The calls tell more of these than the bill has: each class as a whole is right. */
-function overtold(day: SeriesDay, name: string, isReported: (meter: MeterDay) => boolean): Variant[] {
-  const told = day.meters.filter(isReported);
-  const observed = sumOf(told.map((meter) => meter.observed));
-  if (observed <= sumOf(told.map((meter) => meter.meter.quantity ?? 0n))) return [];
-  const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));
+function overtold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
+  const [billed, observed] = countsWith(day, wrong);
+  if (observed * 100n <= billed * AGREE_PERCENT) return [];
+  const quantities = dividedBut(day, wrong);
   return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
+}
+
+function countsWith(day: SeriesDay, wrong: Circumstance): readonly [billed: bigint, observed: bigint] {
+  const told = day.meters.filter(HAS[wrong]);
+  return [sumOf(told.map((meter) => meter.meter.quantity ?? 0n)), sumOf(told.map((meter) => meter.observed))];
 }
 
 /** Half of what was observed, everywhere. */

@@ -93,7 +93,8 @@ function depthOf({ evidence, meters }: SeriesDay): Depth {
 function readMeter(day: SeriesDay, of: MeterDay, weights: WeightSet): MeterReading {
   const { meter } = of;
   const amount = Number(meter.amountPico);
-  const { verdict } = judgeMeter(meter, day.pricedAs, day.agreed);
+  const judged = judgeMeter(meter, day.pricedAs, day.agreed).verdict;
+  const verdict = judged === 'length_unknown' && areAllShort(day, of) ? 'differs' : judged;
   const share =
     meter.split === 'observed_mix' || verdict === 'batch_unknown' || verdict === 'length_unknown'
       ? softShareOf(of)
@@ -114,6 +115,30 @@ function readMeter(day: SeriesDay, of: MeterDay, weights: WeightSet): MeterReadi
     cutShare: cutShareOf(day, of),
     verdict,
   };
+}
+
+/** Requests scatter by about their mean, so of those with a mean this far below the boundary none is near it. */
+const FAR_BELOW = 10;
+/** Of the line's usage at least this share was seen, in at least so many calls: the others are like these. */
+const SHORT_SEEN_MIN = 0.5;
+const SHORT_CALLS_MIN = 20;
+
+/**
+ * That no call is near the boundary of long requests: then a line that does not state the length holds ordinary requests,
+ * and no mix of lengths explains its amount.
+ */
+function areAllShort({ evidence, agreed, pricedAs }: SeriesDay, { meter, observed }: MeterDay): boolean {
+  const above = pricedAs === null ? undefined : agreed.longAbove(pricedAs);
+  if (above === undefined || Number(observed) < SHORT_SEEN_MIN * Number(meter.quantity ?? 0n)) return false;
+  let [calls, tokens] = [0, 0];
+  for (const cell of evidence.observed) {
+    if (cell.status === 'error') continue;
+    if (cell.contextBand > 0) return false;
+    calls += cell.calls;
+    const { output: _, output_audio: __, ...whole } = cell.tokens;
+    tokens += Object.values(whole).reduce((sum, one) => sum + Number(one), 0);
+  }
+  return calls >= SHORT_CALLS_MIN && tokens * FAR_BELOW <= calls * above;
 }
 
 /** Who used what is as sure as the calls seen are all that there were. */

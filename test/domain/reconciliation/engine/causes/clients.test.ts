@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { doubleMetered } from '../../../../../domain/reconciliation/engine/causes/cache.js';
 import { clientAmounts, clientCounts } from '../../../../../domain/reconciliation/engine/causes/client.js';
 
+import { longContextQuantity } from '../../../../../domain/reconciliation/engine/causes/longContext.js';
 import { type Counts, calls, dayOf, expectExplained, explaining, lastsAs, lines } from './support.js';
 
 const PLAIN = { input: 3_000_000, output: 500_000 };
@@ -106,6 +107,41 @@ describe('a mistake in amounts is found for', () => {
       observed: [calls(PLAIN, { serviceTier: 'default' })],
     });
     expectExplained(clientAmounts, told, []);
+  });
+});
+
+describe('a tier that clients asked for and did not get', () => {
+  const asked = (told: { ordinary: number; priority: number; long: number }) =>
+    dayOf({
+      billed: [
+        ...lines({ input: 700_000 }),
+        ...lines({ input: 500_000 }, { longContext: true }),
+        ...lines({ input: 200_000 }, { serviceTier: 'priority' }),
+      ],
+      observed: [
+        calls({ input: told.ordinary }),
+        calls({ input: told.long }, { contextBand: 1 }),
+        calls({ input: told.priority }, { serviceTier: 'priority' }),
+      ],
+    });
+
+  it('is found for calls of one length', () => {
+    const world = asked({ ordinary: 600_000, priority: 300_000, long: 500_000 });
+    expectExplained(clientCounts, world, ['tier_as_requested']);
+  });
+
+  it('makes no request longer or shorter, so it is no rival of the boundary of long requests', () => {
+    const world = asked({ ordinary: 990_000, priority: 210_000, long: 200_000 });
+    expect(explaining(clientCounts, world)).not.toContain('tier_as_requested');
+    const moved = asked({ ordinary: 1_000_000, priority: 200_000, long: 200_000 });
+    expect(explaining(clientCounts, moved)).not.toContain('tier_as_requested');
+    expect(explaining(longContextQuantity, moved)).toContain('part_in_long_meter');
+  });
+
+  it('is none where calls and bill agree on the tiers', () => {
+    const { day, context } = asked({ ordinary: 699_500, priority: 200_500, long: 500_000 });
+    const names = clientCounts.variants(day, context).map(({ name }) => name);
+    expect(names).not.toContain('tier_as_requested');
   });
 });
 
