@@ -90,7 +90,8 @@ function unseenUse(
     const uses = (key.uses ?? []).filter((use) => use.day === day.day && isModel(use, series.model));
     // Beside a wrong rate the key's use is held at the agreed one: the rest is the rate's.
     const isMisrated = misrated.has(day.day);
-    const usedPico = sumPico(uses.map((use) => costOf(use, series.model, input, isMisrated)));
+    const cost = sumPico(uses.map((use) => costOf(use, series.model, input, isMisrated)));
+    const usedPico = cost < day.billedPico ? cost : day.billedPico;
     const residual = residuals.get(day.day);
     const place = placeOf(series.model, day.day);
     const excess = left.get(place) ?? excessOf(day, residual);

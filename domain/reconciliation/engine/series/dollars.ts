@@ -95,19 +95,16 @@ function partsOfCount(
   if (expected === null) return [null, null];
   const taken = variant ? excessOf(of, variant, coverage) : 0n;
   const atRates = amountAs(reading.day, of, billed - taken);
-  const volume = taken === 0n || atRates === null ? 0n : expected - atRates;
-  const rest = restOfVolume(
-    reading,
-    one,
-    billed - taken,
-    atRates ?? expected,
-    predicted,
-    coverage,
-    noise,
-    taken,
-  );
   const changesRate = one.rateEvidence !== 'none' && variant && variant.amountOf(of, billed) !== expected;
   const rate = changesRate ? of.meter.amountPico - expected : 0n;
+  // Units too many cost no more than the line charged: free or cheaper ones are no loss at the agreed rates.
+  let charged = max(0n, of.meter.amountPico) - rate;
+  const volume = taken === 0n || atRates === null ? 0n : min(expected - atRates, charged);
+  charged -= max(0n, volume);
+  const rest = min(
+    restOfVolume(reading, one, billed - taken, atRates ?? expected, predicted, coverage, noise, taken),
+    charged,
+  );
   return [
     variant
       ? {
@@ -118,9 +115,7 @@ function partsOfCount(
           rightQuantity: billed - taken,
         }
       : null,
-    rest === 0n
-      ? null
-      : { meter: of, billedPico: variant ? 0n : of.meter.amountPico, ratePico: 0n, volumePico: rest },
+    rest === 0n ? null : { meter: of, billedPico: of.meter.amountPico, ratePico: 0n, volumePico: rest },
   ];
 }
 
@@ -257,6 +252,7 @@ function sumOf(reading: DayReading, variant: Variant | null): Pico | null {
 }
 
 const max = (a: Pico, b: Pico): Pico => (a > b ? a : b);
+const min = (a: Pico, b: Pico): Pico => (a < b ? a : b);
 
 /** What a day of a series has too many or too few of, for whoever compares series with each other. */
 

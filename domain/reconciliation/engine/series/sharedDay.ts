@@ -2,7 +2,7 @@
  * A day on which rates and counts are both explained: every billed dollar belongs to one finding, and what neither explains is
  * one rest.
  */
-import { absPico } from '../../../money.js';
+import { absPico, type Pico } from '../../../money.js';
 import type { MeterDay } from '../causes/cause.js';
 import { impactOf, type MeterImpact } from './dollars.js';
 import type { JudgedDay } from './judge.js';
@@ -23,16 +23,54 @@ export function shared(given: readonly JudgedDay[]): SharedDay {
       const known = byMeter.get(part.meter);
       byMeter.set(part.meter, {
         ...part,
-        billedPico: explained.has(part.meter?.index) ? 0n : part.billedPico,
         ratePico: part.ratePico + (known?.ratePico ?? 0n),
         volumePico: part.volumePico + (known?.volumePico ?? 0n),
       });
     }
+  // Beside an explanation the rest is billed what it is too much, out of what the explanation left as right.
+  const beside = new Map<number | undefined, Pico>();
+  const rests = [...byMeter.values()].map((part) => {
+    if (!explained.has(part.meter?.index)) return part;
+    const billedPico = aboveZero(part.ratePico + part.volumePico);
+    beside.set(part.meter?.index, billedPico);
+    return { ...part, billedPico };
+  });
   const restOf = ({ parts }: JudgedDay) => absPico(impactOf(parts.unexplained));
   const [first, ...others] = aspects;
   if (!first) throw new RangeError('a day has an aspect');
   const most = others.reduce((best, one) => (restOf(one) > restOf(best) ? one : best), first);
-  return { aspects, rest: { ...most, parts: { ...most.parts, unexplained: [...byMeter.values()] } } };
+  return {
+    aspects: withoutRests(aspects, beside),
+    rest: { ...most, parts: { ...most.parts, unexplained: rests } },
+  };
+}
+
+const aboveZero = (value: Pico): Pico => (value > 0n ? value : 0n);
+
+/** Takes what the rest of a meter is billed from the explanation that leaves most of the meter as right. */
+function withoutRests(
+  aspects: readonly JudgedDay[],
+  beside: ReadonlyMap<number | undefined, Pico>,
+): JudgedDay[] {
+  const rightOf = (part: MeterImpact) => part.billedPico - part.ratePico - part.volumePico;
+  const givers = new Map<number | undefined, MeterImpact>();
+  for (const { parts } of aspects)
+    for (const part of parts.explained) {
+      const known = givers.get(part.meter?.index);
+      if (!known || rightOf(part) > rightOf(known)) givers.set(part.meter?.index, part);
+    }
+  return aspects.map((one) => ({
+    ...one,
+    parts: {
+      ...one.parts,
+      explained: one.parts.explained.map((part) => {
+        const taken = beside.get(part.meter?.index) ?? 0n;
+        return taken > 0n && givers.get(part.meter?.index) === part
+          ? { ...part, billedPico: part.billedPico - taken }
+          : part;
+      }),
+    },
+  }));
 }
 
 /** A day has one finding of a kind and direction: the smaller one of two is left to the rest. */
