@@ -35,6 +35,7 @@ import { contractTerms } from './terms.js';
 const WORDS = {
   input_includes_cached: 'The events count cached tokens as fresh input too.',
   input_includes_reads: 'The events count tokens read from the cache as fresh input too.',
+  some_input_includes_cached: 'Some of the events count cached tokens as fresh input too.',
   cached_taken_off_twice:
     'The events count less fresh input than is billed, by exactly the cached tokens: they seem to be taken off a count that has none.',
   cache_not_told: 'The events do not tell cached from fresh input.',
@@ -53,6 +54,8 @@ const ADVICE: Readonly<Record<string, (services: string) => string>> = {
   input_includes_cached: (services) =>
     `Your events of ${services} count cached tokens inside the input: send input without them, or name the convention of the counts.`,
   input_includes_reads: (services) =>
+    `Your events of ${services} count tokens read from the cache inside the input: send input without them.`,
+  some_input_includes_cached: (services) =>
     `Your events of ${services} count tokens read from the cache inside the input: send input without them.`,
   cached_taken_off_twice: (services) =>
     `Look whether your events of ${services} take cached tokens off an input that comes without them: Anthropic's input_tokens has none, OpenAI's has. If the fresh input of your answers is what the events say, the bill counts cached tokens twice: ask the provider.`,
@@ -89,6 +92,7 @@ export const clientCounts: Hypothesis = {
   needs: ['quantity'],
   variants: (day, context) => [
     ...includesCached(day),
+    ...someIncludeCached(day),
     ...having({ lastsAs: isOfARelease }, takenOffTwice(day)),
     ...cacheNotTold(day),
     ...missingClasses(day),
@@ -136,6 +140,25 @@ function includesCached(day: SeriesDay): Variant[] {
     ...without('input_includes_cached', ['cache_read', 'cache_write_5m', 'cache_write_1h']),
     ...(hasWrites ? without('input_includes_reads', ['cache_read']) : []),
   ];
+}
+
+/** Input that differs by no more than this share of the billed one is counted alike. */
+const COUNTED_ALIKE_PERCENT = 3n;
+
+/**
+ * Clients of a part of the calls count the cached tokens as input too: more input was told than billed, by some of the
+ * cached tokens and by no more. Services are used in other shares every day, so how many these are is left free.
+ */
+function someIncludeCached(day: SeriesDay): Variant[] {
+  const free = new Map<number, null>();
+  for (const meter of metersOf(day, 'input')) {
+    const billed = meter.meter.quantity ?? 0n;
+    const cached = sumOf([...CACHED].map((one) => partnerOfClass(day, meter, one)?.observed ?? 0n));
+    const more = meter.observed - billed;
+    if (billed > 0n && more * 100n > billed * COUNTED_ALIKE_PERCENT && more < cached)
+      free.set(meter.index, null);
+  }
+  return free.size > 0 ? [quantityVariant(day, 'some_input_includes_cached', free)] : [];
 }
 
 /** Fresh input that lacks the cached tokens: a bill that counts them twice shows the same. */
