@@ -313,7 +313,7 @@ export const AGREEMENT_MAX = 0.999;
 
 // Use of suspect keys
 
-/** Percent by which the excess of a day may fall short of the keys’ use: some of it is scatter. */
+/** Percent of the keys’ use within which a difference of the day’s counts is scatter. */
 export const SHORT_PERCENT = 10n;
 
 /** Below this many pico-dollars a day’s use is not separate from scatter. */
@@ -416,3 +416,20 @@ export const OFF_PERCENT = 103n;
 
 /** Tenths of the billed quantity from which on calls may have been sent twice. */
 export const TWICE_TENTHS = 17n;
+
+// Lengths, tiers and clients
+
+/** Requests scatter by about their mean: of those with a mean this many times below the boundary none is near it. */
+export const FAR_BELOW = 10;
+
+/** Share of a line's usage that has to be seen, so that calls that were not seen are like the others. */
+export const SHORT_SEEN_MIN = 0.5;
+
+/** The same in calls of the day. */
+export const SHORT_CALLS_MIN = 20;
+
+/** Percent within which calls and bill agree on the tokens of a circumstance: midnight and cut answers make as much. */
+export const CIRCUMSTANCE_PERCENT = 101n;
+
+/** Percent of the billed input within which input is counted alike. */
+export const COUNTED_ALIKE_PERCENT = 3n;

@@ -2,7 +2,13 @@
 
 import { STANDARD_TIER } from '../../../pricing/rateCards.js';
 import type { ObservedSource } from '../../evidence/evidenceText.js';
-import { CHEAPEST_PERCENT, OFF_PERCENT, TWICE_TENTHS } from '../calibration.js';
+import {
+  CHEAPEST_PERCENT,
+  CIRCUMSTANCE_PERCENT,
+  COUNTED_ALIKE_PERCENT,
+  OFF_PERCENT,
+  TWICE_TENTHS,
+} from '../calibration.js';
 import { cachedOnTop } from './cache.js';
 import {
   coversMost,
@@ -142,9 +148,6 @@ function includesCached(day: SeriesDay): Variant[] {
   ];
 }
 
-/** Input that differs by no more than this share of the billed one is counted alike. */
-const COUNTED_ALIKE_PERCENT = 3n;
-
 /**
  * Clients of a part of the calls count the cached tokens as input too: more input was told than billed, by some of the
  * cached tokens and by no more. Services are used in other shares every day, so how many these are is left free.
@@ -155,7 +158,8 @@ function someIncludeCached(day: SeriesDay): Variant[] {
     const billed = meter.meter.quantity ?? 0n;
     const cached = sumOf([...CACHED].map((one) => partnerOfClass(day, meter, one)?.observed ?? 0n));
     const more = meter.observed - billed;
-    if (billed > 0n && more * 100n > billed * COUNTED_ALIKE_PERCENT && more < cached)
+    const isAllReads = more === partnerOfClass(day, meter, 'cache_read')?.observed;
+    if (billed > 0n && more * 100n > billed * COUNTED_ALIKE_PERCENT && more < cached && !isAllReads)
       free.set(meter.index, null);
   }
   return free.size > 0 ? [quantityVariant(day, 'some_input_includes_cached', free)] : [];
@@ -272,13 +276,10 @@ function dividedBut(day: SeriesDay, wrong: Circumstance): Map<number, bigint> {
   );
 }
 
-/** Calls and bill agree on the tokens of a circumstance within this share: midnight and cut answers make as much. */
-const AGREE_PERCENT = 101n;
-
 /** The bill tells apart what the calls do not, or not all of them: each class as a whole is right. */
 function untold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
   const [billed, observed] = countsWith(day, wrong);
-  if (billed * 100n <= observed * AGREE_PERCENT) return [];
+  if (billed * 100n <= observed * CIRCUMSTANCE_PERCENT) return [];
   const quantities = dividedBut(day, wrong);
   return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
 }
@@ -286,7 +287,7 @@ function untold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
 /** The calls tell more of these than the bill has: each class as a whole is right. */
 function overtold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
   const [billed, observed] = countsWith(day, wrong);
-  if (observed * 100n <= billed * AGREE_PERCENT) return [];
+  if (observed * 100n <= billed * CIRCUMSTANCE_PERCENT) return [];
   const quantities = dividedBut(day, wrong);
   return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
 }

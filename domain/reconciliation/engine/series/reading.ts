@@ -7,7 +7,16 @@ import { PICO_PER_USD, type Pico } from '../../../money.js';
 import { isTokenClass } from '../../audit/dayRates.js';
 import { judgeMeter, type Verdict } from '../../audit/judgeMeter.js';
 import type { WeightSet } from '../../weights/weightSet.js';
-import { CUT_SHARE, CUT_SHARE_MAX, MIX_MISSED_MAX, SHARP_SHARE, SOFT_SHARE } from '../calibration.js';
+import {
+  CUT_SHARE,
+  CUT_SHARE_MAX,
+  FAR_BELOW,
+  MIX_MISSED_MAX,
+  SHARP_SHARE,
+  SHORT_CALLS_MIN,
+  SHORT_SEEN_MIN,
+  SOFT_SHARE,
+} from '../calibration.js';
 import { asBooked } from '../causes/bookedLate.js';
 import type { MeterDay, SeriesDay, Variant } from '../causes/cause.js';
 import { amountAs } from '../causes/predict.js';
@@ -116,12 +125,6 @@ function readMeter(day: SeriesDay, of: MeterDay, weights: WeightSet): MeterReadi
     verdict,
   };
 }
-
-/** Requests scatter by about their mean, so of those with a mean this far below the boundary none is near it. */
-const FAR_BELOW = 10;
-/** Of the line's usage at least this share was seen, in at least so many calls: the others are like these. */
-const SHORT_SEEN_MIN = 0.5;
-const SHORT_CALLS_MIN = 20;
 
 /**
  * That no call is near the boundary of long requests: then a line that does not state the length holds ordinary requests,
