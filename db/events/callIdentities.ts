@@ -65,23 +65,33 @@ interface Wanted {
   identity: CallIdentity;
   /** The reports with this identity, the first one first. */
   eventIds: [string, ...string[]];
+  /** It is stored. */
+  isKnown: boolean;
 }
 
-/** Stores new identities and locks existing ones, in the same order in every transaction. */
+/**
+ * Stores new identities and locks existing ones, in the same order in every transaction. `known` reports have a response
+ * id that is stored; of their identities only that one is locked.
+ */
 export async function lockIdentities(
   orgDb: OrgDb,
   reports: readonly IdentifiedReport[],
+  known: readonly IdentifiedReport[] = [],
 ): Promise<HeldIdentity[]> {
   const byKey = new Map<string, Wanted>();
-  for (const { id, call } of reports) {
-    for (const identity of identitiesOf(call)) {
-      const known = byKey.get(identityKey(identity));
-      if (known) known.eventIds.push(id);
-      else byKey.set(identityKey(identity), { identity, eventIds: [id] });
-    }
-  }
+  const want = (identity: CallIdentity, id: string, isKnown: boolean) => {
+    const wanted = byKey.get(identityKey(identity));
+    if (wanted) wanted.eventIds.push(id);
+    else byKey.set(identityKey(identity), { identity, eventIds: [id], isKnown });
+  };
+  for (const { id, call } of known)
+    for (const identity of identitiesOf(call)) if (!isPlace(identity)) want(identity, id, true);
+  for (const { id, call } of reports) for (const identity of identitiesOf(call)) want(identity, id, false);
   const wanted = [...byKey].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, one]) => one);
-  const made = await insertIdentities(orgDb, wanted);
+  const made = await insertIdentities(
+    orgDb,
+    wanted.filter(({ isKnown }) => !isKnown),
+  );
   // An identity that only one report has, and had first, leads to no other report.
   const held = wanted.filter(
     ({ identity, eventIds }) => eventIds.length > 1 || !made.has(identityKey(identity)),
@@ -140,13 +150,26 @@ function heldIdentity(row: HeldRow, identity: CallIdentity): HeldIdentity {
   return { identity, eventId, holderId, link, isOld: row.is_old };
 }
 
+/**
+ * Each identity is one lookup in its index, in the order of the arrays, whatever number of rows Postgres estimates: a join
+ * reads all identities of an organization that is not analyzed yet (docs/decisions/0042).
+ */
+const RESPONSES = 'unnest($2::text[], $3::text[]) as i (biller, response_id)';
+const BY_RESPONSE = 'call_spans where org_id = $1 and biller = i.biller and response_id = i.response_id';
+const PLACES = 'unnest($2::uuid[], $3::int8[]) as i (at_trace, at_span)';
+const BY_PLACE = 'call_spans where org_id = $1 and trace_id = i.at_trace and span_id = i.at_span';
+
+/** SQL that updates locked identities: `named` has an array for each column of `i`, and `found` is one identity of it. */
+const updateSql = (assignments: string, named: string, found: string) => `
+update call_spans s set ${assignments}
+from (select i.*, f.at from ${named} cross join lateral (select ctid as at from ${found} limit 1) f) i
+where s.org_id = $1 and s.ctid = i.at`;
+
 async function lockResponses(orgDb: OrgDb, wanted: readonly Wanted[]): Promise<HeldIdentity[]> {
   const responses = wanted.flatMap(({ identity }) => (isPlace(identity) ? [] : [identity]));
   if (responses.length === 0) return [];
   const rows = await orgDb.rows<HeldRow>(
-    `select ${HELD_COLUMNS} from unnest($2::text[], $3::text[]) as i (biller, response_id)
-     join call_spans s on s.org_id = $1 and s.biller = i.biller and s.response_id = i.response_id
-     order by s.biller, s.response_id for update of s`,
+    `select ${HELD_COLUMNS} from ${RESPONSES} cross join lateral (select * from ${BY_RESPONSE} for update) s`,
     [orgDb.orgId, ...identityArrays(responses).slice(0, 2)],
   );
   return rows.map((row) => heldIdentity(row, responseOf(row) as CallIdentity));
@@ -156,9 +179,7 @@ async function lockPlaces(orgDb: OrgDb, wanted: readonly Wanted[]): Promise<Held
   const places = wanted.filter(({ identity }) => isPlace(identity));
   if (places.length === 0) return [];
   const rows = await orgDb.rows<HeldRow>(
-    `select ${HELD_COLUMNS} from unnest($2::uuid[], $3::int8[]) as i (at_trace, at_span)
-     join call_spans s on s.org_id = $1 and s.trace_id = i.at_trace and s.span_id = i.at_span
-     order by s.trace_id, s.span_id for update of s`,
+    `select ${HELD_COLUMNS} from ${PLACES} cross join lateral (select * from ${BY_PLACE} for update) s`,
     [orgDb.orgId, ...identityArrays(places.map(({ identity }) => identity)).slice(2, 4)],
   );
   const keyed = rows.map((row) => ({ row, link: linkOf(row) as SpanLink }));
@@ -177,9 +198,11 @@ async function lockPlaces(orgDb: OrgDb, wanted: readonly Wanted[]): Promise<Held
 async function takePlaces(orgDb: OrgDb, places: readonly Wanted[]): Promise<void> {
   if (places.length === 0) return;
   await orgDb.run(
-    `update call_spans s set event_id = i.event_id, ingest_xid = current_xid()
-     from unnest($2::uuid[], $3::int8[], $4::uuid[]) as i (at_trace, at_span, event_id)
-     where s.org_id = $1 and s.trace_id = i.at_trace and s.span_id = i.at_span and s.event_id is null`,
+    updateSql(
+      'event_id = i.event_id, ingest_xid = current_xid()',
+      'unnest($2::uuid[], $3::int8[], $4::uuid[]) as i (at_trace, at_span, event_id)',
+      `${BY_PLACE} and event_id is null`,
+    ),
     [
       orgDb.orgId,
       ...identityArrays(places.map(({ identity }) => identity)).slice(2, 4),
@@ -204,16 +227,20 @@ export async function pointIdentities(orgDb: OrgDb, pointed: readonly PointedIde
   await point(
     pointed.filter(({ identity }) => !isPlace(identity)),
     [0, 2],
-    `update call_spans s set live_event_id = i.live_id, created_at = now()
-     from unnest($2::text[], $3::text[], $4::uuid[]) as i (biller, response_id, live_id)
-     where s.org_id = $1 and s.biller = i.biller and s.response_id = i.response_id`,
+    updateSql(
+      'live_event_id = i.live_id, created_at = now()',
+      'unnest($2::text[], $3::text[], $4::uuid[]) as i (biller, response_id, live_id)',
+      BY_RESPONSE,
+    ),
   );
   await point(
     pointed.filter(({ identity }) => isPlace(identity)),
     [2, 4],
-    `update call_spans s set live_event_id = i.live_id, created_at = now()
-     from unnest($2::uuid[], $3::int8[], $4::uuid[]) as i (at_trace, at_span, live_id)
-     where s.org_id = $1 and s.trace_id = i.at_trace and s.span_id = i.at_span`,
+    updateSql(
+      'live_event_id = i.live_id, created_at = now()',
+      'unnest($2::uuid[], $3::int8[], $4::uuid[]) as i (at_trace, at_span, live_id)',
+      BY_PLACE,
+    ),
   );
 }
 
@@ -227,9 +254,11 @@ export interface RicherPlace extends PointedIdentity {
 export async function movePlaces(orgDb: OrgDb, places: readonly RicherPlace[]): Promise<void> {
   if (places.length === 0) return;
   await orgDb.run(
-    `update call_spans s set event_id = i.event_id, live_event_id = i.live_id, ingest_xid = current_xid()
-     from unnest($2::uuid[], $3::int8[], $4::uuid[], $5::uuid[]) as i (at_trace, at_span, event_id, live_id)
-     where s.org_id = $1 and s.trace_id = i.at_trace and s.span_id = i.at_span`,
+    updateSql(
+      'event_id = i.event_id, live_event_id = i.live_id, ingest_xid = current_xid()',
+      'unnest($2::uuid[], $3::int8[], $4::uuid[], $5::uuid[]) as i (at_trace, at_span, event_id, live_id)',
+      BY_PLACE,
+    ),
     [
       orgDb.orgId,
       ...identityArrays(places.map(({ identity }) => identity)).slice(2, 4),

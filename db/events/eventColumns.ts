@@ -4,6 +4,7 @@ import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { type CallPrice, costOf, isUnmetered } from '../../domain/pricing/cost.js';
 import { plainArray, textArray } from '../pgArray.js';
+import { LOG_COLUMNS } from '../usage/usageLog.js';
 
 export interface StorableEvent {
   id: string;
@@ -147,27 +148,62 @@ const FIXED_COLUMNS = new Set([
 ]);
 const COMPLETED_COLUMNS = COLUMNS.filter(([name]) => !FIXED_COLUMNS.has(name));
 
-/** SQL that updates the completable columns from one array each; parameters from `first` on. */
-export function completion(first: number): { arrays: string; names: string; assignments: string } {
-  const names = COMPLETED_COLUMNS.map(([name]) => name);
+/** An event before and after another report completed it. */
+export interface CompletedForm {
+  before: StorableEvent;
+  event: StorableEvent;
+  /** A column changed that totals need. */
+  isRecounted: boolean;
+}
+
+/** An update of the columns that some of the completed events changed. */
+export interface Completion {
+  arrays: string;
+  names: string;
+  assignments: string;
+  values: string[];
+}
+
+/**
+ * The update has an array for each changed column, parameters from `first` on, then one that is true where totals change:
+ * elsewhere the columns that they need stay as they were counted.
+ */
+export function completionOf(completed: readonly CompletedForm[], first: number): Completion {
+  const changed = COMPLETED_COLUMNS.filter(([, , , of]) =>
+    completed.some(({ before, event }) => of(before) !== of(event)),
+  );
+  const types = [...changed.map(([, type]) => type), 'bool'];
+  const events = completed.map(({ event }) => event);
   return {
-    arrays: COMPLETED_COLUMNS.map(([, type], index) => `$${first + index}::${type}[]`).join(', '),
-    names: names.join(', '),
-    assignments: names
-      .map((name) => `${name} = ${LIST_COLUMNS.has(name) ? `string_to_array(c.${name}, ',')` : `c.${name}`}`)
-      .join(', '),
+    arrays: types.map((type, index) => `$${first + index}::${type}[]`).join(', '),
+    names: [...changed.map(([name]) => name), 'is_recounted'].join(', '),
+    assignments: changed.map(assignmentOf).join(', '),
+    values: [
+      ...changed.map(([, , form, of]) =>
+        form === 'text' ? textArray(events.map(of) as (string | null)[]) : plainArray(events.map(of)),
+      ),
+      plainArray(completed.map(({ isRecounted }) => isRecounted)),
+    ],
   };
 }
 
-export function completionArrays(events: readonly StorableEvent[]): string[] {
-  return COMPLETED_COLUMNS.map(([, , form, of]) =>
-    form === 'text' ? textArray(events.map(of) as (string | null)[]) : plainArray(events.map(of)),
-  );
+function assignmentOf([name]: Column): string {
+  const value = LIST_COLUMNS.has(name) ? `string_to_array(c.${name}, ',')` : `c.${name}`;
+  return LOG_COLUMNS.has(name)
+    ? `${name} = case when c.is_recounted then ${value} else e.${name} end`
+    : `${name} = ${value}`;
 }
 
 /** Whether two forms of an event are equal in every completable column. */
 export function isSameForm(one: StorableEvent, other: StorableEvent): boolean {
   return COMPLETED_COLUMNS.every(([, , , of]) => of(one) === of(other));
+}
+
+const COUNTED_COLUMNS = COMPLETED_COLUMNS.filter(([name]) => LOG_COLUMNS.has(name));
+
+/** Whether two forms of an event are equal in every column that totals need. */
+export function isCountedTheSame(one: StorableEvent, other: StorableEvent): boolean {
+  return COUNTED_COLUMNS.every(([, , , of]) => of(one) === of(other));
 }
 
 /** A span as one text, for the rare event whose biller another span named. */

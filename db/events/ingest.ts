@@ -207,8 +207,8 @@ function columnLiteral(
 }
 
 /** Whether another span or ingest path can report the call again; else its winner's response id resolved it. */
-export function hasClaim({ call, supersededBy }: StorableEvent): boolean {
-  return call.trace !== null || (call.responseId !== null && supersededBy === null);
+export function hasClaim({ call, supersededBy, isResponseKnown }: StorableEvent): boolean {
+  return call.trace !== null || (call.responseId !== null && supersededBy === null && !isResponseKnown);
 }
 
 /**

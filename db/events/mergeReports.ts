@@ -17,7 +17,7 @@ import {
   identityKey,
   type PointedIdentity,
 } from './callIdentities.js';
-import { isSameForm, type StorableEvent } from './eventColumns.js';
+import { isCountedTheSame, isSameForm, type StorableEvent } from './eventColumns.js';
 import { type Completed, completeEvents, type Superseded, supersedeEvents } from './revisions.js';
 import { callOfStored, knownCostOf, type StoredEvent, storableOf } from './storedEvents.js';
 
@@ -106,9 +106,12 @@ export async function writeMergedCalls(
     const after = kept.withCall(call, prices);
     after.projectId ??= leastProject([...superseded, ...added.map(({ event }) => event)]);
     const isChanged = !isSameForm(before, after);
-    if (isChanged) completed.push({ event: after, isNew: stored === undefined });
-    // If the others add nothing, the price stays too, even if prices have changed since.
-    const event = isChanged || stored === undefined ? after : { ...before, price: storedPriceOf(stored) };
+    const isRecounted = isChanged && !isCountedTheSame(before, after);
+    const asStored = stored === undefined ? before : { ...before, price: storedPriceOf(stored) };
+    if (isChanged)
+      completed.push({ before: asStored, event: after, isNew: stored === undefined, isRecounted });
+    // If the others change no total, the price stays too, even if prices have changed since.
+    const event = isRecounted || stored === undefined ? after : { ...after, price: storedPriceOf(stored) };
     const costBefore = stored === undefined ? undefined : knownCostOf(stored);
     for (const loser of superseded) {
       const timestamp = isoFromMicros(loser.call.startMicros);

@@ -5,17 +5,17 @@ import type { CallPrice } from '../../domain/pricing/cost.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { LOG_COLUMN_LIST } from '../usage/usageLog.js';
-import { completion, completionArrays, type StorableEvent } from './eventColumns.js';
+import { type CompletedForm, completionOf } from './eventColumns.js';
 
 /** Changes of events: the form that was counted is never edited; signed copies are added to event_adjustments. */
 
 /** A copy of the first counted form, with the place and time of its counting. */
-const FIRST_FORM = (which: string) => `
+const firstForms = (which: string) => `
 insert into event_adjustments (org_id, ingest_xid, ingested_at, sign, event_id, ${LOG_COLUMN_LIST})
 select org_id, ingest_xid, ingested_at, 1, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
 
 /** A copy of an event's present sums, subtracted or added by this transaction. */
-const COPY = (sign: -1 | 1, which: string) => `
+const copies = (sign: -1 | 1, which: string) => `
 insert into event_adjustments (org_id, sign, event_id, ${LOG_COLUMN_LIST})
 select org_id, ${sign}, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
 
@@ -24,6 +24,7 @@ interface EventPlace {
   timestamp: string;
 }
 
+// A join: where many events have one time, a look-up of each would read all of them each time.
 const MANY = `timestamp between $4::timestamptz and $5::timestamptz
   and (timestamp, id) in (select * from unnest($2::timestamptz[], $3::uuid[]))`;
 const MANY_OF_BATCH = 'e.timestamp between $4::timestamptz and $5::timestamptz';
@@ -47,10 +48,14 @@ function withMicros(time: string): string {
   return time.includes('.') ? time : time.replace('Z', '.000000Z');
 }
 
+const KEEP_FIRST_FORMS = firstForms(`${MANY} and revised_xid is null and ${COUNTED_BEFORE}`);
+const SUBTRACT = copies(-1, `${MANY} and ${COUNTED_BEFORE}`);
+const ADD = copies(1, `${MANY} and ${COUNTED_BEFORE}`);
+
 /** Removes events from the totals before they change: keeps their first form and subtracts their present sums. */
 async function withdraw(orgDb: OrgDb, places: readonly string[]): Promise<void> {
-  await orgDb.run(FIRST_FORM(`${MANY} and revised_xid is null and ${COUNTED_BEFORE}`), places);
-  await orgDb.run(COPY(-1, `${MANY} and ${COUNTED_BEFORE}`), places);
+  await orgDb.run(KEEP_FIRST_FORMS, places);
+  await orgDb.run(SUBTRACT, places);
 }
 
 /** The new cost of an event. */
@@ -64,8 +69,8 @@ export interface PriceChange extends EventPlace {
 export async function changePrices(orgDb: OrgDb, changes: readonly PriceChange[]): Promise<void> {
   if (changes.length === 0) return;
   const which = placesOf(orgDb.orgId, changes);
-  await orgDb.run(FIRST_FORM(`${MANY} and revised_xid is null`), which);
-  await orgDb.run(COPY(-1, MANY), which);
+  await orgDb.run(firstForms(`${MANY} and revised_xid is null`), which);
+  await orgDb.run(copies(-1, MANY), which);
   const decimal = (pico: Pico | null) => (pico === null ? null : decimalFromPico(pico));
   await orgDb.run(
     `update events e set cost_usd = c.cost, computed_cost_usd = c.computed, cost_source = c.source,
@@ -84,7 +89,7 @@ export async function changePrices(orgDb: OrgDb, changes: readonly PriceChange[]
       plainArray(changes.map(({ price }) => price.contextBand)),
     ],
   );
-  await orgDb.run(COPY(1, MANY), which);
+  await orgDb.run(copies(1, MANY), which);
 }
 
 /** An event that no longer counts, and the one that counts for its call. */
@@ -99,23 +104,25 @@ export async function supersedeEvents(orgDb: OrgDb, events: readonly Superseded[
   if (events.length === 0) return;
   const counted = events.filter(({ isNew }) => !isNew);
   if (counted.length > 0) await withdraw(orgDb, placesOf(orgDb.orgId, counted));
-  await orgDb.run(
-    `update events e set superseded_by = s.winner_id, revised_xid = coalesce(e.revised_xid, current_xid())
-     from unnest($2::timestamptz[], $3::uuid[], $6::uuid[]) as s (timestamp, id, winner_id)
-     where e.org_id = $1 and e.timestamp = s.timestamp and e.id = s.id and ${MANY_OF_BATCH} and e.superseded_by is null`,
-    [...placesOf(orgDb.orgId, events), plainArray(events.map(({ winnerId }) => winnerId))],
-  );
+  await orgDb.run(SUPERSEDE, [
+    ...placesOf(orgDb.orgId, events),
+    plainArray(events.map(({ winnerId }) => winnerId)),
+  ]);
 }
 
+const SUPERSEDE = `
+update events e set superseded_by = s.winner_id, revised_xid = coalesce(e.revised_xid, current_xid())
+from unnest($2::timestamptz[], $3::uuid[], $6::uuid[]) as s (timestamp, id, winner_id)
+where e.org_id = $1 and e.timestamp = s.timestamp and e.id = s.id and ${MANY_OF_BATCH} and e.superseded_by is null`;
+
 /** An event as completed by other reports of its call. */
-export interface Completed {
-  event: StorableEvent;
+export interface Completed extends CompletedForm {
   isNew: boolean;
 }
 
 /**
  * Stores completed forms of locked live events. Rows of this transaction need no revision: their final form counts
- * first.
+ * first. Nor do rows of which no column changed that totals need.
  */
 export async function completeEvents(orgDb: OrgDb, completed: readonly Completed[]): Promise<void> {
   if (completed.length === 0) return;
@@ -123,19 +130,17 @@ export async function completeEvents(orgDb: OrgDb, completed: readonly Completed
     id: event.id,
     timestamp: isoFromMicros(event.call.startMicros),
   });
-  const old = completed.filter(({ isNew }) => !isNew).map(placeOf);
+  const old = completed.filter(({ isNew, isRecounted }) => isRecounted && !isNew).map(placeOf);
   const counted = old.length === 0 ? undefined : placesOf(orgDb.orgId, old);
+  const { arrays, names, assignments, values } = completionOf(completed, 6);
+  const update = `
+update events e set ${assignments === '' ? '' : `${assignments}, `}
+  revised_xid = case when e.ingest_xid = current_xid() or not c.is_recounted then e.revised_xid
+    else coalesce(e.revised_xid, current_xid()) end
+from unnest($2::timestamptz[], $3::uuid[], ${arrays}) as c (timestamp, id, ${names})
+where e.org_id = $1 and e.timestamp = c.timestamp and e.id = c.id and ${MANY_OF_BATCH} and e.superseded_by is null`;
+  const places = placesOf(orgDb.orgId, completed.map(placeOf));
   if (counted) await withdraw(orgDb, counted);
-  const { arrays, names, assignments } = completion(6);
-  await orgDb.run(
-    `update events e set ${assignments},
-       revised_xid = case when e.ingest_xid = current_xid() then e.revised_xid else coalesce(e.revised_xid, current_xid()) end
-     from unnest($2::timestamptz[], $3::uuid[], ${arrays}) as c (timestamp, id, ${names})
-     where e.org_id = $1 and e.timestamp = c.timestamp and e.id = c.id and ${MANY_OF_BATCH} and e.superseded_by is null`,
-    [
-      ...placesOf(orgDb.orgId, completed.map(placeOf)),
-      ...completionArrays(completed.map(({ event }) => event)),
-    ],
-  );
-  if (counted) await orgDb.run(COPY(1, `${MANY} and ${COUNTED_BEFORE}`), counted);
+  await orgDb.run(update, [...places, ...values]);
+  if (counted) await orgDb.run(ADD, counted);
 }

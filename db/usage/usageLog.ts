@@ -4,7 +4,7 @@
  */
 
 /** Columns that totals need, the same in events and event_adjustments. */
-const LOG_COLUMNS = [
+export const LOG_COLUMNS: ReadonlySet<string> = new Set([
   'timestamp',
   'end_at',
   'status',
@@ -43,9 +43,9 @@ const LOG_COLUMNS = [
   'scope_name',
   'http_status',
   'usage_missing',
-] as const;
+]);
 
-export const LOG_COLUMN_LIST = LOG_COLUMNS.join(', ');
+export const LOG_COLUMN_LIST = [...LOG_COLUMNS].join(', ');
 
 /** Further columns of a log row: the transaction that wrote it, and the time when that began. */
 const ORIGIN = 'ingest_xid, ingested_at';

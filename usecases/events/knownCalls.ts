@@ -32,15 +32,21 @@ export interface KnownCall {
   sinceMs: number;
 }
 
-/** Reports of a batch that are stored as superseded at once, since a stored event is assumed to count for their calls. */
+/** Reports of a batch of whose calls this process remembers events. */
 export interface AssumedReports {
   /** The stored event that is assumed to count, by the id of the report. */
   winners: ReadonlyMap<string, KnownCall>;
+  /** Ids of reports that are richer than the remembered event. They are stored as calls, without a claim of the known id. */
+  richer: ReadonlySet<string>;
   /** Reports of the same call that the batch merged into those of `winners`: the ids of both. */
   mergedInto: ReadonlyMap<string, string>;
 }
 
-export const NOTHING_ASSUMED: AssumedReports = { winners: new Map(), mergedInto: new Map() };
+export const NOTHING_ASSUMED: AssumedReports = {
+  winners: new Map(),
+  richer: new Set(),
+  mergedInto: new Map(),
+};
 
 const NO_TREE = new SpanTree([]);
 
@@ -56,16 +62,21 @@ export class KnownCalls {
   // A Map searches its removed entries for the oldest one at each new call: the API took 111 µs a call instead of 100.
   readonly #calls = new LRUCache<string, KnownCall>({ max: KNOWN_CALLS_MAX });
 
-  /** Marks the poorer reports of remembered calls in a prepared batch. */
+  /** Marks the reports of remembered calls in a prepared batch, and the poorer ones as superseded. */
   assume(orgId: string, events: readonly StorableEvent[]): AssumedReports {
     const winners = new Map<string, KnownCall>();
+    const richer = new Set<string>();
     for (const event of events) {
       const key = event.supersededBy === null ? keyOf(orgId, event.call) : undefined;
       const known = key === undefined ? undefined : this.#find(key);
       if (known === undefined || known.eventId === event.id || isReportedInParts(event.call)) continue;
       if (compareReports(event.call, known.report, NO_TREE) < 0) winners.set(event.id, known);
+      else {
+        richer.add(event.id);
+        event.isResponseKnown = true;
+      }
     }
-    if (winners.size === 0) return NOTHING_ASSUMED;
+    if (winners.size + richer.size === 0) return NOTHING_ASSUMED;
     const mergedInto = dropMixedGroups(winners, events);
     for (const event of events) {
       const known = winners.get(mergedInto.get(event.id) ?? event.id);
@@ -73,7 +84,7 @@ export class KnownCalls {
       event.supersededBy = known.eventId;
       event.isResponseKnown = true;
     }
-    return { winners, mergedInto };
+    return { winners, richer, mergedInto };
   }
 
   #find(key: string): KnownCall | undefined {

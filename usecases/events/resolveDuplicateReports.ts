@@ -89,7 +89,11 @@ export async function resolveDuplicateReports(
   let calls: readonly GroupedCall[] = [];
   if (reports.length > 0) {
     const contested = reports.filter(({ isContested }) => isContested).map(({ event }) => event);
-    const identities = await lockIdentities(orgDb, contested);
+    const isClaimed = (event: StorableEvent) => !hasClaim(event) || result.claimed.has(event.id);
+    const known = contested.filter((event) => assumed.richer.has(event.id) && isClaimed(event));
+    const isKnown = new Set(known);
+    const unknown = contested.filter((event) => !isKnown.has(event));
+    const identities = await lockIdentities(orgDb, unknown, known);
     const holders = identities.map(({ holderId }) => holderId);
     const winners = reports.flatMap(({ storedWinnerId }) => storedWinnerId ?? []);
     const live = await lockLiveEvents(orgDb, [...holders, ...winners]);
@@ -97,6 +101,7 @@ export async function resolveDuplicateReports(
     const found = { reports, newEvents, identities, live, violationsOf, alerts, alerted, assumed };
     calls = await inTurns(groupByCall(found));
     verifyAssumed(assumed, reports, calls);
+    if (!areAllHeld(known, identities)) throw new KnownCallsChanged();
     await writeMergedCalls(orgDb, calls, prices, settled);
     await pointIdentities(orgDb, calls.flatMap(identitiesToPoint));
     await movePlaces(orgDb, await findRicherPlaces(orgDb, contested, calls));
@@ -109,6 +114,15 @@ export async function resolveDuplicateReports(
   }
   await pairNewReports(orgDb, events, { stored: result.stored, settled: touched }, prices, settled);
   return { alerts: await settleAlerts(orgDb, settled, fresh, judgeCost), calls };
+}
+
+/** Whether the response id of each report is stored. */
+function areAllHeld(known: readonly StorableEvent[], identities: readonly HeldIdentity[]): boolean {
+  if (known.length === 0) return true;
+  const held = new Set(identities.map(({ identity }) => identityKey(identity)));
+  return known.every(({ call }) =>
+    identitiesOf(call).every((identity) => isPlace(identity) || held.has(identityKey(identity))),
+  );
 }
 
 /** Throws KnownCallsChanged unless each assumed report was merged into a richer one that counts. */
@@ -144,7 +158,8 @@ function reportsToSettle(
   events: readonly StorableEvent[],
   { stored, claimed, assumed }: StoredBatch,
 ): { reports: NewReport[]; newEvents: ReadonlyMap<string, StorableEvent> } {
-  const isContested = (event: StorableEvent) => hasClaim(event) && !claimed.has(event.id);
+  const isContested = (event: StorableEvent) =>
+    assumed.richer.has(event.id) || (hasClaim(event) && !claimed.has(event.id));
   const isMerged = ({ id }: StorableEvent) => stored.has(assumed.mergedInto.get(id) ?? '');
   const isOfStored = ({ supersededBy }: StorableEvent) => supersededBy !== null && !stored.has(supersededBy);
   const isPart = ({ id, call, supersededBy }: StorableEvent) =>

@@ -33,16 +33,20 @@ describe('the calls that a process stored last', () => {
     expect(winners.get(second.id)?.eventId).toBe(first.id);
   });
 
-  it('assume nothing of a richer report, of another call, of another organization or of the same event', () => {
+  it('assume nothing of another call, of another organization or of the same event', () => {
     const { known, first } = afterFirst();
-    const others = [
-      anEvent(aReport('call', 0)),
-      anEvent(aReport('other call', 2)),
-      { ...first, call: aReport('call', 1) },
-    ];
-    expect(known.assume(ORG, others).winners.size).toBe(0);
+    const others = [anEvent(aReport('other call', 2)), { ...first, call: aReport('call', 1) }];
+    const { winners, richer } = known.assume(ORG, others);
+    expect([winners.size, richer.size]).toEqual([0, 0]);
     expect(known.assume(randomUUID(), [anEvent(aReport('call', 2))]).winners.size).toBe(0);
-    expect(others.map(({ supersededBy }) => supersededBy)).toEqual([null, null, null]);
+    expect(others.map(({ supersededBy }) => supersededBy)).toEqual([null, null]);
+  });
+
+  it('lose to a richer report, which is stored as a call without claiming the known id', () => {
+    const { known } = afterFirst();
+    const richer = anEvent(aReport('call', 0));
+    expect(known.assume(ORG, [richer]).richer).toEqual(new Set([richer.id]));
+    expect([richer.supersededBy, richer.isResponseKnown]).toEqual([null, true]);
   });
 
   it('count for all reports that a batch merged, unless one of them has another response id', () => {
@@ -144,6 +148,59 @@ describe('a report of a call that this process knows', () => {
       [aReport('call', 1).startMicros, 'search'],
     ]);
     await calls.compareTotals();
+  });
+
+  it('counts instead of the known event where it is richer, also where only its response id names it', async () => {
+    for (const trace of [aPlace(2, 1), null]) {
+      const calls = await callsReportedTwice(test);
+      await calls.send([aReport('call', 5, { trace: aPlace(1, 1) })]);
+      await calls.send([aReport('call', 1, { trace, teamId: 'search' }), aReport('other', 2)]);
+      await calls.send([aReport('call', 3, { trace: aPlace(3, 1) })]);
+      const { live, superseded } = await laterEvents(calls);
+      const times = [aReport('other', 2).startMicros, aReport('call', 1).startMicros];
+      expect(live.map(({ timestampMicros }) => timestampMicros)).toEqual(times);
+      expect(superseded).toHaveLength(2);
+      expect(await calls.misdirected()).toEqual([]);
+      const { rows } = await test.superuser.query(
+        'select from call_spans where org_id = $1 and response_id is null and trace_id is null',
+        [calls.orgDb.orgId],
+      );
+      expect(rows).toEqual([]);
+      await calls.compareTotals();
+    }
+  });
+
+  it('counts instead of the known event where the known id is gone for its age', async () => {
+    const calls = await callsReportedTwice(test);
+    await calls.send([aReport('call', 5)]);
+    await test.superuser.query('delete from call_spans where org_id = $1', [calls.orgDb.orgId]);
+    await calls.send([aReport('call', 1)]);
+    const { rows } = await test.superuser.query('select response_id from call_spans where org_id = $1', [
+      calls.orgDb.orgId,
+    ]);
+    expect(rows).toEqual([{ response_id: 'call' }]);
+  });
+
+  it('that changes nothing that totals need is no revision, and leaves the price as it was', async () => {
+    const calls = await ReportedCalls.of(test);
+    await calls.send([aReport('call', 1)]);
+    await test.superuser.query('update events set computed_cost_usd = 7, cost_usd = 7 where org_id = $1', [
+      calls.orgDb.orgId,
+    ]);
+    // It starts later, so it names the biller from now on.
+    await calls.send([aReport('call', 3)]);
+    const { rows } = await test.superuser.query(
+      `select biller_span is not null as is_named, revised_xid, cost_usd::text, (select count(*)::int from event_adjustments where org_id = $1) as copies
+       from events where org_id = $1 and superseded_by is null`,
+      [calls.orgDb.orgId],
+    );
+    expect(rows).toEqual([{ is_named: true, revised_xid: null, cost_usd: '7.000000000000', copies: 0 }]);
+    await calls.send([aReport('call', 4, { teamId: 'search' })]);
+    const { rows: after } = await test.superuser.query(
+      'select count(*)::int as copies from event_adjustments where org_id = $1',
+      [calls.orgDb.orgId],
+    );
+    expect(after).toEqual([{ copies: 3 }]);
   });
 
   it('counts where the known event is gone for its age', async () => {

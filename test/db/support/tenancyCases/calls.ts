@@ -266,8 +266,11 @@ export const CALL_CASES: Record<string, TenancyCase> = {
     completePayloads(db, [
       { ...storable(of.live, of), call: { ...storable(of.live, of).call, payload: { added: 1 } } },
     ]),
-  completeEvents: (db, of) =>
-    completeEvents(db, [{ event: { ...storable(of.live, of), projectId: 'changed' }, isNew: false }]),
+  completeEvents: (db, of) => {
+    const before = storable(of.live, of);
+    const event = { ...before, projectId: 'changed' };
+    return completeEvents(db, [{ before, event, isNew: false, isRecounted: true }]);
+  },
   supersedeEvents: (db, { live, other }) =>
     supersedeEvents(db, [{ ...placeOf(live), winnerId: other.id, isNew: false }]),
   writeMergedCalls: (db, of) => writeMergedCalls(db, [mergedCall(of)], of.prices, new SettledCalls()),
