@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findFreePort } from '../../platform/embedded/serverProcess.js';
 import { sumUsage } from '../../usecases/usage/usage.js';
-import { foldAll } from '../db/support/compareTotals.js';
+import { compareStored, foldAll } from '../db/support/compareTotals.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { createTestOrganization, type TestOrganization } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { ApiProcesses } from './support/apiProcess.js';
 import { auditBook, LoadClient, pause } from './support/loadClient.js';
+import { auditReports, ReportClient } from './support/reportClient.js';
 
 const SEED = testSeed();
 const KILLS = 3;
@@ -81,6 +82,34 @@ describe(`the API under load (TEST_SEED=${SEED})`, () => {
       expect(sums.costPico).toBe(BigInt(rows[0].cost.replace('.', '')));
     }
   }, 300_000);
+
+  it.each(['twice', 'in a storm'] as const)(
+    'killed while calls are reported %s counts each once',
+    async (reporting) => {
+      const org = await createTestOrganization(database.database);
+      const random = new SeededRandom(SEED);
+      const port = await findFreePort(undefined);
+      let api = await processes.start(port);
+      const client = new ReportClient({ baseUrl: api.baseUrl, key: org.ingestKey, reporting });
+      client.start(CLIENTS * 2);
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        const before = client.requests;
+        while (client.requests < before + 20) await pause(5);
+        await pause(random.integer(0, 150));
+        api.program.child.kill('SIGKILL');
+        expect(await api.program.ended()).toBe('SIGKILL');
+        api = await processes.start(port);
+      }
+      const before = client.requests;
+      while (client.requests < before + 20) await pause(5);
+      await client.stop();
+      expect(await auditReports(client, database.superuser, org.orgId)).toEqual([]);
+      expect(client.statuses).toEqual(new Set([0, 202]));
+      await foldAll(database.superuser, org.orgDb);
+      await compareStored(database.superuser, org.orgId);
+    },
+    300_000,
+  );
 
   it('asked to stop finishes every request under way, takes none after it, and ends with code 0', async () => {
     const org = await createTestOrganization(database.database);

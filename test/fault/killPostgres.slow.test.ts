@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anEvent, send } from '../api/support/requests.js';
+import { compareStored, foldAll } from '../db/support/compareTotals.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { PATIENT } from '../support/database.js';
 import { type KillablePostgres, startKillablePostgres } from './support/killablePostgres.js';
 import { auditBook, LoadClient, pause } from './support/loadClient.js';
+import { auditReports, ReportClient } from './support/reportClient.js';
 
 const SEED = testSeed();
 const KILLS = 3;
@@ -73,6 +75,31 @@ describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
     );
     expect(after.map((answer) => answer.status)).toEqual(Array(16).fill(200));
   }, 300_000);
+
+  it.each(['twice', 'in a storm'] as const)(
+    'killed while calls are reported %s counts each once',
+    async (reporting) => {
+      const org = await api.addOrganization();
+      const random = new SeededRandom(SEED);
+      const client = new ReportClient({ baseUrl: api.baseUrl, key: org.ingestKey, reporting });
+      client.start(CLIENTS * 2);
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        const before = client.requests;
+        while (client.requests < before + 20) await pause(5);
+        await pause(random.integer(0, 100));
+        await postgres.kill();
+        await postgres.restart();
+      }
+      const before = client.requests;
+      while (client.requests < before + 20) await pause(5);
+      await client.stop();
+      expect(await auditReports(client, api.database.superuser, org.orgId)).toEqual([]);
+      expect(client.statuses).toEqual(new Set([202, 503]));
+      await foldAll(api.database.superuser, org.orgDb);
+      await compareStored(api.database.superuser, org.orgId);
+    },
+    300_000,
+  );
 
   it('that lost the answer to a commit makes a 503; the repeat finds its events and doubles none', async () => {
     const org = await api.addOrganization();
