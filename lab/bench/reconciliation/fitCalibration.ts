@@ -10,8 +10,9 @@ import type { GeneratorName, WorldOptions } from './worlds.js';
 
 const CALIBRATION = 'domain/reconciliation/engine/calibration.ts';
 const LINE = /^export const LAPSE = .*$/m;
-/** Rates are written in thousandths: the findings of a benchmark do not determine more. */
-const DECIMALS = 3;
+/** Rates are written in hundredths: a few hundred findings do not determine more, and the prior alone leaves less. */
+const WRITTEN_DECIMALS = 2;
+const DECIMALS = 4;
 
 /** Judges the worlds at V3, writes the rates, and returns a table of the fits. */
 export async function fitCalibration(
@@ -63,7 +64,7 @@ function writeRates({ allGates, missingGate }: LapseRates): void {
   const path = join(repositoryRoot(), CALIBRATION);
   const source = readFileSync(path, 'utf8');
   if (!LINE.test(source)) throw new Error(`${CALIBRATION} has no line of LAPSE`);
-  const rate = (value: number) => String(Number(value.toFixed(DECIMALS)));
+  const rate = (value: number) => String(Number(value.toFixed(WRITTEN_DECIMALS)));
   const line = `export const LAPSE = { allGates: ${rate(allGates)}, missingGate: ${rate(missingGate)} } as const;`;
   writeFileSync(path, source.replace(LINE, line));
 }
