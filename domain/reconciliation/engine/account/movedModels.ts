@@ -110,6 +110,8 @@ export interface MovedDay {
   readonly asUsedPico: Pico;
   /** How far the two halves are from each other, as a share of what moved; for a score. */
   readonly mismatch: number;
+  /** The same by all that the bill has beyond what was seen: calls of neither model that nobody saw are in it. */
+  readonly unseen: number;
   /** What each class costs more as the model that was billed, by ordinary rates. */
   readonly dearer: ReadonlyMap<TokenClass, Pico>;
 }
@@ -195,10 +197,12 @@ function pairsOfDay(
       const lack = from === to ? undefined : free.get(from)?.get(day);
       if (!lack || dollarsOf(lack) > -1n) continue;
       const halves = { excess, to: to.model, lack, from: from.model };
-      const moved = closerOf(
+      const bySeen = movedDay(day, halves, ({ beyondSeen }) => beyondSeen, rates);
+      const closer = closerOf(
         movedDay(day, halves, ({ beyondUsual }) => beyondUsual, rates),
-        movedDay(day, halves, ({ beyondSeen }) => beyondSeen, rates),
+        bySeen,
       );
+      const moved = { ...closer, unseen: bySeen.mismatch };
       if (moved.mismatch <= MISMATCH_MAX) candidates.push({ from, to, moved });
     }
   }
@@ -216,7 +220,7 @@ function pairsOfDay(
   });
 }
 
-const closerOf = (a: MovedDay, b: MovedDay): MovedDay => (b.mismatch < a.mismatch ? b : a);
+const closerOf = <T extends { mismatch: number }>(a: T, b: T): T => (b.mismatch < a.mismatch ? b : a);
 
 interface Halves {
   excess: ResidualDay;
@@ -234,7 +238,7 @@ function movedDay(
   { excess, to, lack, from }: Halves,
   of: (residual: ResidualDay) => Excess,
   rates: DayRates,
-): MovedDay {
+): Omit<MovedDay, 'unseen'> {
   const areCounted = isCounted(excess) && isCounted(lack);
   const unitsOf = (residual: ResidualDay, model: string) =>
     areCounted ? of(residual).tokens : boughtBy(of(residual).pico, model, rates);

@@ -12,6 +12,7 @@ import { asLinesLast } from './crossedLines.js';
 import { partnerOfClass } from './places.js';
 import {
   amountAs,
+  countedVariant,
   metersOf,
   movedVariant,
   otherCharge,
@@ -212,7 +213,7 @@ export const doubleMetered: Hypothesis = {
 
 function added(day: SeriesDay): Variant[] {
   return cachedOnTop(day).map(({ hasWrites, quantities }) =>
-    quantityVariant(day, hasWrites ? 'reads_and_writes' : 'reads', quantities),
+    countedVariant(day, hasWrites ? 'reads_and_writes' : 'reads', quantities),
   );
 }
 

@@ -136,6 +136,11 @@ export interface Variant extends Traits {
   quantityOf(meter: MeterDay): bigint | null;
   /** Its quantities are already those of what is booked on the day: see `Booked`. */
   readonly isOfBooking?: true;
+  /**
+   * Calls alone give the quantities, to the unit: nothing of them is fitted to the bill, so that a bill with the very count is
+   * no accident.
+   */
+  readonly isCounted?: true;
   /** Whether the hypothesis says anything else than the null about the meter. */
   touches(meter: MeterDay): boolean;
   /**
@@ -155,6 +160,8 @@ export interface Hypothesis {
   readonly needs: readonly EvidenceNeed[];
   /** The best grade that it can have, whatever the probability; absent: HIGH. */
   readonly highest?: Grade;
+  /** Its variants leave quantities free, and one ratio has to give them on all days of a run. */
+  readonly isOneRatio?: true;
   /** For a person to look at, never to ask money back for: the data cannot tell it from the client's own doing. */
   readonly reviewOnly?: true;
   /** Every way in which it can have been made on this day; empty where the day cannot show it. */

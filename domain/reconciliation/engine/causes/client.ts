@@ -35,7 +35,14 @@ import {
   partnerOfClass,
   placeKey,
 } from './places.js';
-import { metersOf, multipleOf, otherCircumstances, quantityVariant, sumOf } from './predict.js';
+import {
+  countedVariant,
+  metersOf,
+  multipleOf,
+  otherCircumstances,
+  quantityVariant,
+  sumOf,
+} from './predict.js';
 import { contractTerms } from './terms.js';
 
 const WORDS = {
@@ -139,7 +146,7 @@ function includesCached(day: SeriesDay): Variant[] {
       const cached = sumOf(classes.map((one) => partnerOfClass(day, meter, one)?.observed ?? 0n));
       if (cached > 0n && cached <= meter.observed) quantities.set(meter.index, meter.observed - cached);
     }
-    return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
+    return quantities.size > 0 ? [countedVariant(day, name, quantities)] : [];
   };
   const hasWrites = metersOf(day, 'cache_write_5m', 'cache_write_1h').some((meter) => meter.observed > 0n);
   return [
@@ -167,7 +174,7 @@ function someIncludeCached(day: SeriesDay): Variant[] {
 
 /** Fresh input that lacks the cached tokens: a bill that counts them twice shows the same. */
 function takenOffTwice(day: SeriesDay): Variant[] {
-  return cachedOnTop(day).map(({ quantities }) => quantityVariant(day, 'cached_taken_off_twice', quantities));
+  return cachedOnTop(day).map(({ quantities }) => countedVariant(day, 'cached_taken_off_twice', quantities));
 }
 
 /** What was observed on a group of meters, divided as the bill divides it: the sum is what is tested. */
@@ -303,11 +310,7 @@ function sentTwice(day: SeriesDay): Variant[] {
   const isTwice = seen.some((meter) => meter.observed * 10n > (meter.meter.quantity ?? 0n) * TWICE_TENTHS);
   if (!isTwice) return [];
   return [
-    quantityVariant(
-      day,
-      'sent_twice',
-      new Map(day.meters.map((meter) => [meter.index, meter.observed / 2n])),
-    ),
+    countedVariant(day, 'sent_twice', new Map(day.meters.map((meter) => [meter.index, meter.observed / 2n]))),
   ];
 }
 

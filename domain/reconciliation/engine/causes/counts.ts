@@ -1,7 +1,7 @@
 import { AGREE_PERCENT, NOISE_PERCENT } from '../calibration.js';
 import { coversMost, type Hypothesis, lasts, type SeriesDay, sentenceOf, touchesEdge } from './cause.js';
 import { cannotTell } from './client.js';
-import { metersOf, quantityVariant, sumOf } from './predict.js';
+import { countedVariant, metersOf, quantityVariant, sumOf } from './predict.js';
 
 const WORDS = {
   all: 'Attempts that failed were billed.',
@@ -24,9 +24,9 @@ export const failedRequests: Hypothesis = {
     const input = failed.filter((meter) => !isOutput(meter.tokenClass));
     const counting = (meters: typeof failed) =>
       new Map(meters.map((meter) => [meter.index, meter.observed + meter.failed]));
-    const variants = [quantityVariant(day, 'all', counting(failed))];
+    const variants = [countedVariant(day, 'all', counting(failed))];
     if (input.length > 0 && input.length < failed.length)
-      variants.push(quantityVariant(day, 'input_only', counting(input)));
+      variants.push(countedVariant(day, 'input_only', counting(input)));
     return variants;
   },
   describe: (variant) => sentenceOf(WORDS, variant),
@@ -99,7 +99,7 @@ const INFLATION_WORDS = {
 };
 
 /**
- * One class counts otherwise than the answers' own usage did, and the others do not. Providers' internal work and missing
+ * One class counts otherwise than the answers' own usage did, by one factor, and the others do not. Providers' internal work and missing
  * counts of the client look alike, so it is for a person to judge.
  */
 export const countInflation: Hypothesis = {
@@ -128,6 +128,7 @@ export const countInflation: Hypothesis = {
       ];
     }),
   fits: (run, context) => lasts(run) && !coversMost(run, context) && !touchesEdge(run, context),
+  isOneRatio: true,
   describe: (variant) => sentenceOf(INFLATION_WORDS, variant),
   advise: () => [
     'Compare the usage objects of some answers with the bill; give both with the request ids when asking.',

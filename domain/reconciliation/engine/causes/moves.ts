@@ -24,8 +24,11 @@ export function allMoved(day: SeriesDay, name: string, moves: readonly Move[]): 
     quantities.set(from.index, (quantities.get(from.index) ?? from.observed) - from.observed);
     quantities.set(to.index, (quantities.get(to.index) ?? to.observed) + from.observed);
   }
-  return meant.length > 0 ? withProof(day, name, quantities, meant) : [];
+  return meant.length > 0 ? withProof(day, name, quantities, meant).map(asCounted) : [];
 }
+
+/** Calls alone give the quantities. */
+const asCounted = (variant: Variant): Variant => ({ ...variant, isCounted: true });
 
 /**
  * Of meters that hold several uses, those that `isMeant` takes stand on others of the same day, under the circumstances that

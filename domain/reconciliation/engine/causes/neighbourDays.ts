@@ -2,7 +2,7 @@
 import { ALIKE, ALIKE_PERCENT, RIGHT_PARTS, WEIGHS_PARTS } from '../calibration.js';
 import { type Hypothesis, type MeterDay, type SeriesDay, sentenceOf, type Variant } from './cause.js';
 import { placeKey } from './places.js';
-import { amountAs, quantityVariant } from './predict.js';
+import { amountAs, countedVariant, quantityVariant } from './predict.js';
 
 const WORDS = {
   to_next: 'A part of the day’s use was billed on the next day.',
@@ -59,7 +59,7 @@ function dayBeforeAgain(day: SeriesDay, isOfOtherMix: boolean): Variant[] {
     if (again > 0n) quantities.set(meter.index, meter.observed + again);
   }
   if (quantities.size === 0 || isProportional(day, quantities) === isOfOtherMix) return [];
-  return [quantityVariant(day, isOfOtherMix ? 'previous_day_again' : 'previous_day_alike', quantities)];
+  return [countedVariant(day, isOfOtherMix ? 'previous_day_again' : 'previous_day_alike', quantities)];
 }
 
 function isProportional(day: SeriesDay, quantities: ReadonlyMap<number, bigint>): boolean {

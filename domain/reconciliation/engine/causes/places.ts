@@ -66,18 +66,28 @@ export function pairsBy(
   });
 }
 
-/** The meter of another class at the same place. */
+/**
+ * The meter of another class that the bill names alike: of a line that holds several uses, not every class has all of them.
+ * Without one, the meter of the same use.
+ */
 export function partnerOfClass(
   day: SeriesDay,
   meter: MeterDay,
   tokenClass: MeterDay['tokenClass'],
 ): MeterDay | undefined {
+  const ofClass = day.meters.filter((other) => other.tokenClass === tokenClass);
+  const named = ofClass.find((other) => isNamedLike(other, meter));
+  if (named) return named;
   const own = placeOf(meter);
-  const candidates = day.meters.filter(
-    (other) => other.tokenClass === tokenClass && sameUse(placeOf(other), own),
-  );
+  const candidates = ofClass.filter((other) => sameUse(placeOf(other), own));
   return candidates.find((other) => placeOf(other).region === own.region) ?? candidates[0];
 }
+
+const isNamedLike = ({ meter: a }: MeterDay, { meter: b }: MeterDay): boolean =>
+  a.serviceTier === b.serviceTier &&
+  a.isBatch === b.isBatch &&
+  a.longContext === b.longContext &&
+  a.region === b.region;
 
 /** Uniform ratios of charged to right amounts, told from a day's own meters. */
 

@@ -101,6 +101,15 @@ export function quantityVariant(
   };
 }
 
+/** The same where calls alone give the quantities, to the unit. */
+export function countedVariant(
+  day: SeriesDay,
+  name: string,
+  quantities: ReadonlyMap<number, bigint>,
+): Variant {
+  return { ...quantityVariant(day, name, quantities), isCounted: true };
+}
+
 /**
  * Charges under other circumstances. Only meters that they would change are touched, and without any there is no variant.
  */

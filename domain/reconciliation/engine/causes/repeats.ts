@@ -21,7 +21,7 @@ import {
   type Variant,
 } from './cause.js';
 import { chargedMeters, partnerOfClass, sharedRatio } from './places.js';
-import { multipleOf, quantityVariant, sumOf } from './predict.js';
+import { countedVariant, multipleOf, quantityVariant, sumOf } from './predict.js';
 
 const WORDS = {
   partly_beyond_usage_report:
@@ -284,7 +284,7 @@ function requestsOnce(day: SeriesDay): Variant[] {
   const isSame = requests > 0n && ((requests - calls) * REQUEST_PARTS) ** 2n <= requests ** 2n;
   if (!isSame) return [];
   return [
-    quantityVariant(
+    countedVariant(
       day,
       'requests_counted_once',
       new Map(day.meters.map((meter) => [meter.index, meter.observed * 2n])),

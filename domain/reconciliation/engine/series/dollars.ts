@@ -133,8 +133,11 @@ function excessOf(of: MeterDay, variant: Variant, coverage: number): bigint {
   if (predicted === null) return billed - BigInt(Math.round(Number(of.observed) / coverage));
   const used = variant.isOfBooking ? of.observed : asBooked(of, of.observed);
   const said = (variant.isOfBooking ? predicted : asBooked(of, predicted)) - used;
-  const seen = billed - used;
-  if (said === 0n || said > 0n !== seen > 0n) return 0n;
+  const excess = billed - used;
+  if (said === 0n || said > 0n !== excess > 0n) return 0n;
+  // Of a day that holds a part of what is predicted, the rest of the excess may be calls that nobody saw.
+  const beyondUnseen = BigInt(Math.round(Number(billed) * Math.min(1, coverage))) - used;
+  const seen = said > 0n && beyondUnseen > 0n && beyondUnseen < said ? beyondUnseen : excess;
   return absPico(said) < absPico(seen) ? said : seen;
 }
 

@@ -7,6 +7,8 @@ import {
   MISSED_MAX,
   MISSED_SURE,
   RATE_SIGMAS,
+  RATIO_SHARE,
+  RATIO_SIGMAS,
   REPORTED_ROUNDINGS,
   ROUNDING,
   UNDECIDED,
@@ -15,6 +17,7 @@ import {
 } from '../calibration.js';
 import { coversMost } from '../causes/cause.js';
 import type { Gate } from './finding.js';
+import { type SeriesNoise, sigmaOf } from './fit.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
 import { CENT, type MeterReading, meterKey } from './reading.js';
 import type { State } from './states.js';
@@ -209,6 +212,29 @@ function missedShare(run: RunOfDays): number {
   return missed === 0 ? 0 : missed / moved;
 }
 
+/**
+ * Whether a run that leaves quantities free has no ratio of its own: what is fitted anew on each day says no more than that the
+ * day is off.
+ */
+export function hasNoRatio(run: RunOfDays, noise: SeriesNoise): boolean {
+  if (!run.state.hypothesis?.isOneRatio) return false;
+  const ratios = run.days.flatMap(({ judged }) => {
+    const touched = touchedOf(judged);
+    const [billed, observed] = [sum(touched, (one) => one.billed), sum(touched, (one) => one.observed)];
+    const [first] = touched;
+    if (!first || !(billed > 0) || observed <= 0) return [];
+    return [{ log: Math.log(billed / observed), weight: billed, sigma: sigmaOf(first, noise) }];
+  });
+  const whole = sum(ratios, (one) => one.weight);
+  const mean = sum(ratios, (one) => one.log * one.weight) / Math.max(whole, 1);
+  const apart = sum(ratios, (one) => Math.abs(one.log - mean) * one.weight) / Math.max(whole, 1);
+  const sigma = Math.max(0, ...ratios.map((one) => one.sigma));
+  return apart > Math.max(RATIO_SIGMAS * sigma, RATIO_SHARE * Math.abs(mean));
+}
+
+const sum = <T>(values: readonly T[], of: (one: T) => number): number =>
+  values.reduce((total, one) => total + of(one), 0);
+
 /** That an explanation is told because it is the nearest and not because it fits: such a one is a reason to look, and little more. */
 
 /**
@@ -227,15 +253,27 @@ export function isGuess({ days }: RunOfDays, missing: readonly Gate[], usual: nu
  * much below what is entered, the discount is taken for agreed, and what else a day shows is explained against it.
  */
 
-/** For the days that something else than a discount has to explain: the one that the days about them show, in percent. */
-export function untoldDiscounts(judged: readonly JudgedDay[]): ReadonlyMap<string, number> {
+/**
+ * For the days that something else than a discount has to explain, by rates or by counts: the one that the days about them
+ * show, in percent.
+ */
+export function untoldDiscounts(
+  judged: readonly JudgedDay[],
+  byCounts: readonly JudgedDay[],
+): ReadonlyMap<string, number> {
   const days = judged.filter(({ work }) => work.reading.judged && work.reading.depth === 'quantities');
-  const shown = days.map(discountOf);
+  const miscounted = new Set(byCounts.filter(isMiscounted).map(({ work }) => work.reading.day.day));
+  const isOdd = ({ work }: JudgedDay) => miscounted.has(work.reading.day.day);
+  const shown = days.map((one) => {
+    const discount = discountOf(one);
+    return discount === 0 && isOdd(one) ? undefined : discount;
+  });
   const counts = new Map<number, number>();
   for (const one of shown) if (one) counts.set(one, (counts.get(one) ?? 0) + 1);
   const found = new Map<string, number>();
-  days.forEach(({ work, state, parts }, at) => {
-    const isRight = state.kind === 'none' && parts.unexplained.length === 0;
+  days.forEach((one, at) => {
+    const { work, state, parts } = one;
+    const isRight = state.kind === 'none' && parts.unexplained.length === 0 && !isOdd(one);
     if (shown[at] !== undefined || isRight) return;
     const before = shown.slice(0, at).findLast((one) => one !== undefined);
     const after = shown.slice(at + 1).find((one) => one !== undefined);
@@ -250,6 +288,10 @@ export function untoldDiscounts(judged: readonly JudgedDay[]): ReadonlyMap<strin
   });
   return found;
 }
+
+/** The provider counted use on lines where it does not belong: what these are charged at may be the list's, whatever is agreed. */
+const isMiscounted = ({ state, parts }: JudgedDay): boolean =>
+  state.hypothesis?.blame === 'provider' && parts.explained.length > 0;
 
 /**
  * Of a day on which nothing else shows: its discount, 0 for none. Undefined where something is left to explain, and where

@@ -100,7 +100,8 @@ interface JudgedSeries {
 function judgedAgainstDiscounts(input: ExplainSeriesInput): JudgedSeries {
   const context = contextOf(input);
   const first = judgedOf(input, context, new Map());
-  const discounts = untoldDiscounts(first.tracks.find((judged) => judged[0]?.aspect === 'rates') ?? []);
+  const track = (aspect: Aspect) => first.tracks.find((judged) => judged[0]?.aspect === aspect) ?? [];
+  const discounts = untoldDiscounts(track('rates'), track('counts'));
   return discounts.size > 0 ? judgedOf(input, context, discounts) : first;
 }
 

@@ -2,17 +2,22 @@
  * How well a prediction fits a day: natural logarithms of likelihoods, 0 for a perfect fit, cut off below so that no
  * single meter decides alone. The share of calls that was seen is common to all meters of a day and belongs to the fit.
  */
+import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import {
   ALMOST_NOTHING,
+  ASSUMED_FLOOR,
   BATCH_SIGMA,
   CALL_SCATTER,
   COUNTED_CENTS,
+  COUNTED_EXACTLY,
   COVERAGE_FROM,
   COVERAGE_TO,
   EDGE,
+  EXACT_MAX,
   FREE,
   LOOSE,
   MEDIAN_TO_SIGMA,
+  OPEN_FLOORS,
   OWN_COVERAGE,
   SCATTER_DAYS_MIN,
   SHARE_SIGMA,
@@ -22,13 +27,14 @@ import {
   SILENT,
   SINGLE,
   SOFT_FLOOR,
+  SOFT_OPEN_FLOOR,
   TOO_ALIKE,
   USUAL_COVERAGE_MIN,
   USUAL_SPREAD_MIN,
   USUAL_SPREADS,
 } from '../calibration.js';
 import type { Variant } from '../causes/cause.js';
-import { CENT, type DayReading, type MeterReading, type Prediction } from './reading.js';
+import { CENT, type DayReading, isMixAssumed, type MeterReading, type Prediction } from './reading.js';
 
 /** What a series' days have in common. */
 export interface SeriesNoise {
@@ -58,13 +64,20 @@ export interface Fit {
   readonly coverage: number;
 }
 
-export function fitDay(reading: DayReading, prediction: Prediction, noise: SeriesNoise, floors: Floors): Fit {
-  const rate = rateFit(reading, prediction, floors);
+/** `beside`: the least that meters score of which the prediction says nothing else than the null. */
+export function fitDay(
+  reading: DayReading,
+  prediction: Prediction,
+  noise: SeriesNoise,
+  floors: Floors,
+  beside: Floors = floors,
+): Fit {
+  const rate = rateFit(reading, prediction, floors, beside);
   if (!reading.comparable) return { rate, quantity: 0, coverage: noise.coverage };
   const deviations = deviationsOf(reading, prediction, noise);
   let best = { quantity: Number.NEGATIVE_INFINITY, coverage: noise.coverage };
   for (const coverage of coverageCandidates(deviations, noise)) {
-    const quantity = quantityFit(deviations, coverage, reading.calls, noise, floors);
+    const quantity = quantityFit(deviations, coverage, reading.calls, noise, floors, beside);
     if (quantity > best.quantity) best = { quantity, coverage };
   }
   return { rate, ...best };
@@ -79,23 +92,44 @@ export function fitOf(fit: Fit, aspect: Aspect, nullRate: number): Fit {
   return aspect === 'rates' ? { ...fit, quantity: 0 } : { ...fit, rate: fit.rate - nullRate };
 }
 
-/** Amounts against quantity × rate, where the bill has quantities. */
-function rateFit(reading: DayReading, { amounts }: Prediction, floors: Floors): number {
+/** Amounts against quantity × rate, where the bill has quantities; `beside` as in `fitDay`. */
+export function rateFit(
+  reading: DayReading,
+  { amounts, touched, repriced }: Prediction,
+  floors: Floors,
+  beside: Floors,
+): number {
   let total = 0;
   reading.meters.forEach((meter, at) => {
-    total += rateScore(meter, amounts[at] ?? Number.NaN, floors);
+    const least = touched?.[at] === false ? beside : floors;
+    total += rateScore(meter, amounts[at] ?? Number.NaN, least, repriced?.[at]);
   });
   return total;
 }
 
-export function rateScore(meter: MeterReading, predicted: number, floors: Floors): number {
+/** `isNamed`: a mistake is held to give this amount. */
+export function rateScore(meter: MeterReading, predicted: number, floors: Floors, isNamed = false): number {
   if (meter.rateEvidence === 'none') return 0;
   if (Number.isNaN(predicted)) return SILENT;
   const deviation = Math.abs(meter.amount - predicted);
   if (deviation <= meter.rounding) return 0;
-  const floor = meter.rateEvidence === 'soft' ? Math.max(SOFT_FLOOR, floors.rate) : floors.rate;
-  return Math.max(-0.5 * (deviation / meter.rateSigma) ** 2, floor);
+  const near = Math.max(-0.5 * (deviation / meter.rateSigma) ** 2, rateFloor(meter, floors));
+  return isNamed ? near - exactness(meter) : near;
 }
+
+function rateFloor(meter: MeterReading, floors: Floors): number {
+  if (floors !== OPEN_FLOORS)
+    return meter.rateEvidence === 'soft' ? Math.max(SOFT_FLOOR, floors.rate) : floors.rate;
+  if (meter.rateEvidence === 'sharp') return floors.rate - exactness(meter);
+  return isMixAssumed(meter) ? ASSUMED_FLOOR : SOFT_OPEN_FLOOR;
+}
+
+/**
+ * Nats by which an amount that agrees to the rounding of its row says more than one within the usual noise: so many other amounts
+ * are as near.
+ */
+const exactness = ({ rateEvidence, rateSigma, rounding }: MeterReading): number =>
+  rateEvidence === 'sharp' ? Math.min(EXACT_MAX, Math.max(0, Math.log(rateSigma / rounding))) : 0;
 
 /** A comparison of quantities (or of amounts that stand for them): log(billed ÷ predicted) if everything was seen. */
 export interface Deviation {
@@ -107,6 +141,12 @@ export interface Deviation {
   tokenClass: string;
   /** Tells uses apart: a service has calls of some of them. */
   use: string;
+  /** log(billed ÷ observed), of what is free; NaN where none was seen. */
+  ownRatio: number;
+  /** The prediction says something else than the null about it. */
+  isTouched: boolean;
+  /** What it is worth that the bill has the very count that calls give, 0 where it has another. */
+  exact: number;
 }
 
 export function deviationsOf(reading: DayReading, prediction: Prediction, noise: SeriesNoise): Deviation[] {
@@ -115,7 +155,8 @@ export function deviationsOf(reading: DayReading, prediction: Prediction, noise:
       (total, amount) => total + (Number.isNaN(amount) ? 0 : amount),
       0,
     );
-    return [deviation('', reading.billedAmount, predicted, reading.billedAmount, noise.quantitySigma)];
+    const of = { tokenClass: '', use: '', isTouched: true, observed: 0, exact: 0 };
+    return [deviation(reading.billedAmount, predicted, reading.billedAmount, noise.quantitySigma, of)];
   }
   return groupsOf(reading).flatMap((group) => {
     const [first] = group;
@@ -129,11 +170,17 @@ export function deviationsOf(reading: DayReading, prediction: Prediction, noise:
     const predictions = hasQuantity ? prediction.quantities : prediction.amounts;
     const predicted = sum((at) => predictions[at] ?? Number.NaN);
     // What a prediction would cost beyond what is there counts as well: else it could say anything of a class of cents.
-    const there = Math.max(seen, hasQuantity ? sum((at) => reading.meters[at]?.observed ?? 0) : 0, 1);
+    const observed = hasQuantity ? sum((at) => reading.meters[at]?.observed ?? 0) : 0;
+    const there = Math.max(seen, observed, 1);
     const value = sum((at) => reading.meters[at]?.value ?? 0) * Math.max(1, predicted / there || 1);
     const { serviceTier, isBatch, longContext } = meter.of.meter;
     const use = `${serviceTier}|${isBatch}|${longContext}`;
-    return [{ ...deviation(meter.of.tokenClass, seen, predicted, value, sigmaOf(meter, noise)), use }];
+    const isTouched = group.some((at) => prediction.touched?.[at] !== false);
+    const isCounted = prediction.isCounted && hasQuantity && group.some((at) => prediction.touched?.[at]);
+    const sigma = sigmaOf(meter, noise);
+    const exact = isCounted && seen === predicted ? exactNats(seen, sigma) : 0;
+    const of = { tokenClass: meter.of.tokenClass, use, isTouched, observed, exact };
+    return [deviation(seen, predicted, value, sigma, of)];
   });
 }
 
@@ -162,20 +209,34 @@ export function sigmaOf(meter: MeterReading, noise: SeriesNoise): number {
   return Math.hypot(own, meter.isBatch ? BATCH_SIGMA : 0, meter.cutShare);
 }
 
+/**
+ * A count of n that scatters by sigma hits one number by chance once in n × sigma × √(2π): equality to the unit is worth that
+ * many more nats than being near.
+ */
+function exactNats(billed: number, sigma: number): number {
+  const units = billed / Number(QUANTITY_ONE);
+  return Math.log(1 + COUNTED_EXACTLY * units * sigma * Math.sqrt(2 * Math.PI));
+}
+
 function deviation(
-  tokenClass: string,
   billed: number,
   predicted: number,
   value: number,
   seriesSigma: number,
+  of: Pick<Deviation, 'tokenClass' | 'use' | 'isTouched' | 'exact'> & { observed: number },
 ): Deviation {
+  const { observed, tokenClass, use, isTouched, exact } = of;
   const sigma = Math.hypot(seriesSigma, CENT / Math.max(value, 1));
-  if (Number.isNaN(predicted))
-    return { logRatio: 0, sigma, isFree: true, weight: value, tokenClass, use: '' };
-  // Half a cent stands beside both, so that nothing against almost nothing is no wonder.
-  const floor = value > 0 ? (0.5 * CENT * Math.max(billed, predicted)) / Math.max(value, CENT) : 1;
-  const logRatio = billed === predicted ? 0 : Math.log((billed + floor) / (predicted + floor));
-  return { logRatio, sigma, isFree: false, weight: value, tokenClass, use: '' };
+  const isFree = Number.isNaN(predicted);
+  // What is free has a ratio of its own; nothing else asks for it.
+  const ownRatio = isFree && observed > 0 && billed > 0 ? Math.log(billed / observed) : Number.NaN;
+  let logRatio = 0;
+  if (!isFree && billed !== predicted) {
+    // Half a cent stands beside both, so that nothing against almost nothing is no wonder.
+    const floor = value > 0 ? (0.5 * CENT * Math.max(billed, predicted)) / Math.max(value, CENT) : 1;
+    logRatio = Math.log((billed + floor) / (predicted + floor));
+  }
+  return { logRatio, sigma, isFree, weight: value, tokenClass, use, ownRatio, isTouched, exact };
 }
 
 function quantityFit(
@@ -184,16 +245,42 @@ function quantityFit(
   calls: number,
   noise: SeriesNoise,
   floors: Floors,
+  beside: Floors,
 ): number {
   const logCoverage = Math.log(coverage);
   const mixture = mixtureOf(coverage, calls);
-  let total = coveragePrior(coverage, noise);
+  let total = coveragePrior(coverage, noise) + freeFit(deviations);
   for (const one of deviations) {
-    if (one.isFree) total += FREE;
-    else {
-      const sigma = Math.hypot(one.sigma, mixture);
-      const z = (one.logRatio + logCoverage) / sigma;
-      total += Math.max(-0.5 * z * z, floors.quantity) - Math.log(sigma / one.sigma);
+    if (one.isFree) continue;
+    const sigma = Math.hypot(one.sigma, mixture);
+    const z = (one.logRatio + logCoverage) / sigma;
+    const floor = one.isTouched ? floors.quantity : beside.quantity;
+    total += Math.max(-0.5 * z * z, floor) - Math.log(sigma / one.sigma);
+    // Missed calls leave no count as it was.
+    if (coverage === 1) total += one.exact;
+  }
+  return total;
+}
+
+/**
+ * Free quantities of one class are one ratio on all of its lines, and so one parameter; a line with a ratio of its own costs
+ * another. A class of which nothing was seen is one absence, on however many lines.
+ */
+function freeFit(deviations: readonly Deviation[]): number {
+  const free = deviations.filter((one) => one.isFree);
+  if (free.length === 0) return 0;
+  let total = 0;
+  for (const name of new Set(free.map((one) => one.tokenClass))) {
+    const lines = free.filter((one) => one.tokenClass === name);
+    const seen = lines.filter((one) => !Number.isNaN(one.ownRatio));
+    total += FREE;
+    if (seen.length === 0) continue;
+    const weight = seen.reduce((sum, one) => sum + one.weight, 0);
+    const ratio = seen.reduce((sum, one) => sum + (one.weight / Math.max(weight, 1)) * one.ownRatio, 0);
+    const [largest, ...others] = [...lines].sort((a, b) => b.weight - a.weight);
+    for (const one of others) {
+      const z = (one.ownRatio - (largest && weight === 0 ? largest.ownRatio : ratio)) / one.sigma;
+      total += Number.isNaN(z) ? FREE : Math.max(-0.5 * z * z, FREE);
     }
   }
   return total;

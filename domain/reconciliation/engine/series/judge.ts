@@ -6,22 +6,31 @@
 import { absPico, type Pico } from '../../../money.js';
 import { tolerancePico } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
-import { NULL_PRIOR_MIN, REFUSALS_MAX, RIVAL_MIN } from '../calibration.js';
+import { NULL_PRIOR_MIN, REFUSALS_MAX, RIVAL_MIN, UNKNOWN_DAY } from '../calibration.js';
 import { canLast, type SeriesContext } from '../causes/cause.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './dollars.js';
-import { historyOf, isCheaperUse, isRuledOutByHistory, missesCounts } from './doubts.js';
+import { hasNoRatio, historyOf, isCheaperUse, isRuledOutByHistory, missesCounts } from './doubts.js';
 import type { Aspect } from './fit.js';
-import { FEWER_SEEN, fewerSeen } from './seenLess.js';
+import { FEWER_SEEN, fewerSeen, lacksEveryClass } from './seenLess.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
 
-/** For each day the probability of each state, in the order of the series' states. */
+/**
+ * For each day the probability of each state, in the order of the series' states. Something unknown is no state that goes on:
+ * it takes a day by itself, and beneath it what held before goes on. Amounts alone do not show what of a day is unknown: there
+ * it lasts as any other explanation does.
+ */
 export function poolDays(
-  { days, states }: SeriesStates,
+  { aspect, days, states, unknown }: SeriesStates,
   weights: WeightSet,
   refused: (state: State, at: number) => boolean,
 ): Float64Array[] {
-  const priors = priorsOf(states);
-  const emissions = days.map((day, at) => emissionsOf(day, states, (state) => refused(state, at)));
+  const open = aspect === 'amounts' ? -1 : states.indexOf(unknown);
+  const priors = priorsOf(states, open);
+  const known = days.map((day, at) => emissionsOf(day, states, (state) => refused(state, at)));
+  const taken = known.map((emission, at) =>
+    days[at]?.isOdd && open >= 0 ? UNKNOWN_DAY * (emission[open] ?? 0) : 0,
+  );
+  const emissions = known.map((emission, at) => emission.map((p) => p + (taken[at] ?? 0)));
   const forward: Float64Array[] = [];
   let before = priors;
   for (const emission of emissions) {
@@ -35,12 +44,26 @@ export function poolDays(
     const seen = after.map((p, state) => p * (emissions[at]?.[state] ?? 0));
     after = normalised(steppedBack(seen, priors, weights.stay));
   }
-  return pooled;
+  if (open < 0) return pooled;
+  return pooled.map((day, at) => withUnknown(day, known[at] ?? day, taken[at] ?? 0, open));
 }
 
-function priorsOf(states: readonly State[]): Float64Array {
+/** Takes from each state the part of its day that something unknown gives as well. */
+function withUnknown(day: Float64Array, known: Float64Array, taken: number, open: number): Float64Array {
+  let unknown = 0;
+  const rest = day.map((p, state) => {
+    const own = known[state] ?? 0;
+    const part = own + taken > 0 ? (p * taken) / (own + taken) : 0;
+    unknown += part;
+    return p - part;
+  });
+  rest[open] = unknown;
+  return rest;
+}
+
+function priorsOf(states: readonly State[], open: number): Float64Array {
   const priors = new Float64Array(
-    states.map((state) => (state === NULL_STATE ? 0 : Math.exp(state.logPrior))),
+    states.map((state, at) => (state === NULL_STATE || at === open ? 0 : Math.exp(state.logPrior))),
   );
   const rest = priors.reduce((total, prior) => total + prior, 0);
   priors[0] = Math.max(NULL_PRIOR_MIN, 1 - rest);
@@ -119,7 +142,8 @@ export function judgeDays(series: SeriesStates, context: SeriesContext, weights:
         const cannotLast = state.hypothesis && !canLast(state.hypothesis, state.traits, span, context);
         const isRuledOut = isRuledOutByHistory(state, run, history, context.hasContract);
         const isNot =
-          (state.kind === run.state.kind && isCheaperUse(run)) || (state === run.state && missesCounts(run));
+          (state.kind === run.state.kind && isCheaperUse(run)) ||
+          (state === run.state && (missesCounts(run) || isLonePart(run) || hasNoRatio(run, series.noise)));
         if (!cannotLast && !isRuledOut && !isNot) continue;
         series.days.forEach((work, at) => {
           const { day } = work.reading.day;
@@ -134,6 +158,10 @@ export function judgeDays(series: SeriesStates, context: SeriesContext, weights:
   }
   return judged;
 }
+
+/** One day of which some part was charged so, beside none that was as a whole: some part of some mistake gives any amount. */
+const isLonePart = ({ days }: RunOfDays): boolean =>
+  days.length === 1 && days.every(({ judged }) => judged.shown?.isPartial === true);
 
 /** A run's explanation, and those that could be it: each has to be able to last as the run does. */
 function rivalsOf(run: RunOfDays, states: readonly State[]): State[] {
@@ -157,7 +185,8 @@ function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): Judge
     state = one;
     most = pooled[at] ?? 0;
   });
-  const fewer = kind === 'none' && series.aspect === 'counts' ? fewerSeen(work, series.noise) : undefined;
+  const canBeFewer = kind === 'none' || (kind === 'unexplained' && lacksEveryClass(work, series.noise));
+  const fewer = canBeFewer && series.aspect === 'counts' ? fewerSeen(work, series.noise) : undefined;
   if (fewer) return judgedAsFewer(series, work, byKind, fewer);
   const shown = work.states.get(state);
   const parts: DayParts = work.reading.judged
@@ -183,8 +212,10 @@ function judgedAsFewer(
 ): JudgedDay {
   const { kind } = FEWER_SEEN;
   const pooled = new Map(byKind);
-  pooled.set(kind, (byKind.get(kind) ?? 0) + (byKind.get('none') ?? 0));
+  const unnamed = (byKind.get('none') ?? 0) + (byKind.get('unexplained') ?? 0);
+  pooled.set(kind, (byKind.get(kind) ?? 0) + unnamed);
   pooled.set('none', 0);
+  pooled.set('unexplained', 0);
   // All that the bill has and nobody saw, whatever share of it is usual.
   const whole: DayState = { ...fewer, fit: { ...fewer.fit, coverage: 1 } };
   const { explained } = worthTelling(work, partsOf(series.aspect, work, whole, series.noise));
@@ -243,21 +274,31 @@ function collect(
 ): RunOfDays[] {
   const runs: OpenRun[] = [];
   let open: OpenRun | undefined;
+  // Days of fewer calls are no explanation of their own: what holds before them holds after them.
+  let fewer: OpenRun | undefined;
   for (const one of judged) {
     const impacts = impactsOf(one);
     const impactPico = impactOf(impacts);
     const state = endsAtNothing ? NULL_STATE : one.state;
+    const isFewer = state === FEWER_SEEN;
     if (impactPico === 0n) {
-      if ((endsAtNothing && one.work.reading.judged) || (open && open.state !== state)) open = undefined;
+      const isNothing = endsAtNothing && one.work.reading.judged;
+      if (isNothing || (open && open.state !== state && !interruptsNothing(one))) open = undefined;
+      if (isNothing || !isFewer) fewer = undefined;
       continue;
     }
-    const last = open?.days.at(-1);
-    const goesOn = open && open.state === state && last && last.impactPico > 0n === impactPico > 0n;
-    if (!goesOn) {
-      open = { state, days: [] };
-      runs.push(open);
-    }
-    open?.days.push({ judged: one, impacts, impactPico });
+    const of = isFewer ? fewer : open;
+    const last = of?.days.at(-1);
+    const goesOn = of && of.state === state && last && last.impactPico > 0n === impactPico > 0n;
+    const run: OpenRun = goesOn ? of : { state, days: [] };
+    if (!goesOn) runs.push(run);
+    if (isFewer) fewer = run;
+    else [open, fewer] = [run, undefined];
+    run.days.push({ judged: one, impacts, impactPico });
   }
   return runs;
 }
+
+/** A day that nothing explains, or of which only fewer calls were seen, does not end what holds before and after it. */
+const interruptsNothing = ({ state }: JudgedDay): boolean =>
+  state === FEWER_SEEN || state.kind === 'unexplained';

@@ -69,6 +69,12 @@ export function meterKey({ of: { meter } }: MeterReading): string {
 export interface Prediction {
   readonly amounts: readonly number[];
   readonly quantities: readonly number[];
+  /** The meters that a variant speaks about, by place; absent: none. */
+  readonly touched?: readonly boolean[];
+  /** Those of them whose amounts it gives otherwise than they are right. */
+  readonly repriced?: readonly boolean[];
+  /** Calls alone give the quantities of these meters, to the unit. */
+  readonly isCounted?: boolean;
 }
 
 /** All that was billed, lines without a token class included. */
@@ -201,15 +207,17 @@ export function predict(reading: DayReading, variant: Variant, right: Prediction
   const quantities = variant.isOfBooking
     ? [...right.quantities]
     : reading.meters.map(({ of }) => Number(asBooked(of, of.observed)));
+  const touched = reading.meters.map(({ of }) => variant.touches(of));
   reading.meters.forEach(({ of, billed }, at) => {
-    if (!variant.touches(of)) return;
+    if (!touched[at]) return;
     const counted = variant.quantityOf(of);
     const quantity = counted === null || variant.isOfBooking ? counted : asBooked(of, counted);
     quantities[at] = numberOf(quantity);
     if (!Number.isNaN(billed)) amounts[at] = numberOf(variant.amountOf(of, of.meter.quantity ?? 0n));
     else amounts[at] = quantity === null ? Number.NaN : numberOf(variant.amountOf(of, quantity));
   });
-  return { amounts, quantities };
+  const repriced = amounts.map((amount, at) => touched[at] === true && amount !== right.amounts[at]);
+  return { amounts, quantities, touched, repriced, isCounted: variant.isCounted === true };
 }
 
 const numberOf = (value: bigint | null): number => (value === null ? Number.NaN : Number(value));

@@ -2,7 +2,7 @@
  * Days of which clearly fewer calls were seen than of others. Nothing is wrong with their bill, and every explanation is
  * judged with a share of its own; but whoever reads the gap wants to know that these calls are what it is.
  */
-import { LESS, LESS_SIGMA_MIN, SIGMAS, UNSEEN_PRIOR } from '../calibration.js';
+import { FEWER_WEIGHS, LESS, LESS_SIGMA_MIN, SIGMAS, UNSEEN_PRIOR } from '../calibration.js';
 import type { Variant } from '../causes/cause.js';
 import { amountAs } from '../causes/predict.js';
 import { unobservedUsage } from '../causes/repeats.js';
@@ -49,4 +49,23 @@ function seenShare({ day, meters }: DayReading): number {
     seen += Number(amountAs(day, of, of.observed) ?? 0n);
   }
   return billed > 0 && seen > 0 ? seen / billed : 1;
+}
+
+/** Calls that nobody saw lack all of their classes, in whatever mixture; a count of one class does not. */
+export function lacksEveryClass({ reading }: DayWork, { coverage }: SeriesNoise): boolean {
+  const classes = new Map<string, { billed: number; seen: number; value: number }>();
+  let whole = 0;
+  for (const { of, billed, observed, value } of reading.meters) {
+    const known = classes.get(of.tokenClass) ?? { billed: 0, seen: 0, value: 0 };
+    whole += value;
+    classes.set(of.tokenClass, {
+      billed: known.billed + billed,
+      seen: known.seen + observed,
+      value: known.value + value,
+    });
+  }
+  const usual = Math.min(1, coverage);
+  return [...classes.values()].every(
+    ({ billed, seen, value }) => value < FEWER_WEIGHS * whole || seen < billed * usual * (1 - LESS / 2),
+  );
 }

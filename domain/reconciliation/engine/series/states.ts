@@ -17,6 +17,7 @@ import {
   SAME_REPORTS,
   SHARP_FLOORS,
   SOME_PART,
+  UNKNOWN_DAY,
   UNSEEN_PRIOR,
   UNUSED_TIER,
 } from '../calibration.js';
@@ -29,6 +30,7 @@ import {
   fitOf,
   median,
   partialFit,
+  rateFit,
   type SeriesNoise,
 } from './fit.js';
 import { CENT, type DayReading, meterKey, type Prediction, predict, rightPrediction } from './reading.js';
@@ -59,6 +61,8 @@ export interface DayWork {
   readonly reading: DayReading;
   readonly right: Prediction;
   readonly states: ReadonlyMap<State, DayState>;
+  /** Something deviates that the null does not give. */
+  readonly isOdd: boolean;
 }
 
 export interface SeriesStates {
@@ -190,7 +194,7 @@ function refuteUnsaid(drafts: readonly Draft[], states: readonly State[]): void 
 
 /**
  * Where the provider's own usage report counts otherwise than its bill does, calls that nobody saw are no answer: they would
- * stand in both. Only explanations that rest on that report account for it; something unknown might.
+ * stand in both. Only explanations that rest on that report account for it.
  */
 function contradict(draft: Draft, hypotheses: readonly Hypothesis[], context: SeriesContext): void {
   const { reading } = draft;
@@ -206,8 +210,7 @@ function contradict(draft: Draft, hypotheses: readonly Hypothesis[], context: Se
   if (!isApart || !reading.judged) return;
   for (const [state, { fit, ...rest }] of draft.states) {
     if (state.hypothesis?.needs.includes('usage_report')) continue;
-    const by = state.kind === 'unexplained' ? CONTRADICTED / 2 : CONTRADICTED;
-    draft.states.set(state, { ...rest, fit: { ...fit, quantity: fit.quantity + by } });
+    draft.states.set(state, { ...rest, fit: { ...fit, quantity: fit.quantity + CONTRADICTED } });
   }
 }
 
@@ -220,7 +223,6 @@ interface Draft extends DayWork {
   readonly nullRate: number;
   readonly states: Map<State, DayState>;
   readonly bestScore: number;
-  readonly isOdd: boolean;
   isEdge: boolean;
 }
 
@@ -277,7 +279,7 @@ function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, nois
   const { reading, right } = draft;
   const prediction = predict(reading, variant, right);
   const fit = fitOf(fitDay(reading, prediction, noise, SHARP_FLOORS), draft.aspect, draft.nullRate);
-  const whole: DayState = { fit, prediction, variant };
+  const whole: DayState = { fit: fitBeside(draft, prediction, fit), prediction, variant };
   if (hypothesis.nature !== 'rate' || hypothesis.blame !== 'provider') return whole;
   if (!draft.isEdge || reading.depth !== 'quantities' || whole.fit.rate > DOES_NOT_GIVE) return whole;
   const rate = partialFit(reading, right, prediction, variant, SHARP_FLOORS);
@@ -288,6 +290,17 @@ function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, nois
     variant,
     isPartial: true,
   };
+}
+
+/**
+ * What a mistake says nothing about may hold something unknown: lines of a bill are priced one by one, so a rate that is told by
+ * its own lines stands beside another that nothing tells.
+ */
+function fitBeside(draft: Draft, prediction: Prediction, fit: Fit): Fit {
+  const isSilent = prediction.touched?.includes(false) ?? false;
+  if (draft.aspect !== 'rates' || !isSilent || fit.rate >= Math.log(UNKNOWN_DAY)) return fit;
+  const rate = rateFit(draft.reading, prediction, SHARP_FLOORS, OPEN_FLOORS) + Math.log(UNKNOWN_DAY);
+  return rate > fit.rate ? { ...fit, rate } : fit;
 }
 
 /** Every variant of the day that says something else than the null, under a key that tells them apart. */

@@ -30,9 +30,13 @@ const plus = (a: Counts, b: Counts, sign = 1): Counts =>
   );
 
 /** Events name the cheap model; a part of these calls is on the bill as the dear one. */
-function daysOf(isMoved: (at: number) => boolean, named = 0): DayInput[] {
+function daysOf(
+  isMoved: (at: number) => boolean,
+  named = 0,
+  usedAt = (at: number) => useOf(at, 0.3 + 0.01 * (at % 5)),
+): DayInput[] {
   return daysWith((at, day) => {
-    const moved = useOf(at, isMoved(at) ? 0.3 + 0.01 * (at % 5) : 0);
+    const moved = isMoved(at) ? usedAt(at) : useOf(at, 0);
     const ofModel = (model: string, seen: Counts, billed: Counts) => ({
       seen: calls(seen, { calls: CALLS, serviceTier: 'default' }, { model, day }),
       billed: lines(billed, {}, {}, { model, day }),
@@ -145,6 +149,17 @@ describe('use that appears under two models', () => {
     }
     expect(findingsOf(daysOf(EPISODE, CALLS))[0]?.grade).toBe('HIGH');
     expect(findingsOf(daysOf(EPISODE, CALLS - 1))[0]?.grade).toBe('MEDIUM');
+  });
+
+  it('is no lack of calls of the model that was billed: both models’ calls together are all that is billed', () => {
+    const ofOtherMix = (at: number): Counts => ({
+      input: 2_000_000 + at * 10_000,
+      cache_read: 9_000_000 + at * 11_000,
+      output: 900_000 + at * 1_000,
+    });
+    const [finding, more] = findingsOf(daysOf(EPISODE, CALLS, ofOtherMix));
+    expect(more).toBeUndefined();
+    expect(finding).toMatchObject({ kind: 'model_misattribution', grade: 'HIGH', missing: [] });
   });
 
   it('lists its classes, summing to the impact, with odds that its waterfall sums to', () => {

@@ -49,9 +49,9 @@ describe('an explanation is a guess', () => {
     let guesses = 0;
     fc.assert(
       fc.property(
-        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 1, max: 5 }),
         fc.double({ min: 0.7, max: 1.3, noNaN: true }),
-        fc.double({ min: 0.9, max: 1, noNaN: true }),
+        fc.double({ min: 0.5, max: 0.75, noNaN: true }),
         (days, doubled, seen) => {
           const isOn = (at: number) => isBetween(at, 4, 3 + days);
           const findings = findingsOf({
@@ -62,7 +62,8 @@ describe('an explanation is a guess', () => {
             seen: (use, at) => (isOn(at) ? part(use, seen) : use),
           });
           for (const { missing, probability } of findings) {
-            if (!missing.includes(LEAVES) || !missing.includes('odds_against_next')) continue;
+            // More than a fifth of the calls is missing on all of its days.
+            if (!missing.includes(LEAVES)) continue;
             guesses += 1;
             expect(probability).toBeLessThanOrEqual(0.55);
           }

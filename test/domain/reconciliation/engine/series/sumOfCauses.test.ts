@@ -1,7 +1,7 @@
-/** A bill is a sum of causes: rates and counts may both be wrong on one day, each for its own reason. */
+/** A bill is a sum of causes: several hold on one day, and what none explains is the rest of that day alone. */
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../../../domain/reconciliation/engine/series/finding.js';
-import { chargeFor, findingsOf, isBetween, type Lines, useOf } from './support.js';
+import { chargeFor, findingsOf, isBetween, type Lines, observedOf, type Use, useOf } from './support.js';
 
 const brief = (findings: readonly Finding[]) =>
   findings
@@ -14,6 +14,56 @@ const priced = (lines: Lines, name: keyof Lines, hundredths: bigint): Lines => (
   [name]: { ...lines[name], amountPico: (lines[name].amountPico * hundredths) / 100n },
 });
 const cachedAsInput = (lines: Lines) => priced(lines, 'cache_read', 1_000n);
+
+describe('something unknown', () => {
+  it('does not spread to the days beside it, which a known mistake explains', () => {
+    const findings = findingsOf({
+      bill: (lines, at) => {
+        if (isBetween(at, 4, 9)) return priced(lines, 'output', 137n);
+        return isBetween(at, 10, 11) ? cachedAsInput(lines) : lines;
+      },
+    });
+    expect(brief(findings)).toEqual([
+      'cache_read_rate_mismatch HIGH: 15 16',
+      'unexplained LOW: 09 10 11 12 13 14',
+    ]);
+  });
+
+  it('is a rest beside a known mistake of the same day', () => {
+    const findings = findingsOf({
+      bill: (lines, at) => {
+        if (at === 7) return priced(cachedAsInput(lines), 'output', 137n);
+        return isBetween(at, 5, 9) ? cachedAsInput(lines) : lines;
+      },
+    });
+    expect(brief(findings)).toEqual(['cache_read_rate_mismatch HIGH: 10 11 12 13 14', 'unexplained LOW: 12']);
+    const sum = findings.reduce((total, one) => total + one.impactPico, 0n);
+    // Cached tokens of five days at $2 instead of $0.20, and 37 % of one day's output.
+    const cached = [5, 6, 7, 8, 9].reduce((total, at) => total + BigInt(useAt(at).cache_read), 0n);
+    expect(sum).toBe(
+      (cached * 18n * 10n ** 11n) / 10n ** 6n + (chargeFor('output', BigInt(useAt(7).output)) * 37n) / 100n,
+    );
+  });
+
+  it('interrupts no run of a mistake that holds before and after it', () => {
+    const findings = findingsOf({
+      bill: (lines, at) => {
+        if (at === 7) return priced(priced(priced(lines, 'cache_read', 431n), 'input', 71n), 'output', 137n);
+        return isBetween(at, 5, 9) ? cachedAsInput(lines) : lines;
+      },
+    });
+    expect(findings.filter(({ kind }) => kind === 'cache_read_rate_mismatch')).toHaveLength(1);
+  });
+});
+
+describe('a rate that agrees to the rounding of its row', () => {
+  it('is named on a single day and line; a rate beside it is not', () => {
+    const on = (hundredths: bigint) =>
+      findingsOf({ bill: (lines, at) => (at === 8 ? priced(lines, 'cache_read', hundredths) : lines) });
+    expect(on(1_000n).map(({ kind }) => kind)).toEqual(['cache_read_rate_mismatch']);
+    expect(on(1_003n).map(({ kind }) => kind)).toEqual(['unexplained']);
+  });
+});
 
 const useAt = useOf;
 
@@ -53,5 +103,37 @@ describe('rates and counts', () => {
     // The first of these days is the worked example of docs/engine.md: $165.78 and $184.20.
     expect(rate?.days[0]?.impactPico).toBe(165_780_000_000_000n);
     expect(count?.days[0]?.impactPico).toBe(184_200_000_000_000n);
+  });
+});
+
+describe('counts that agree to the unit', () => {
+  const failed: Use = { input: 912_345, cache_read: 0, output: 187_651 };
+  const withFailures = (on: (at: number) => boolean, told: Use) =>
+    findingsOf({
+      bill: (lines, at, use) => {
+        if (!on(at)) return lines;
+        const sum = (name: keyof Use) => BigInt(use[name] + failed[name]);
+        const line = (name: keyof Use) => ({
+          quantity: sum(name) * 10n ** 12n,
+          amountPico: chargeFor(name, sum(name)),
+        });
+        return { ...lines, input: line('input'), output: line('output') };
+      },
+      input: (input, at) =>
+        on(at)
+          ? {
+              ...input,
+              observed: [...input.observed, observedOf(input.day, told, { status: 'error', calls: 30 })],
+            }
+          : input,
+    });
+
+  it('prove on one day that failed attempts were billed', () => {
+    expect(brief(withFailures((at) => at === 8, failed))).toEqual(['failed_request_billed MEDIUM: 13']);
+  });
+
+  it('prove nothing where other attempts failed', () => {
+    const other = { input: 612_345, cache_read: 0, output: 287_651 };
+    expect(withFailures((at) => at === 8, other).filter(({ grade }) => grade === 'HIGH')).toEqual([]);
   });
 });
