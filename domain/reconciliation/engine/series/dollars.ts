@@ -130,7 +130,11 @@ function excessOf(of: MeterDay, variant: Variant, coverage: number): bigint {
   const billed = of.meter.quantity ?? 0n;
   if (variant.provenOf) return variant.provenOf(of);
   const predicted = variant.quantityOf(of);
-  if (predicted === null) return billed - BigInt(Math.round(Number(of.observed) / coverage));
+  if (predicted === null) {
+    // More than was seen, and less than is usual for it, is neither too many units nor too few.
+    const beyondUsual = billed - BigInt(Math.round(Number(of.observed) / coverage));
+    return beyondUsual > 0n === billed > of.observed ? beyondUsual : 0n;
+  }
   const used = variant.isOfBooking ? of.observed : asBooked(of, of.observed);
   const said = (variant.isOfBooking ? predicted : asBooked(of, predicted)) - used;
   const excess = billed - used;
