@@ -154,7 +154,7 @@ export const UNSEEN_PRIOR = 0.01;
 /** Nats that it costs that each use has a share of its own. */
 export const OWN_SHARE = -1;
 
-/** How often a call can have been made for each that was seen. */
+/** The number of calls that can have been made for each observed one. */
 export const REPEATS = [2, 3];
 
 /** A state is kept if some day makes it at most this far less likely than the best. */
@@ -175,7 +175,7 @@ export const CONTRADICTED = -10;
 /** A variant whose amounts lose more does not give one of them. */
 export const DOES_NOT_GIVE = -10;
 
-/** Factor for a charge as a tier that nobody ever used. */
+/** Factor for a charge as a tier that was never used. */
 export const UNUSED_TIER = 0.04;
 
 /** Factor for a tier without its name: of the labels of a dearer tier that are known, each names it. */
@@ -184,7 +184,7 @@ export const NOT_NAMED = 0.02;
 /** Factor for the rates of another model: they are many, and some rate of one of them fits by chance. */
 export const ONE_OF_MANY = 0.002;
 
-/** Factor for a part that is whatever the bill makes it: it gives all that the whole gives. */
+/** Factor for a part that is whatever the bill makes it: it predicts all that the whole predicts. */
 export const SOME_PART = 0.3;
 
 /** Rounds in which explanations that do not fit their run are taken out and the rest is judged again. */
@@ -333,7 +333,7 @@ export const NEARLY_SURE = 0.95;
 /** Days that agree within this share agree as well as counts ever do. */
 export const CLOSE = 0.01;
 
-/** Of the pairs that are tried, one in so many is a move: most residuals are nobody’s other half. */
+/** Of the pairs that are tried, one in so many is a move: most residuals have no other half. */
 export const TRIED = 10;
 
 /** Probability that what one model has too much is by chance what another lacks: within a share, twice that share. */

@@ -66,7 +66,7 @@ function apartAt(
   return all === 0 ? 1 : apart / all;
 }
 
-/** What a provider's bill has on a day of one model and class; all rows together. */
+/** A provider's bill of a day for one model and class; all rows together. */
 export interface BilledUse {
   readonly model: string;
   /** `other`: the bill has one amount for the model. */
@@ -78,7 +78,7 @@ export interface BilledUse {
   readonly amountPico: Pico;
 }
 
-/** What was observed of one model in an hour; failed attempts, which no bill should have, are left out. */
+/** The observed use of one model in an hour; failed attempts, which no bill should have, are left out. */
 export interface ObservedUse {
   readonly model: string;
   /** Start of the hour in UTC, whole hours since 1970. */

@@ -1,7 +1,7 @@
 /**
  * Joins the lines of a class with the usage report by their sum. A provider counts a call once: what the usage report counts
  * of a class is on the class's lines, whatever tier, length or place these name. Where the sums agree and the divisions do
- * not, the tokens keep what the report says of them, and the line shows how they were charged.
+ * not, the tokens keep the circumstances of the report, and the line shows how they were charged.
  */
 import { type BilledClass, QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { TokenClass } from '../../events/event.js';
@@ -72,7 +72,9 @@ const cachedOf = (usage: readonly UsageCell[]): UsageCell[] =>
     cell.tokenClass === 'cache_read' || WRITES.has(cell.tokenClass) ? [{ ...cell, tokenClass: 'input' }] : [],
   );
 
-/** A report that is divided by length is divided by place (`context_window` and `inference_geo` are asked for together). */
+/**
+ * A report that is divided by length is divided by place (`context_window` and `inference_geo` are asked for together).
+ */
 function namesPlaces(usage: readonly UsageCell[]): boolean {
   const counted = usage.filter((cell) => isTokenClass(cell.tokenClass));
   return counted.some((cell) => cell.region !== null) || counted.every((cell) => cell.longContext !== null);

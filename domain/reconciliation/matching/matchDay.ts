@@ -278,7 +278,7 @@ function groupAccount(
         cell.unconverted ? 'unconverted' : cell.observable ? 'unparsed_line' : 'not_observable',
       ).billed.push(cell);
   }
-  // Amounts alone do not tell how many calls each profile had: they would be divided by the very prices in question.
+  // Amounts alone do not show how many calls each profile had: they would be divided by the very prices in question.
   const hasCounts = (key: string) => groups.get(key)?.billed.every((cell) => cell.quantity !== null) ?? false;
   const ofProfiles = observed.filter((cell) => {
     const profiles = links.profilesOf(cell.model);

@@ -1,5 +1,5 @@
 /**
- * From the probability that the engine gives a claim to the share that is credited of such claims: a curve over all outcomes,
+ * From the engine's probability of a claim to the share that is credited of such claims: a curve over all outcomes,
  * and one for each provider that is drawn towards it.
  */
 import type { WeighedOutcome } from './outcome.js';

@@ -90,7 +90,7 @@ export function learnedSet(base: WeightSet, learned: LearnedWeights, version: nu
   return { ...base, version: `learned-${version}`, link: learned.levels.link, learned };
 }
 
-/** The set for one provider's bills: what refusals were said to be is more likely there. */
+/** The set for one provider's bills: explanations that refusals named are more likely there. */
 export function weightsFor(weights: WeightSet, provider: string): WeightSet {
   const raised = Object.entries(weights.learned?.rivals[provider] ?? {});
   if (raised.length === 0) return weights;

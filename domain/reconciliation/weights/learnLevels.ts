@@ -10,7 +10,7 @@ import { nonIncreasing } from './poolAdjacent.js';
 const PRIOR_OUTCOMES = 50;
 /** No level moves further from the base than this. */
 const BITS_MOVED_MAX = 3;
-/** Levels that say that a signal is not there: nothing is learned of them, and they stay what they are. */
+/** Levels of an absent signal: nothing is learned of them, and they stay unchanged. */
 const SILENT: ReadonlySet<string> = new Set(['absent', 'not_used', 'unknown', 'none']);
 
 /** The outcomes behind a level's bits, weighed by age. */

@@ -1,6 +1,6 @@
 /**
- * The evidence that an outcome of a claim is learned by: the level of each signal of its match, and the engine's probability before
- * outcomes changed it. Both are read from the waterfall that is stored with the dispute.
+ * The evidence that an outcome of a claim is learned by: the level of each signal of its match, and the engine's
+ * probability before outcomes changed it. Both are read from the waterfall that is stored with the dispute.
  */
 import type { WaterfallStep } from '../matching/cells.js';
 import { LINK_WEIGHTS } from '../matching/linkModels.js';
@@ -12,8 +12,9 @@ export type LevelVector = Readonly<Record<string, string>>;
 export const LEARNED_SIGNAL = 'learned_from_claims';
 
 /**
- * The level vector of a stored waterfall, in the order of the link score's signals. What is not a signal of the link score (the
- * steps of an explanation, of two models, of what was learned) is left out: of those there are no levels to learn.
+ * The level vector of a stored waterfall, in the order of the link score's signals. What is not a signal of the link
+ * score (the steps of an explanation, of two models, of what was learned) is left out: of those there are no levels to
+ * learn.
  */
 export function levelsOf(waterfall: readonly WaterfallStep[]): LevelVector {
   const found = new Map(waterfall.map((step) => [step.signal, step.level]));

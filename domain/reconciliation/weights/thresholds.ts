@@ -68,7 +68,9 @@ class Sums {
     this.#credited += dollars * fraction;
   }
 
-  /** Wilson's bound of the credited share; the lower one for a negative z. Without dollars it is 0 below and 1 above. */
+  /**
+   * Wilson's bound of the credited share; the lower one for a negative z. Without dollars it is 0 below and 1 above.
+   */
   bound(z: number): number {
     if (this.#total === 0) return z < 0 ? 0 : 1;
     const n = (this.#total * this.#total) / this.#squares;

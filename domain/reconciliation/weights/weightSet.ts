@@ -24,12 +24,12 @@ export interface WeightSet {
   readonly learned?: LearnedWeights;
 }
 
-/** What holds until outcomes teach something else. */
+/** The weights before any outcome. */
 export const DEFAULT_WEIGHTS: WeightSet = {
   version: 'default-1',
   link: LINK_WEIGHTS,
   priors: {
-    // A rate that no known mistake gives is not explained by being another rate: it stays unexplained.
+    // A rate of no known mistake is not explained by being another rate: it stays unexplained.
     list_rate_mismatch: 0,
     // Rates that are fitted, not predicted: each has a ratio of its own for a price.
     stale_price_reference: 1e-6,

@@ -81,7 +81,7 @@ function excessOf({ billedQuantity, observedQuantity, billedPico, expectedPico }
   return excess > 0n ? excess : 0n;
 }
 
-/** What findings over an account are made of: findings of its series, cut by days, and days of their residuals. */
+/** The parts of findings over an account: findings of its series, cut by days, and days of their residuals. */
 
 export const sumPico = (values: readonly Pico[]): Pico => values.reduce((total, value) => total + value, 0n);
 
@@ -103,7 +103,7 @@ export function keepDays(finding: Finding, keeps: (day: string) => boolean): Fin
   };
 }
 
-/** Lines are told for all days together: a part of the days has its share of them by what was billed. */
+/** Lines are for all days together: a part of the days has its share of them by the billed amount. */
 function shareOfLines({ lines, days: all }: Finding, days: readonly FindingDay[]): FindingLine[] {
   const part = sumPico(days.map((one) => absPico(one.billedPico)));
   const rest = sumPico(all.map((one) => absPico(one.billedPico))) - part;
@@ -121,7 +121,7 @@ function shareOfLines({ lines, days: all }: Finding, days: readonly FindingDay[]
 /** Names the place of a model's day, to look it up by. */
 export const placeOf = (model: string, day: string): string => JSON.stringify([model, day]);
 
-/** What several days together let one see: what the least of them does. Names of visibilities are in their order. */
+/** The visibility of several days together: that of the least. Names of visibilities are in their order. */
 export function leastOf(visibilities: readonly Visibility[]): Visibility {
   return visibilities.reduce((least, one) => (one < least ? one : least), 'V3');
 }

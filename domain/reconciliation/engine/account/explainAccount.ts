@@ -1,4 +1,4 @@
-/** An account's findings as a whole: what two series, or a series and a key, say together. */
+/** An account's findings as a whole: joint evidence of two series, or of a series and a key. */
 import type { SuspectKey } from '../../../billing/providerKeys.js';
 import type { Provider } from '../../../providers.js';
 import type { ChargePrices } from '../../matching/charges.js';
@@ -35,14 +35,14 @@ export interface AccountInput {
   accountId: string;
   /** One for each model; any order. */
   series: readonly SeriesExplanation[];
-  /** Keys on the account's bill that nobody knows, or that were billed after their end. */
+  /** Keys on the account's bill that are unknown, or that were billed after their end. */
   suspectKeys: readonly SuspectKey[];
   prices: ChargePrices;
   weights: WeightSet;
 }
 
 /**
- * The account's final list of findings, in one order. A finding of a series gives way on the days that something over the
+ * The account's final list of findings, in one order. A finding of a series yields on the days that something over the
  * account explains better, so no dollar is found twice; what nothing here explains better stays as it is.
  */
 export function explainAccount(input: AccountInput): Finding[] {
@@ -68,8 +68,8 @@ const halvesOf = ({ from, to }: MovedUse): (readonly [half: HalfOf, model: strin
 ];
 
 /**
- * Of amounts alone, what a series says by itself and a move are about the same dollars: a move that is nearly sure takes
- * them, any other leaves the days on which something is told already.
+ * With amounts alone, a finding of a series and a move are about the same dollars: a move that is nearly sure takes
+ * them, any other leaves the days that have a finding already.
  */
 function withoutTold(move: MovedUse, findings: readonly Finding[]): MovedUse {
   if (agreementOf(move) >= NEARLY_SURE) return move;
@@ -83,7 +83,7 @@ function withoutTold(move: MovedUse, findings: readonly Finding[]): MovedUse {
   return { ...move, days: move.days.filter(isFree) };
 }
 
-/** Takes days out of the findings of a model that say little and, where the bill gives amounts alone, out of all. */
+/** Takes days out of the weak findings of a model and, where the bill has amounts alone, out of all. */
 function withoutDays(
   findings: readonly Finding[],
   model: string,
@@ -99,7 +99,7 @@ function withoutDays(
 }
 
 /**
- * What the moved calls cost as the model that was billed, less what they would have cost as the model that was used;
+ * The cost of the moved calls as the billed model, less their cost as the used model;
  * undefined where both cost the same.
  */
 function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountInput): Finding | undefined {
@@ -177,7 +177,7 @@ function isAllSeen({ days }: MovedUse): boolean {
 
 const percentOf = (share: number): string => (share * 100).toFixed(1);
 
-/** What a finding over two series settles of the gates that the series' own findings lacked. */
+/** The gates that a finding over two series satisfies and the series' own findings lacked. */
 const SETTLED: ReadonlySet<Gate> = new Set([
   'residual_within_tolerance',
   'odds_against_next',

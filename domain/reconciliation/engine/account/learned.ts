@@ -1,4 +1,7 @@
-/** What was learned from claims, applied where findings get their grade: the one place in which it changes what a run says. */
+/**
+ * Weights learned from claims, applied where findings get their grade: the only place in which they change a run's
+ * results.
+ */
 import type { DisputeTier } from '../../../claims/financialSummary.js';
 import type { Grade, Visibility, WaterfallStep } from '../../matching/cells.js';
 import { capAt, gradeAt, higherOf, lowerOf } from '../../matching/classLines.js';
@@ -11,9 +14,9 @@ import { HYPOTHESES } from '../causes/library.js';
 import type { Direction, Finding } from '../series/finding.js';
 
 /**
- * Findings with the probability that they are worth as claims, and the grade of that. Only what could be claimed is changed: a
- * provider's mistake to its own advantage. What is UNVERIFIED stays so. With a set that nobody has taught they are returned as
- * they are.
+ * Findings with the probability that they are worth as claims, and the grade of that. Only what could be claimed is
+ * changed: a provider's mistake to its own advantage. An UNVERIFIED finding stays so. With a set without outcomes they
+ * are returned as they are.
  */
 export function applyLearning(findings: Finding[], weights: WeightSet): Finding[] {
   const { learned } = weights;
@@ -34,7 +37,7 @@ function withLearned(finding: Finding, learned: LearnedWeights): Finding {
   };
 }
 
-/** Whether outcomes of claims say anything of such a finding: what is never claimed has no outcomes. */
+/** Whether outcomes of claims are evidence for such a finding: a kind that is never claimed has no outcomes. */
 function isLearnedOf({
   kind,
   blame,
@@ -53,7 +56,7 @@ function learnedStep(kind: FindingKind, q: number, probability: number): Waterfa
   return [{ signal: LEARNED_SIGNAL, level: kind, bits }];
 }
 
-/** What a grade is made of beside the probability. */
+/** The inputs of a grade beside the probability. */
 export interface GradeBasis {
   kind: FindingKind;
   /** As the engine gave it, of `probability`. */
@@ -78,7 +81,7 @@ export function learnedGrade(basis: GradeBasis, probability: number, thresholds:
   const band = bandOf(probability, thresholds);
   const isLowered = basis.grade !== bandOf(basis.probability);
   if (isLowered || DATED_KINDS.has(basis.kind)) return lowerOf(basis.grade, band);
-  // Which explanation of its kind a finding has is not told here: none is raised above what each of them may be.
+  // The explanation of a finding is unknown here: none is raised above the lowest limit of its kind.
   const cap = capAt(basis.missing.length, basis.visibility);
   return lowerOf(band, higherOf(basis.grade, lowerOf(cap, highestOfAll(basis.kind))));
 }
@@ -109,7 +112,7 @@ export interface TierBasis {
 
 /**
  * The tier that a dispute has by what is known now, of what it rested on when it was opened. Below LOW there is no tier: it
- * stays LOW, and `belowLow` says so.
+ * stays LOW, and `belowLow` is set.
  */
 export function learnedTier(
   dispute: TierBasis,

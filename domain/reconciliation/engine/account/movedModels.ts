@@ -1,4 +1,4 @@
-/** Whether use that stands under two models was billed wrongly, or told wrongly. */
+/** Whether use that is under two models was billed wrongly, or reported wrongly. */
 
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
@@ -21,9 +21,9 @@ import type {
 import { linesWithImpact } from './accountFindings.js';
 
 /**
- * What the events' model is: of every call the one that its `answered`; else of the one that was asked for, for some days
- * (`episode`), or from a day on, up to one, or always (`lasting`). A router that falls back to another model, or a gateway that
- * serves another, is rightly billed by the model that answered.
+ * The model of the events: of every call the one that its `answered`; else of the one that was asked for, for some days
+ * (`episode`), or from a day on, up to one, or always (`lasting`). A router that falls back to another model, or a
+ * gateway that serves another, is rightly billed by the model that answered.
  */
 export type WhoseModel = 'answered' | 'episode' | 'lasting';
 
@@ -105,18 +105,18 @@ export interface MovedDay {
   readonly day: string;
   readonly excess: ResidualDay;
   readonly lack: ResidualDay;
-  /** What the excess costs by the ordinary rates of the model that was billed and of the one that was used. */
+  /** The cost of the excess by the ordinary rates of the billed model and of the used one. */
   readonly asBilledPico: Pico;
   readonly asUsedPico: Pico;
-  /** How far the two halves are from each other, as a share of what moved; for a score. */
+  /** The distance of the two halves from each other, as a share of the moved amount; for a score. */
   readonly mismatch: number;
   /** The same by all that the bill has beyond what was seen: calls of neither model that nobody saw are in it. */
   readonly unseen: number;
-  /** What each class costs more as the model that was billed, by ordinary rates. */
+  /** The additional cost of each class as the billed model, by ordinary rates. */
   readonly dearer: ReadonlyMap<TokenClass, Pico>;
 }
 
-/** Kinds that say little: a finding of them gives way to a move that gives the same quantities. */
+/** Weak kinds: a finding of them yields to a move of the same quantities. */
 export const GIVES_WAY: ReadonlySet<string> = new Set([
   'unexplained',
   'unobserved_usage',
@@ -157,7 +157,7 @@ export function findMovedUse(
 
 /**
  * Residuals of days whose counts no named mistake of another kind explains already. Amounts alone are one number for rate and
- * count: what a series says of them by itself, a move that accounts for two series may say better.
+ * count: a move that accounts for two series may explain them better than a series by itself.
  */
 function openResiduals(series: SeriesExplanation): Map<string, ResidualDay> {
   const taken = new Set(
@@ -172,7 +172,7 @@ function openResiduals(series: SeriesExplanation): Map<string, ResidualDay> {
   );
 }
 
-/** Whether the bill of the day gives counts; without any line it counts nothing. */
+/** Whether the bill of the day has counts; without any line it counts nothing. */
 export const isCounted = ({ visibility, billedPico }: ResidualDay): boolean =>
   billedPico === 0n || visibility === 'V2' || visibility === 'V3';
 
@@ -262,8 +262,9 @@ function movedDay(
 type Units = Partial<Record<TokenClass, bigint>>;
 
 /**
- * What amounts buy at the model's ordinary rates, 1e-12 tokens. Calls of other tiers and batches buy more or fewer, but the
- * same calls under another model's name as many as under their own: both models' rates differ by these factors alike.
+ * The quantity that amounts buy at the model's ordinary rates, 1e-12 tokens. Calls of other tiers and batches buy more or
+ * fewer, but the same calls under another model's name as many as under their own: both models' rates differ by these
+ * factors alike.
  */
 function boughtBy(amounts: Partial<Record<TokenClass, Pico>>, model: string, rates: DayRates): Units {
   const units: Units = {};

@@ -33,7 +33,7 @@ const MAY_BE_USE: ReadonlySet<string> = new Set([
   'client_metering_error',
 ]);
 
-/** One key's use on the days of one series on which nobody saw it. */
+/** One key's use on the days of one series on which it was not observed. */
 interface UnseenUse {
   key: SuspectKey;
   series: SeriesExplanation;
@@ -107,7 +107,7 @@ function unseenUse(
 }
 
 /**
- * A key that nobody registered and that is used day by day is a service of the organization's own, not instrumented. A
+ * An unregistered key that is used day by day is a service of the organization's own, not instrumented. A
  * model that the key alone uses has no other days, so the account's days count.
  */
 function shareOfDays(
@@ -126,7 +126,9 @@ function isModel(use: KeyUse, model: string): boolean {
   return use.model === model || use.model.startsWith(`${model}-`) || model.startsWith(`${use.model}-`);
 }
 
-/** Cost of the use as billed, or at the agreed rates of ordinary requests where these are lower or nothing was billed. */
+/**
+ * Cost of the use as billed, or at the agreed rates of ordinary requests where these are lower or nothing was billed.
+ */
 function costOf(use: KeyUse, model: string, input: AccountInput, atAgreed = false): Pico {
   if (use.billedPico !== null && !atAgreed) return use.billedPico;
   const agreed = sumPico([...costsOf(use, model, input).values()]);
@@ -177,7 +179,7 @@ function linesOf(use: KeyUse, model: string, input: AccountInput, atAgreed: bool
   return costs.map(([name], at) => line(name, use.quantities[name] ?? 0n, shares[at] ?? 0n));
 }
 
-/** What a day has on the bill and nobody saw, at the agreed rates. */
+/** The unobserved usage on a day's bill, at the agreed rates. */
 function excessOf(day: ExplainedDay, residual: SeriesExplanation['residuals'][number] | undefined): Pico {
   if (residual && residual.expectedOfBilledPico !== null && residual.expectedOfObservedPico !== null)
     return residual.expectedOfBilledPico - residual.expectedOfObservedPico;
@@ -185,7 +187,7 @@ function excessOf(day: ExplainedDay, residual: SeriesExplanation['residuals'][nu
   return (day.billedPico * BigInt(Math.round((1 - day.coverage) * 1_000_000))) / 1_000_000n;
 }
 
-/** What is left of a finding once a key's use is taken out of its days; a day of which next to nothing is left goes. */
+/** The rest of a finding once a key's use is taken out of its days; a day with next to no rest is removed. */
 function withoutUse(finding: Finding, taken: ReadonlyMap<string, Pico>): Finding | undefined {
   const remains = (day: FindingDay) => day.impactPico - (taken.get(day.day) ?? 0n);
   const isLeft = (day: FindingDay) =>
@@ -221,7 +223,7 @@ const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
 };
 
 /**
- * Whether an unknown key is anybody's own, only the organization knows. Its own services go on once they run, so what was
+ * Only the organization knows whether an unknown key is its own. Its own services go on once they run, so what was
  * seen on a share of the days alone is by that share as likely theirs.
  */
 function probabilityOf({ key, share }: UnseenUse): number {

@@ -72,8 +72,8 @@ function atBatchRate(day: SeriesDay): Variant[] {
 }
 
 /**
- * Batch calls on the meter of standard calls: the rates are right, the counts are not. The other way round nothing tells the
- * bill from calls that nobody flagged, and it is the client's (clientCounts.ts).
+ * Batch calls on the meter of standard calls: the rates are right, the counts are not. The other way round the bill
+ * cannot be separated from calls without the flag, and it is the client's (client.ts).
  */
 export const batchDiscountQuantity: Hypothesis = {
   kind: 'batch_discount_not_applied',
@@ -119,7 +119,7 @@ export const serviceTierRate: Hypothesis = {
         mix.flatMap(({ circumstances: at }) => (at.isBatch ? [] : [at.serviceTier])),
       ),
     );
-    // A call of which nobody tells the tier may have used any: it is the client's to tell (clientAmounts.ts).
+    // A call without a reported tier may have used any: the client has to report it (client.ts).
     if (isTierOpen(day)) used.delete(STANDARD_TIER);
     const listed = [...new Set([STANDARD_TIER, ...day.agreed.tiersOf(day.pricedAs)])].sort();
     const otherLines = asLinesName(day, 'on_other_line', 'serviceTier');
@@ -144,8 +144,9 @@ export const serviceTierRate: Hypothesis = {
 };
 
 /**
- * A dearer tier's rates on lines that would name it, where no call tells its tier, for some days between right ones. The labels
- * are documented nowhere, so calls of that tier on a line without its name stay possible (clientAmounts.ts): a reason to look.
+ * A dearer tier's rates on lines that would name it, where no call reports its tier, for some days between right ones.
+ * The labels are documented nowhere, so calls of that tier on a line without its name stay possible (clientAmounts.ts): a
+ * reason to look.
  */
 export const serviceTierUnnamed: Hypothesis = {
   kind: 'service_tier_rate_misapplied',
@@ -228,7 +229,7 @@ function atListRates(
 }
 
 /**
- * Calls of one tier on the meter of a dearer one. Which tier a call used must be told by its client; on a cheaper meter it
+ * Calls of one tier on the meter of a dearer one. The client must report the tier of a call; on a cheaper meter it
  * is more likely a tier that was asked for and not served, which is the client's (clientCounts.ts).
  */
 export const serviceTierQuantity: Hypothesis = {
@@ -238,7 +239,7 @@ export const serviceTierQuantity: Hypothesis = {
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day, context) => {
     if (!context.tells.serviceTier) return [];
-    // A call is on the wrong meter only if its own answer told the tier: what names none may have used any.
+    // A call is on the wrong meter only if its own answer named the tier: a call without one may have used any.
     const told = new Set(
       day.evidence.observed.flatMap((one) =>
         one.serviceTier === '' ? [] : [day.agreed.tier(one.serviceTier)],

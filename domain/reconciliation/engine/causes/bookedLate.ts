@@ -10,7 +10,7 @@ import { DAYS_MAX, SAME_COUNT_PARTS } from '../calibration.js';
 import type { Booked, Hypothesis, MeterDay, SeriesDay, Variant } from './cause.js';
 import { amountAs } from './predict.js';
 
-/** What was used of a meter, as far as it is booked on the day. */
+/** The use of a meter, as far as it is booked on the day. */
 export function asBooked({ booked }: MeterDay, quantity: bigint): bigint {
   return booked ? (quantity * booked.on) / booked.of : quantity;
 }
@@ -51,7 +51,9 @@ function firstDays(day: SeriesDay): SeriesDay[] {
   return found;
 }
 
-/** The days from this one on which nothing is booked that a day before did not lack, to the one that makes up for all. */
+/**
+ * The days from this one on which nothing is booked that a day before did not lack, to the one that makes up for all.
+ */
 function windowFrom(first: SeriesDay): SeriesDay[] | undefined {
   const sums = new Map<string, Booked>();
   const window: SeriesDay[] = [];

@@ -155,8 +155,8 @@ function asInput(day: SeriesDay): Variant[] {
 }
 
 /**
- * Cache writes on another class's meter. That five-minute writes were counted as long ones is only said of series whose
- * clients tell lifetimes: those of others count every write as short.
+ * Cache writes on another class's meter. Five-minute writes that were counted as long ones are only found in series whose
+ * clients report lifetimes: other clients count every write as short.
  */
 export const cacheWriteQuantity: Hypothesis = {
   kind: 'cache_write_rate_mismatch',
@@ -196,7 +196,7 @@ const READS: Classes = ['cache_read'];
 const WRITES: Classes = ['cache_write_5m', 'cache_write_1h'];
 
 /**
- * What a cache took was counted as fresh input too, while the cache's own meters are right. Published of a provider's
+ * Cached tokens were counted as fresh input too, while the cache's own meters are right. Published of a provider's
  * bills for prompts with cached tokens: billed input = fresh + read + written.
  */
 export const doubleMetered: Hypothesis = {

@@ -1,5 +1,5 @@
 /**
- * The form of every hypothesis of the library: what a bill would say if one mistake had been made. A hypothesis is a small
+ * The form of every hypothesis of the library: the bill that one mistake would have produced. A hypothesis is a small
  * module that predicts; it neither scores nor decides, and knows nothing of other hypotheses.
  */
 
@@ -22,7 +22,7 @@ export interface MeterDay {
   readonly meter: Meter;
   readonly tokenClass: TokenClass;
   /**
-   * What the quantity was used under, quantities as weights: the meter's own parts, else those of what was observed, else
+   * The circumstances of the quantity, quantities as weights: the meter's own parts, else those of what was observed, else
    * the circumstances that the meter itself names. Never empty.
    */
   readonly mix: readonly MeterPart[];
@@ -50,7 +50,7 @@ export interface SeriesDay {
   readonly evidence: SeriesDayEvidence;
   readonly pricedAs: string | null;
   readonly meters: readonly MeterDay[];
-  /** What should hold (contract, override, list), and the list alone. */
+  /** The agreed price (contract, override, list), and the list alone. */
   readonly agreed: DayRates;
   readonly list: DayRates;
   /** Percent below what is entered that the days about this one were charged at, and that `agreed` is less for it. */
@@ -60,14 +60,14 @@ export interface SeriesDay {
   readonly after?: SeriesDay | null;
 }
 
-/** What is known beside a series: the same for all its days. */
+/** Facts beside a series: the same for all its days. */
 export interface SeriesContext {
   /** First and last day that has evidence. */
   readonly firstDay: string;
   readonly lastDay: string;
   /** True where the organization has entered a contract for the model at some time. */
   readonly hasContract: boolean;
-  /** What calls of the series have told on at least one day: what none ever tells, its clients cannot tell. */
+  /** The fields that calls of the series have reported on at least one day: its clients lack any other. */
   readonly tells: CallsTell;
 }
 
@@ -89,10 +89,12 @@ export interface Run {
   readonly lastDay: string;
 }
 
-/** What `chargedTier` is for batch calls, which are no service tier of their own. */
+/** The value of `chargedTier` for batch calls, which are no service tier of their own. */
 export const BATCH = 'batch';
 
-/** The facts about a variant that decisions rest on, beside its predictions. Variants of one name have the same traits. */
+/**
+ * The facts about a variant that decisions rest on, beside its predictions. Variants of one name have the same traits.
+ */
 export interface Traits {
   /** It moves a part that is whatever the bill makes it, so it fits more than the whole does. */
   readonly isAnyPart?: true;
@@ -127,7 +129,7 @@ export interface Variant extends Traits {
    * since findings keep it. No decision reads it; decisions read traits.
    */
   readonly name: string;
-  /** What would be charged for this quantity of the meter; null: it cannot say. */
+  /** The charge for this quantity of the meter; null: unknown. */
   amountOf(meter: MeterDay, quantity: bigint): Pico | null;
   /**
    * The quantity that the bill would show if all calls had been seen, from what was observed; null: any quantity would
@@ -137,14 +139,14 @@ export interface Variant extends Traits {
   /** Its quantities are already those of what is booked on the day: see `Booked`. */
   readonly isOfBooking?: true;
   /**
-   * Calls alone give the quantities, to the unit: nothing of them is fitted to the bill, so that a bill with the very count is
-   * no accident.
+   * Calls alone give the quantities, to the unit: nothing of them is fitted to the bill, so that a bill with the very
+   * count is no accident.
    */
   readonly isCounted?: true;
-  /** Whether the hypothesis says anything else than the null about the meter. */
+  /** Whether the hypothesis differs from the null on the meter. */
   touches(meter: MeterDay): boolean;
   /**
-   * Units too many (negative: too few) that hold whatever the calls were that nobody saw, for variants that can tell; a
+   * Units too many (negative: too few) that hold whatever the unobserved calls were, for variants that know; a
    * finding then takes these alone, and need not know that all was seen. Absent: all that is predicted beyond what was seen.
    */
   provenOf?(meter: MeterDay): bigint;
@@ -154,7 +156,7 @@ export interface Hypothesis {
   readonly kind: ViolationKind | BenignKind;
   /** rate: the price of a unit is wrong; quantity: the units are. */
   readonly nature: 'rate' | 'quantity';
-  /** Whose it is. `own`: the user's, with something to change. `none`: nobody's mistake. */
+  /** The party whose mistake it is. `own`: the user's, with something to change. `none`: no mistake. */
   readonly blame: 'provider' | 'own' | 'none';
   /** Evidence without which the hypothesis can be found but never be HIGH. */
   readonly needs: readonly EvidenceNeed[];
@@ -162,15 +164,17 @@ export interface Hypothesis {
   readonly highest?: Grade;
   /** Its variants leave quantities free, and one ratio has to give them on all days of a run. */
   readonly isOneRatio?: true;
-  /** For a person to look at, never to ask money back for: the data cannot tell it from the client's own doing. */
+  /**
+   * For a person to look at, never to ask money back for: the data cannot separate it from the client's own mistakes.
+   */
   readonly reviewOnly?: true;
   /** Every way in which it can have been made on this day; empty where the day cannot show it. */
   variants(day: SeriesDay, context: SeriesContext): readonly Variant[];
   /** Whether it can be what a whole run of days shows; absent: any run. */
   fits?(run: Run, context: SeriesContext): boolean;
-  /** What happened, as one sentence. */
+  /** The mistake, as one sentence. */
   describe(variant: string): string;
-  /** What to change or to ask for, as whole sentences. */
+  /** Advice, as whole sentences. */
   advise?(variant: string, sources: readonly ObservedSource[]): readonly string[];
 }
 
@@ -222,7 +226,7 @@ export function isEpisode(run: Run, context: SeriesContext): boolean {
 }
 
 /**
- * The sentence of a variant. A variant may carry a value after a colon (`tier:priority`); its sentence then stands under
+ * The sentence of a variant. A variant may carry a value after a colon (`tier:priority`); its sentence is then under
  * the name before it and holds the value in place of `%`.
  */
 export function sentenceOf(words: Readonly<Record<string, string>>, variant: string): string {
@@ -249,7 +253,7 @@ export function servicesOf(sources: readonly ObservedSource[], all = false): str
   return names.length === 1 ? `service ${last}` : `services ${names.slice(0, -1).join(', ')} and ${last}`;
 }
 
-/** What holds for all days of a series; `evidence` in any order, at least one day. */
+/** Facts that hold for all days of a series; `evidence` in any order, at least one day. */
 export function seriesContextOf(evidence: readonly SeriesDayEvidence[], hasContract: boolean): SeriesContext {
   const days = evidence.map((one) => one.day).sort();
   const calls = evidence.flatMap((one) => one.observed);

@@ -1,4 +1,4 @@
-/** Mistakes of the client in what it counts: nobody may be accused before these are ruled out. */
+/** Mistakes of the client in what it counts: no provider may be accused before these are ruled out. */
 
 import { STANDARD_TIER } from '../../../pricing/rateCards.js';
 import type { ObservedSource } from '../../evidence/evidenceText.js';
@@ -88,7 +88,7 @@ const ADVICE: Readonly<Record<string, (services: string) => string>> = {
     `Your events of ${services} come twice: leave one of the two senders out, or send the provider’s request id so that repeats are told.`,
 };
 
-/** Asked of the services that cannot tell cached tokens, where some are known. */
+/** The advice to services that cannot report cached tokens, where some are known. */
 const CACHE_ADVICE: Readonly<Record<string, (services: string) => string>> = {
   cache_not_told: (services) =>
     `Your events of ${services} lack cache tokens: send cache_read and cache_creation of the provider’s usage with every call.`,
@@ -128,13 +128,13 @@ export const clientCounts: Hypothesis = {
   },
 };
 
-/** What clients count changes with a release and then stays; a bill's mistake has an end on both sides. */
+/** The counts of clients change with a release and then stay; a bill's mistake has an end on both sides. */
 const isOfARelease = (run: Run, context: SeriesContext): boolean =>
   coversMost(run, context) || touchesEdge(run, context);
 
 const isNoEpisode = (run: Run, context: SeriesContext): boolean => !isEpisode(run, context);
 
-/** Services that say themselves that they cannot tell: they are asked first. */
+/** Services that report themselves that they lack the class: they are named first. */
 export function cannotTell(sources: readonly ObservedSource[]): boolean {
   return sources.some((source) => source.callsWithoutCache > 0);
 }
@@ -177,7 +177,7 @@ function takenOffTwice(day: SeriesDay): Variant[] {
   return cachedOnTop(day).map(({ quantities }) => countedVariant(day, 'cached_taken_off_twice', quantities));
 }
 
-/** What was observed on a group of meters, divided as the bill divides it: the sum is what is tested. */
+/** The observed use of a group of meters, divided as the bill divides it: the sum is tested. */
 function dividedAsBilled(groups: readonly (readonly MeterDay[])[]): Map<number, bigint> {
   const quantities = new Map<number, bigint>();
   for (const group of groups) {
@@ -199,7 +199,7 @@ function grouped(meters: readonly MeterDay[], keyOf: (meter: MeterDay) => string
 
 const placeAlone = (meter: MeterDay) => placeKey({ ...meter, tokenClass: 'input' });
 
-/** Fresh and cached input together are right, but fewer were told as cached than were billed so. */
+/** Fresh and cached input together are right, but fewer were reported as cached than were billed so. */
 function cacheNotTold(day: SeriesDay): Variant[] {
   const cached = metersOf(day, 'cache_read', 'cache_write_5m', 'cache_write_1h');
   const billed = sumOf(cached.map((meter) => meter.meter.quantity ?? 0n));
@@ -217,7 +217,7 @@ const CACHED: ReadonlySet<MeterDay['tokenClass']> = new Set([
   'cache_write_1h',
 ]);
 
-/** A class that is billed and was never seen, or that some clients say they cannot tell, while the others fit. */
+/** A class that is billed and was never seen, or that some clients report to lack, while the others fit. */
 function missingClasses(day: SeriesDay): Variant[] {
   const isUntold = cannotTell(day.evidence.sources);
   return grouped(day.meters, (meter) => meter.tokenClass).flatMap((meters) => {
@@ -283,7 +283,7 @@ function dividedBut(day: SeriesDay, wrong: Circumstance): Map<number, bigint> {
   );
 }
 
-/** The bill tells apart what the calls do not, or not all of them: each class as a whole is right. */
+/** The bill separates kinds that the calls do not, or not all of them: each class as a whole is right. */
 function untold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
   const [billed, observed] = countsWith(day, wrong);
   if (billed * 100n <= observed * CIRCUMSTANCE_PERCENT) return [];
@@ -291,7 +291,7 @@ function untold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
   return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
 }
 
-/** The calls tell more of these than the bill has: each class as a whole is right. */
+/** The calls report more of these than the bill has: each class as a whole is right. */
 function overtold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
   const [billed, observed] = countsWith(day, wrong);
   if (observed * 100n <= billed * CIRCUMSTANCE_PERCENT) return [];
@@ -314,7 +314,7 @@ function sentTwice(day: SeriesDay): Variant[] {
   ];
 }
 
-/** Mistakes in what the bill's file or the client's calls say of amounts: their own side's, not the provider's. */
+/** Mistakes in the amounts of the bill's file or of the client's calls: the organization's, not the provider's. */
 
 const CLIENT_AMOUNTS_WORDS = {
   cents_as_dollars: 'The amounts are a hundred times what they should be: cents were read as dollars.',
@@ -399,7 +399,7 @@ function asRequested(day: SeriesDay): Variant[] {
 
 /**
  * One discount on everything is as well a mixture, where the bill folds tiers and batch into one line, the series' clients
- * use several, and some of the day's calls tell none.
+ * use several, and some of the day's calls name none.
  */
 function cheaperShare(day: SeriesDay, context: SeriesContext): Variant[] {
   const { tells } = context;

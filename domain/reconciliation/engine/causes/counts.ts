@@ -9,8 +9,8 @@ const WORDS = {
 };
 
 /**
- * What failed attempts used, on top of what succeeded. Needs clients that log their failures with usage, and for HIGH with the
- * provider's HTTP status: an answer that only the client's own parser or timeout refused is rightly billed.
+ * The use of failed attempts, on top of the successful ones. Needs clients that log their failures with usage, and for
+ * HIGH with the provider's HTTP status: an answer that only the client's own parser or timeout refused is rightly billed.
  */
 export const failedRequests: Hypothesis = {
   kind: 'failed_request_billed',
@@ -42,7 +42,7 @@ const CUT_STREAMS_WORDS = {
 };
 
 /**
- * Output of calls that were cut off. Mostly the client misses the usage that the provider would have told at the end of
+ * Output of calls that were cut off. Mostly the client misses the usage that the provider would have reported at the end of
  * the stream, and some providers charge the whole answer by their own terms: never more than a reason to look.
  */
 export const cutStreams: Hypothesis = {
@@ -81,7 +81,7 @@ export const cutStreams: Hypothesis = {
   ],
 };
 
-/** What the cut answers lack if they would have been as long as the others, in 1e-12 tokens. */
+/** The tokens that cut answers lack if they would have been as long as the others, in 1e-12 tokens. */
 function wholeAnswers({ evidence }: SeriesDay): bigint {
   const of = (status: string) => evidence.observed.filter((one) => one.status === status);
   const count = (vectors: typeof evidence.observed) =>
@@ -99,8 +99,8 @@ const INFLATION_WORDS = {
 };
 
 /**
- * One class counts otherwise than the answers' own usage did, by one factor, and the others do not. Providers' internal work and missing
- * counts of the client look alike, so it is for a person to judge.
+ * One class counts otherwise than the answers' own usage did, by one factor, and the others do not. Providers' internal
+ * work and missing counts of the client look alike, so it is for a person to judge.
  */
 export const countInflation: Hypothesis = {
   kind: 'token_count_inflation',
@@ -116,7 +116,7 @@ export const countInflation: Hypothesis = {
       const observed = sumOf(meters.map((meter) => meter.observed));
       const difference = billed > observed ? billed - observed : observed - billed;
       const isAlone = meters.length === day.meters.length;
-      // Where clients say that they cannot tell cached input, no count of it is held against the bill.
+      // Where clients report that they lack cached input, no count of it is held against the bill.
       if (isAboutCache(tokenClass) && cannotTell(day.evidence.sources)) return [];
       // Some of the clients may count cached tokens inside the input.
       if (tokenClass === 'input' && billed < observed && cachedOf(day) > 0n) return [];

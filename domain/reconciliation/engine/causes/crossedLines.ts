@@ -1,6 +1,7 @@
 /**
- * Use that a line of the bill holds and the provider's usage report counts under other circumstances (matching/joinTotals.ts).
- * The provider's two reports contradict each other, and the line shows how the use was charged: no call is needed for it.
+ * Use that a line of the bill holds and the provider's usage report counts under other circumstances
+ * (matching/joinTotals.ts). The provider's two reports contradict each other, and the line shows how the use was charged:
+ * no call is needed for it.
  */
 import type { Circumstances } from '../../audit/dayRates.js';
 import type { MeterDay, SeriesDay, Variant } from './cause.js';
@@ -18,7 +19,7 @@ export function asLinesLast(day: SeriesDay, name: string): Variant[] {
   return [rateVariant(day, name, amountOf, isTouched)];
 }
 
-/** Charged as the lines name it, which is not what the report says of it; none where no line differs in this field. */
+/** Charged as the lines name it, against the report; none where no line differs in this field. */
 export function asLinesName(day: SeriesDay, name: string, field: Field): Variant[] {
   const isTouched = ({ meter, mix }: MeterDay) =>
     meter.crossed === true && mix.some(({ circumstances }) => circumstances[field] !== meter[field]);

@@ -78,7 +78,7 @@ export const longContextQuantity: Hypothesis = {
     ...allOnOther(day, 'in_long_meter', false),
     // A bill's ordinary line may hold batch and other tiers as well, which stay where they are.
     ...usesMoved(day, 'standard_in_long_meter', linesBesideLong(day), isStandard, asLong),
-    // A boundary that is drawn too low takes some of the ordinary requests; which, the bill does not say.
+    // A boundary that is drawn too low takes some of the ordinary requests; the bill does not show which.
     ...partlyMoved(
       day,
       'part_in_long_meter',
@@ -98,7 +98,7 @@ export const longContextQuantity: Hypothesis = {
 
 /**
  * Events that count too much input make requests longer than they were (clientCounts.ts), and a release that does so may be
- * taken back: it is said of an episode between right days, and never for sure.
+ * taken back: it explains only an episode between right days, and never with certainty.
  */
 export const longContextEpisode: Hypothesis = {
   kind: 'long_context_rate_misapplied',

@@ -1,7 +1,7 @@
 /**
  * Calls counted on another meter of their class than the one that they belong on. What the meters hold together stays what
  * was seen, in every class, while its division does not: the divided sum is what is tested, and the part that was moved is
- * whatever the bill makes it. Of dollars only those are taken that stand whatever the calls were that nobody saw.
+ * whatever the bill makes it. Only those dollars are taken that hold whatever the unobserved calls were.
  */
 
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
@@ -13,10 +13,10 @@ import { ALIKE, UNSEEN_MAX } from '../calibration.js';
 import { having, type MeterDay, type SeriesDay, type Variant } from './cause.js';
 import { amountAs, quantityVariant, sumOf } from './predict.js';
 
-/** What leaves the first arrives at the second. */
+/** Units that leave the first arrive at the second. */
 export type Move = readonly [from: MeterDay, to: MeterDay];
 
-/** All that was observed on some meters stands on others of the same day. No variant where nothing moves. */
+/** All units observed on some meters are billed on others of the same day. No variant where nothing moves. */
 export function allMoved(day: SeriesDay, name: string, moves: readonly Move[]): Variant[] {
   const meant = moves.filter(([from]) => from.observed > 0n);
   const quantities = new Map<number, bigint>();
@@ -73,7 +73,7 @@ function scaledTo(mix: readonly MeterPart[], quantity: bigint): MeterPart[] {
   return mix.map((one, at) => ({ ...one, quantity: shares[at] ?? 0n }));
 }
 
-/** Some of what was observed on some meters stands on others: how much, the bill itself says. */
+/** Some of the units observed on some meters are billed on others: the bill itself shows how many. */
 export function partlyMoved(day: SeriesDay, name: string, moves: readonly Move[]): Variant[] {
   const quantities = new Map<number, bigint>();
   const meant: Move[] = [];
@@ -92,8 +92,8 @@ export function partlyMoved(day: SeriesDay, name: string, moves: readonly Move[]
 }
 
 /**
- * With what stands whatever was not seen; and, where the agreed rates are not the list's, with the list's for what moved.
- * `asUsed` gives meters the uses that they hold then.
+ * With the part that holds whatever was not seen; and, where the agreed rates are not the list's, with the list's for
+ * what moved. `asUsed` returns meters with the uses that they hold then.
  */
 function withProof(
   day: SeriesDay,
@@ -139,8 +139,8 @@ function amountPartlyAtList(day: SeriesDay, meter: MeterDay, quantity: bigint, m
 }
 
 /**
- * How much more stands on the second meter than was seen there, and by how much both together differ from what was seen:
- * calls that nobody saw, or that are billed on the day beside.
+ * The excess of the second meter over its observed units, and the difference of both together from the observed ones:
+ * unobserved calls, or calls that are billed on the day beside.
  */
 function movedOf(day: SeriesDay, [from, to]: Move): { moved: bigint; unseen: bigint } {
   const [onFrom, onTo] = [billedOf(day, from), billedOf(day, to)];
@@ -148,7 +148,7 @@ function movedOf(day: SeriesDay, [from, to]: Move): { moved: bigint; unseen: big
   return { moved: onTo - to.observed, unseen: apart > 0n ? apart : -apart };
 }
 
-/** As billed; where the bill gives an amount alone, what that buys at the rates that hold. */
+/** As billed; where the bill has an amount alone, the quantity that it buys at the agreed rates. */
 function billedOf(day: SeriesDay, meter: MeterDay): bigint {
   const { quantity, amountPico } = meter.meter;
   if (quantity !== null) return quantity;
@@ -156,7 +156,7 @@ function billedOf(day: SeriesDay, meter: MeterDay): bigint {
   return whole === null || whole <= 0n || amountPico <= 0n ? 0n : (amountPico * PROBE) / whole;
 }
 
-/** A quantity large enough to tell a rate by: a million million tokens, in 1e-12 tokens. */
+/** A quantity large enough to show a rate: a million million tokens, in 1e-12 tokens. */
 const PROBE = 10n ** 24n;
 
 const OUTPUT: ReadonlySet<string> = new Set(['output', 'output_audio']);

@@ -1,4 +1,4 @@
-/** What was used on one day and billed on the next: nobody's mistake, unless it was billed on both. */
+/** Use of one day that is billed on the next: no mistake, unless it was billed on both. */
 import { ALIKE, ALIKE_PERCENT, RIGHT_PARTS, WEIGHS_PARTS } from '../calibration.js';
 import { type Hypothesis, type MeterDay, type SeriesDay, sentenceOf, type Variant } from './cause.js';
 import { placeKey } from './places.js';
@@ -37,7 +37,7 @@ export const periodDoubleCount: Hypothesis = {
 };
 
 /**
- * The same where both days' use is of one mixture: a part of the first day's calls that nobody saw is billed likewise, as are
+ * The same where both days' use is of one mixture: a part of the first day's unobserved calls is billed likewise, as are
  * those of a job that runs once a month.
  */
 export const periodDoubleCountAlike: Hypothesis = {
@@ -97,7 +97,7 @@ function byPlace(day: SeriesDay): Map<string, MeterDay> {
   return new Map(day.meters.map((meter) => [placeKey(meter), meter]));
 }
 
-/** How a day's billed quantities lie to the observed ones, at the agreed rates. */
+/** The ratio of a day's billed quantities to the observed ones, at the agreed rates. */
 function excessShare(day: SeriesDay): 'right' | 'more' | 'less' | 'unknown' {
   const dollars = dollarsOf(day);
   if (!dollars) return 'unknown';
@@ -107,7 +107,7 @@ function excessShare(day: SeriesDay): 'right' | 'more' | 'less' | 'unknown' {
   return difference > 0n ? 'more' : 'less';
 }
 
-/** Billed and observed quantities at the agreed rates; undefined where one of them cannot be told. */
+/** Billed and observed quantities at the agreed rates; undefined where one of them is unknown. */
 function dollarsOf(day: SeriesDay): { billed: bigint; observed: bigint } | undefined {
   let billed = 0n;
   let observed = 0n;

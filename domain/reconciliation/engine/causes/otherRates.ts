@@ -1,4 +1,4 @@
-/** Rates that no known mistake gives: the provider's where our price is sure and comes back, else perhaps our own. */
+/** Rates of no known mistake: the provider's where our price is sure and comes back, else perhaps our own. */
 
 import { absPico, type Pico } from '../../../money.js';
 import { NOISE_PARTS, RATIO_MAX } from '../calibration.js';
@@ -73,7 +73,7 @@ function provenanceOf(day: SeriesDay) {
     : day.agreed.provenance(day.pricedAs);
 }
 
-/** Whether price sources are sure of the model's price; an own price is the organization's word. */
+/** Whether price sources are sure of the model's price; an own price is the organization's own statement. */
 function isSure(day: SeriesDay): boolean {
   const { agreement, disputed } = provenanceOf(day);
   return !disputed && (agreement === 'agree' || agreement === 'contract' || agreement === 'override');
@@ -95,7 +95,7 @@ export const listRate: Hypothesis = {
 };
 
 /**
- * A round discount on everything is no stale price but terms that nobody entered. Else our price may be the wrong one: it is
+ * A round discount on everything is no stale price but terms that are not entered. Else our price may be the wrong one: it is
  * given by one source or disputed, or the deviation has been there from the first day or is there to the last, as an undated
  * price change is.
  */
@@ -119,7 +119,7 @@ export const stalePrice: Hypothesis = {
   ],
 };
 
-/** What the sources list one by one, where they differ from what holds. */
+/** The prices of the sources one by one, where they differ from the agreed one. */
 function fromSources(day: SeriesDay): Variant[] {
   const model = day.pricedAs;
   if (model === null) return [];
@@ -153,7 +153,7 @@ export const otherModelRate: Hypothesis = {
         amountAs(day, meter, meter.meter.quantity ?? 0n, { model: other }),
       );
       if (!wrong.every((meter, at) => isAmount(meter, amounts[at] ?? null))) return [];
-      // Models at one price are one suspicion: the first by its id stands for them.
+      // Models at one price are one suspicion: the first by its id represents them.
       const key = amounts.join();
       if (seen.has(key)) return [];
       seen.add(key);
@@ -254,7 +254,7 @@ function hasAudio(day: SeriesDay): boolean {
   return metersOf(day, 'input_audio', 'output_audio').length > 0;
 }
 
-/** Input and output gone wrong alike are one variant: each says what it says of its own meters. */
+/** Input and output gone wrong alike are one variant: each predicts its own meters. */
 function onePerName(variants: Variant[], next: Variant): Variant[] {
   const at = variants.findIndex((one) => one.name === next.name);
   const known = variants[at];

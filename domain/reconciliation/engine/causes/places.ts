@@ -1,4 +1,4 @@
-/** Which meter of a day a use would have been on, had the bill told it otherwise. */
+/** The meter of a day on which a use would have been, had the bill named it otherwise. */
 
 import type { TokenClass } from '../../../events/event.js';
 import { absPico, type Pico } from '../../../money.js';
@@ -8,7 +8,7 @@ import { isProfileOf } from '../../matching/profiles.js';
 import { SAME_RATIO_PARTS } from '../calibration.js';
 import type { MeterDay, SeriesDay } from './cause.js';
 
-/** What all of a meter was used under; null where it holds several. */
+/** The circumstances of all of a meter's use; null where it holds several. */
 export interface Place {
   serviceTier: string | null;
   isBatch: boolean | null;
@@ -89,7 +89,7 @@ const isNamedLike = ({ meter: a }: MeterDay, { meter: b }: MeterDay): boolean =>
   a.longContext === b.longContext &&
   a.region === b.region;
 
-/** Uniform ratios of charged to right amounts, told from a day's own meters. */
+/** Uniform ratios of charged to right amounts, found in a day's own meters. */
 
 export interface Ratio {
   readonly billedPico: Pico;
@@ -135,11 +135,11 @@ export function ratioText({ billedPico, expectedPico }: Ratio): string {
   return `${perMille / 1_000n}.${String(perMille % 1_000n).padStart(3, '0')}`;
 }
 
-/** What a day's calls and reports leave open: nobody is accused of what they do not tell. */
+/** Facts that a day's calls and reports leave open: they support no accusation. */
 
 /**
- * Neither an answer nor the provider's usage report says which tier served the day's calls. What a cost line says of its tier
- * is mostly the reader's word for "no tier named", so it tells none.
+ * Neither an answer nor the provider's usage report names the tier that served the day's calls. The tier of a cost line
+ * is mostly the reader's word for "no tier named", so it is no evidence.
  */
 export function isTierOpen({ evidence, meters }: SeriesDay): boolean {
   const isReported = evidence.observed.some((one) => one.status !== 'error' && one.serviceTier !== '');
@@ -156,7 +156,7 @@ export function isTierOpen({ evidence, meters }: SeriesDay): boolean {
 
 /**
  * The usage report, divided by tier and batch, counts as much of the class as is billed, and all of it in one tier: then
- * that is the tier, on whichever of the class's lines a call stands.
+ * that is the tier, on whichever of the class's lines a call is.
  */
 function isOfOneTier(
   { usage }: SeriesDayEvidence,
@@ -172,7 +172,7 @@ function isOfOneTier(
 }
 
 /**
- * The bill has amounts alone, on lines whose labels were read to their end: such labels tell the length of requests, and name
+ * The bill has amounts alone, on lines whose labels were read to their end: such labels show the length of requests, and name
  * a tier that is paid for beside the ordinary one (OpenAI's `priority | …`). What they do not name is most likely of none.
  */
 export function areLinesLabelled({ meters }: SeriesDay): boolean {
@@ -198,7 +198,7 @@ export function hasUntoldCalls({ evidence }: SeriesDay): boolean {
   return evidence.observed.some((one) => one.status !== 'error' && one.serviceTier === '');
 }
 
-/** Every attempt that failed was refused by the provider itself: its client tells an HTTP status of 400 or more. */
+/** Every attempt that failed was refused by the provider itself: its client reports an HTTP status of 400 or more. */
 export function areRefusalsTold({ observed, sources }: SeriesDayEvidence): boolean {
   const failed = observed.reduce((sum, one) => (one.status === 'error' ? sum + one.calls : sum), 0);
   return sources.reduce((sum, one) => sum + (one.refused ?? 0), 0) >= failed;
@@ -213,7 +213,7 @@ export function areModelsAnswered({ observed, sources }: SeriesDayEvidence): boo
 /** Bedrock's other profiles of the model, by place, one for each price: each is a model of its own. */
 export function profilesBeside({ pricedAs, agreed }: SeriesDay): (readonly [place: string, model: string])[] {
   const base = pricedAs?.replace(/^[a-z-]+\./, '') ?? '';
-  // Without a profile only the vendor stands before the model.
+  // Without a profile only the vendor precedes the model.
   if (pricedAs === null || !base.includes('.')) return [];
   return agreed
     .otherModelsOf(pricedAs)

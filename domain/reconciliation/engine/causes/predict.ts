@@ -1,4 +1,4 @@
-/** What hypotheses predict by: amounts of a meter under other circumstances, other rates or another class. */
+/** The predictions of hypotheses: amounts of a meter under other circumstances, other rates or another class. */
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import type { TokenClass } from '../../../events/event.js';
 import { divideHalfEven, type Pico } from '../../../money.js';
@@ -8,7 +8,7 @@ import type { MeterDay, SeriesDay, Variant } from './cause.js';
 
 const CHARGE_DIVISOR = QUANTITY_ONE * 1_000_000n;
 
-/** How a charge would differ from what holds; what is not named stays. */
+/** The changes of a charge against the agreed one; a field that is absent stays. */
 export interface Otherwise {
   rates?: DayRates;
   model?: string;
@@ -121,7 +121,9 @@ export function otherCircumstances(
   return otherCharge(day, name, { circumstances: change });
 }
 
-/** Charges otherwise, for the meters that `isMeant` takes and whose amount that changes; none where it changes nothing. */
+/**
+ * Charges otherwise, for the meters that `isMeant` takes and whose amount that changes; none where it changes nothing.
+ */
 export function otherCharge(
   day: SeriesDay,
   name: string,
@@ -265,7 +267,7 @@ export function under(change: Partial<Circumstances>): (circumstances: Circumsta
     keys.every((key) => circumstances[key] === change[key]) ? circumstances : { ...circumstances, ...change };
 }
 
-/** Whether the bill, or the usage report beside it, counts: else its amounts stand against the events alone. */
+/** Whether the bill, or the usage report beside it, counts: else its amounts are compared with the events alone. */
 export function hasQuantities(day: SeriesDay): boolean {
   return day.meters.some(({ meter }) => meter.quantity !== null);
 }

@@ -43,7 +43,7 @@ const ASK = [
 
 /**
  * The same use billed more than once. Sums over a day cannot show it: twice the tokens are as well twice the use. Only
- * where the provider's own usage report, or its count of requests, says once what the charge says twice, is it seen.
+ * where the provider's own usage report, or its count of requests, counts once what is charged twice, is it visible.
  */
 export const duplicateQuantity: Hypothesis = {
   kind: 'duplicate_charge',
@@ -60,7 +60,7 @@ export const duplicateQuantity: Hypothesis = {
   advise: () => ASK,
 };
 
-/** Tokens twice and requests once, by the provider's own count: no report of tokens stands against the bill. */
+/** Tokens twice and requests once, by the provider's own count: no report of tokens contradicts the bill. */
 export const duplicateTokens: Hypothesis = {
   kind: 'duplicate_charge',
   nature: 'quantity',
@@ -153,7 +153,10 @@ export const doubleMeteredInPart: Hypothesis = {
   },
 };
 
-/** Each line without what the bill's own cached lines of the same use hold; divided as the bill is where these do not sum up. */
+/**
+ * Each line without what the bill's own cached lines of the same use hold; divided as the bill is where these do not
+ * sum up.
+ */
 function cachedBesides(day: SeriesDay, { quantities, right }: AgainstReport): Map<number, bigint> {
   const off = day.meters.filter((meter) => quantities.has(meter.index));
   for (const classes of [['cache_read'], ['cache_read', 'cache_write_5m', 'cache_write_1h']] as const) {
@@ -183,8 +186,8 @@ function cachedAgain(day: SeriesDay, { isMore, quantities }: AgainstReport): 'al
 }
 
 /**
- * What is beyond the report stands whatever calls were seen. Where the calls are one share of the report, in every class, they
- * predict the bill; else they count otherwise than both reports do, and the bill is held against the report alone.
+ * The excess over the report holds whatever calls were seen. Where the calls are one share of the report, in every class,
+ * they predict the bill; else they count otherwise than both reports do, and the bill is held against the report alone.
  */
 function beyondReport(day: SeriesDay, name: string, { quantities, right }: AgainstReport): Variant {
   const isShare = isOneShare(day);
@@ -216,7 +219,7 @@ function isOneShare({ meters, evidence }: SeriesDay): boolean {
   return (most - least) * 100n <= most * ONE_SHARE_PERCENT;
 }
 
-/** How a day's charge counts against the provider's own usage report. */
+/** The counts of a day's charge against the provider's own usage report. */
 export interface AgainstReport {
   /** By the meters' places: what the bill would show if all calls had been seen. */
   readonly quantities: Map<number, bigint>;
@@ -263,7 +266,7 @@ function countedOtherwise(day: SeriesDay): AgainstReport | undefined {
     : against;
 }
 
-/** How many times as much, within one part in a hundred; 0: no whole number of times. */
+/** The whole ratio, within one part in a hundred; 0: no whole number. */
 function timesOf(billed: bigint, reported: bigint): bigint {
   const times = (billed + reported / 2n) / reported;
   return absPico(billed - times * reported) * TIMES_PARTS <= reported ? times : 0n;

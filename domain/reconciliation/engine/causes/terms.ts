@@ -37,7 +37,7 @@ const WORDS = {
 };
 
 /**
- * The same round discount in every class, and no contract that says so: none is entered, or one of a smaller discount. Under
+ * The same round discount in every class, and no contract with it: none is entered, or one of a smaller discount. Under
  * an entered contract a discount that comes and goes is the bill's.
  */
 export const contractTerms: Hypothesis = {

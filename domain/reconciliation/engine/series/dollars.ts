@@ -28,9 +28,9 @@ export interface MeterImpact {
 }
 
 export interface DayParts {
-  /** What the explanation accounts for. */
+  /** The part that the explanation accounts for. */
   readonly explained: readonly MeterImpact[];
-  /** What nothing accounts for: neither it, nor coverage, nor rounding. */
+  /** The part without any account: neither it, nor coverage, nor rounding. */
   readonly unexplained: readonly MeterImpact[];
 }
 
@@ -39,7 +39,7 @@ export const impactOf = (parts: readonly MeterImpact[]): Pico =>
 
 const CENT_PICO = BigInt(CENT);
 
-/** What a state makes of the part of a day that its aspect is about. */
+/** A state's division of the part of a day that its aspect is about. */
 export function partsOf(
   aspect: Aspect,
   { reading, right }: Pick<DayWork, 'reading' | 'right'>,
@@ -119,13 +119,15 @@ function partsOfCount(
   ];
 }
 
-/** Whether the meter shows by itself that its rate is another: where calls tell the mix, beyond what they leave in doubt. */
+/**
+ * Whether the meter shows by itself that its rate is another: where calls determine the mix, beyond their uncertainty.
+ */
 function tellsRate(one: MeterReading, rate: Pico): boolean {
   if (one.rateEvidence !== 'soft') return one.rateEvidence === 'sharp';
   return !isMixAssumed(one) && Math.abs(Number(rate)) > SCATTER * one.rateSigma;
 }
 
-/** The units too many that the variant speaks of: never more than the bill has too many, nor of another sign. */
+/** The units too many that the variant explains: never more than the bill has too many, nor of another sign. */
 function excessOf(of: MeterDay, variant: Variant, coverage: number): bigint {
   const billed = of.meter.quantity ?? 0n;
   if (variant.provenOf) return variant.provenOf(of);
@@ -263,11 +265,11 @@ function sumOf(reading: DayReading, variant: Variant | null): Pico | null {
 const max = (a: Pico, b: Pico): Pico => (a > b ? a : b);
 const min = (a: Pico, b: Pico): Pico => (a < b ? a : b);
 
-/** What a day of a series has too many or too few of, for whoever compares series with each other. */
+/** Excess and shortage of a day of a series, for comparisons of series with each other. */
 
 /**
- * What a series' bill and calls differ by, by class: beyond its usual coverage or, since calls may be missing under another
- * model's name on all days, beyond none. Empty where that is nothing to speak of.
+ * The difference of a series' bill and calls, by class: beyond its usual coverage or, since calls may be missing under
+ * another model's name on all days, beyond none. Empty where that is nothing to speak of.
  */
 export function residualOf(reading: DayReading, noise: SeriesNoise): ResidualDay[] {
   const { day } = reading;
@@ -293,7 +295,9 @@ export function residualOf(reading: DayReading, noise: SeriesNoise): ResidualDay
   ];
 }
 
-/** A meter's two sides. Tokens in 1e-12, null where the bill gives none; dollars at the agreed rates, null where unknown. */
+/**
+ * A meter's two sides. Tokens in 1e-12, null where the bill has none; dollars at the agreed rates, null where unknown.
+ */
 interface Sums {
   billed: bigint | null;
   billedPico: Pico | null;
@@ -306,7 +310,7 @@ function sumsOf(day: SeriesDay, { of }: MeterReading, isUnbilled: boolean): Sums
   const used = asBooked(of, of.observed);
   const seen = { observed: used, observedPico: amountAs(day, of, used) };
   if (isUnbilled) return { ...seen, billed: 0n, billedPico: 0n };
-  // An amount alone is its own cost: which rates it was charged at, nobody can see.
+  // An amount alone is its own cost: the rates at which it was charged are not visible.
   return { ...seen, billed: quantity, billedPico: quantity === null ? amountPico : of.expectedPico };
 }
 
@@ -324,7 +328,9 @@ function dayExcessOf({ meters }: DayReading, sums: readonly Sums[], coverage: nu
   return { tokens, pico };
 }
 
-/** What there should be where so much of it is seen: an estimate, by which days are compared and nothing is claimed. */
+/**
+ * The expected quantity where so much of it is seen: an estimate, by which days are compared and nothing is claimed.
+ */
 const asUsual = (observed: bigint, coverage: number): bigint =>
   coverage === 1 ? observed : BigInt(Math.round(Number(observed) / coverage));
 

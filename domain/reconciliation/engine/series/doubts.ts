@@ -1,4 +1,4 @@
-/** What a series shows beside a run: whether the bill was ever right of the same lines, and when our prices change. */
+/** Evidence beside a run: whether the bill was ever right on the same lines, and when our prices change. */
 
 import { shiftDay } from '../../../period.js';
 import {
@@ -56,7 +56,7 @@ export function historyOf(run: RunOfDays, judged: readonly JudgedDay[]): RunHist
   };
 }
 
-/** The meters that a day's explanation speaks about. */
+/** The meters that a day's explanation is about. */
 export function touchedOf({ work, shown }: JudgedDay): MeterReading[] {
   const variant = shown?.variant;
   return variant ? work.reading.meters.filter(({ of }) => variant.touches(of)) : [];
@@ -64,7 +64,7 @@ export function touchedOf({ work, shown }: JudgedDay): MeterReading[] {
 
 /**
  * Whether the day has one of these lines, and all of them that it has are right: as entered or, for what is explained against
- * a discount that nobody entered, at that discount.
+ * a discount that is not entered, at that discount.
  */
 function isRightOf(
   { work, state }: JudgedDay,
@@ -73,7 +73,7 @@ function isRightOf(
 ): boolean {
   const { reading } = work;
   if (!reading.judged) return false;
-  // Right at a discount that nobody entered is not right as entered.
+  // A charge that is right at a discount that is not entered is not right as entered.
   if (reading.day.untoldDiscount !== undefined && !terms.has(reading.day.untoldDiscount)) return false;
   const meters = reading.meters.filter((one) => isReported(one) && keys.has(meterKey(one)));
   if (meters.length === 0) return false;
@@ -83,7 +83,7 @@ function isRightOf(
     meters.filter((one) => one.rateEvidence === evidence);
   const [sharp, soft] = [of('sharp'), of('soft')];
   if (sharp.length > 0) return sharp.every(isAsExpected);
-  // Where calls tell the mix, a day of which nothing is said may still be far from what is entered.
+  // Where calls determine the mix, a day without an explanation may still be far from the entered price.
   return state.kind === 'none' && soft.every(isAsExpected);
 }
 
@@ -109,13 +109,14 @@ export function isAtPriceChange({ days }: RunOfDays): boolean {
 }
 
 /**
- * That our price is the one that is wrong: what price sources agree on can still be old, or not be what was agreed. An end
- * of a wrong rate speaks against it, since our price was right then; without one nothing in the bill tells the two apart.
+ * The odds that our price is the wrong one: a price on which sources agree can still be old, or differ from the
+ * agreement. An end of a wrong rate is evidence against it, because our price was right then; without one the bill cannot
+ * separate the two.
  */
 
 /**
  * At most these odds has a run of wrong rates to be the provider's mistake and not our price's; null where the history
- * leaves no such doubt, or a contract gives the price.
+ * leaves no such doubt, or a contract sets the price.
  */
 export function oddsAgainstOurPrice(run: RunOfDays, history: RunHistory): number | null {
   if (!isAboutRates(run.state) || run.days.every(({ judged }) => isByContract(judged))) return null;
@@ -129,10 +130,10 @@ export function oddsAgainstOurPrice(run: RunOfDays, history: RunHistory): number
 const isTerms = ({ kind }: State): boolean => kind === 'contract_terms';
 
 /**
- * A rate that was never otherwise is ours to read first where a price list may have it as well, where no other line of the
- * model shows that our prices are right, and wherever the bill has amounts alone, which do not even tell calls from prices:
- * the provider's mistake is not considered. Nor is a discount taken off twice that has no right day before it and after it;
- * and where it has both, terms are not.
+ * A rate that was never otherwise is ours to read first where a price list may have it as well, where no other line of
+ * the model shows that our prices are right, and wherever the bill has amounts alone, which do not even separate calls
+ * from prices: the provider's mistake is not considered. Nor is a discount taken off twice that has no right day before
+ * it and after it; and where it has both, terms are not.
  */
 export function isRuledOutByHistory(
   state: State,
@@ -141,7 +142,7 @@ export function isRuledOutByHistory(
   hasContract: boolean,
 ): boolean {
   const comesAndGoes = history.rightBefore && history.rightAfter;
-  // A discount on top of an entered contract's: the bill's where it comes and goes, else terms that nobody entered.
+  // A discount on top of an entered contract's: the bill's where it comes and goes, else terms that are not entered.
   if (state.traits.isMoreDiscount) return !comesAndGoes;
   if (isTerms(state)) return hasContract && comesAndGoes;
   if (!history.isWhole || !isAboutRates(state)) return false;
@@ -162,7 +163,7 @@ function isByContract({ work }: JudgedDay): boolean {
 }
 
 /**
- * Whether calls that nobody saw can be all that a run of lower rates is short of: of a cheaper use, on a line of the bill that
+ * Whether unobserved calls can be all that a run of lower rates is short of: of a cheaper use, on a line of the bill that
  * does not separate batch from other calls, and that is then rightly charged less than the calls seen make one expect.
  */
 export function isCheaperUse(run: RunOfDays): boolean {
@@ -183,18 +184,21 @@ function canBeUnseen(judged: JudgedDay): boolean {
 }
 
 /**
- * Whether a mistake of counting gives a direction and not the counts: over some days its prediction is farther from the bill
- * than a quarter of what the bill has too many or too few.
+ * Whether a mistake of counting predicts a direction and not the counts: over some days its prediction is farther from
+ * the bill than a quarter of what the bill has too many or too few.
  */
 export function missesCounts(run: RunOfDays): boolean {
   if (run.state.hypothesis?.blame !== 'provider' || run.days.length < DAYS_MIN) return false;
   return missedShare(run) > MISSED_MAX;
 }
 
-/** Whether it gives the counts themselves, so that nothing else could have left them so. */
+/** Whether it predicts the counts themselves, so that nothing else could have left them so. */
 export const givesCounts = (run: RunOfDays): boolean => missedShare(run) <= MISSED_SURE;
 
-/** How far its counts are from the bill's, in dollars, as a share of what it is about; 0 where it takes them from the bill. */
+/**
+ * The distance of its counts from the bill's, in dollars, as a share of its impact; 0 where it takes them from the
+ * bill.
+ */
 function missedShare(run: RunOfDays): number {
   if (run.state.hypothesis?.nature !== 'quantity') return 0;
   let [missed, moved] = [0, 0];
@@ -213,8 +217,8 @@ function missedShare(run: RunOfDays): number {
 }
 
 /**
- * Whether a run that leaves quantities free has no ratio of its own: what is fitted anew on each day says no more than that the
- * day is off.
+ * Whether a run that leaves quantities free has no ratio of its own: what is fitted anew on each day says no more than
+ * that the day is off.
  */
 export function hasNoRatio(run: RunOfDays, noise: SeriesNoise): boolean {
   if (!run.state.hypothesis?.isOneRatio) return false;
@@ -235,12 +239,12 @@ export function hasNoRatio(run: RunOfDays, noise: SeriesNoise): boolean {
 const sum = <T>(values: readonly T[], of: (one: T) => number): number =>
   values.reduce((total, one) => total + of(one), 0);
 
-/** That an explanation is told because it is the nearest and not because it fits: such a one is a reason to look, and little more. */
+/** Guesses: explanations that are the nearest and do not fit. They are a reason to look, and little more. */
 
 /**
- * Whether an explanation that leaves too much over is no more than a guess: the next one is hardly further, or it needs on most of
- * its days many more calls to be missing than usual, which is two mistakes at once. `usual` is the share of calls that is
- * seen on days without any mistake.
+ * Whether an explanation with too large a residual is no more than a guess: the next one is hardly further, or it needs
+ * on most of its days many more calls to be missing than usual, which is two mistakes at once. `usual` is the share of
+ * calls that is seen on days without any mistake.
  */
 export function isGuess({ days }: RunOfDays, missing: readonly Gate[], usual: number): boolean {
   if (!missing.includes('residual_within_tolerance')) return false;
@@ -249,7 +253,7 @@ export function isGuess({ days }: RunOfDays, missing: readonly Gate[], usual: nu
 }
 
 /**
- * Something can be wrong on top of a discount that nobody entered. Between days on which everything was charged exactly that
+ * A mistake can be on top of a discount that is not entered. Between days on which everything was charged exactly that
  * much below what is entered, the discount is taken for agreed, and what else a day shows is explained against it.
  */
 
@@ -289,7 +293,10 @@ export function untoldDiscounts(
   return found;
 }
 
-/** The provider counted use on lines where it does not belong: what these are charged at may be the list's, whatever is agreed. */
+/**
+ * The provider counted use on lines where it does not belong: what these are charged at may be the list's, whatever is
+ * agreed.
+ */
 const isMiscounted = ({ state, parts }: JudgedDay): boolean =>
   state.hypothesis?.blame === 'provider' && parts.explained.length > 0;
 

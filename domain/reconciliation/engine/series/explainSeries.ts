@@ -75,7 +75,7 @@ export interface ExplainedImpacts {
   impacts: readonly MeterImpact[];
 }
 
-/** What `explainSeries` makes its findings' days of, in their order: for whoever has to show the computation. */
+/** The parts of the days of `explainSeries`'s findings, in their order, for readers of the computation. */
 export function explainedImpactsOf(input: ExplainSeriesInput): ExplainedImpacts[] {
   const { tracks, rest } = judgedAgainstDiscounts(input);
   return [...tracks.flatMap(runsOf), ...unexplainedRunsOf(rest)].flatMap(({ state, days }) =>
@@ -91,12 +91,12 @@ export function explainedImpactsOf(input: ExplainSeriesInput): ExplainedImpacts[
 /** A series' days once for each aspect, in the same order. */
 interface JudgedSeries {
   tracks: readonly (readonly JudgedDay[])[];
-  /** What all aspects of a day leave without an explanation. */
+  /** The part of a day that no aspect explains. */
   rest: readonly JudgedDay[];
   noise: SeriesNoise;
 }
 
-/** What else is wrong beside a discount that nobody entered is explained against it. */
+/** Other mistakes beside a discount that is not entered are explained against it. */
 function judgedAgainstDiscounts(input: ExplainSeriesInput): JudgedSeries {
   const context = contextOf(input);
   const first = judgedOf(input, context, new Map());
@@ -137,13 +137,13 @@ function judgedOf(
   };
 }
 
-/** What the amounts of a day should be once its counts are explained: moved calls have another mixture of rates. */
+/** The right amounts of a day once its counts are explained: moved calls have another mixture of rates. */
 function amountsBeside({ work, shown, state }: JudgedDay): Prediction {
   const { right } = work;
   return state.hypothesis && shown ? { ...right, amounts: shown.prediction.amounts } : right;
 }
 
-/** What the explanations of a day's aspects predict together. */
+/** The joint prediction of the explanations of a day's aspects. */
 function togetherOf(tracks: readonly (readonly JudgedDay[])[]): Map<string, DayState> {
   const together = new Map<string, DayState>();
   const counts = tracks.find((judged) => judged[0]?.aspect === 'counts') ?? [];

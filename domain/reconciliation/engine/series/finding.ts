@@ -1,19 +1,19 @@
-/** What the engine says about a run of days of one series: what is wrong, how surely, by how much, and why it says so. */
+/** A finding about a run of days of one series: the mistake, its probability, its dollars, and the evidence. */
 import type { BilledClass } from '../../../billing/billedRow.js';
 import type { TokenClass } from '../../../events/event.js';
 import type { Pico } from '../../../money.js';
 import type { Grade, Visibility, WaterfallStep } from '../../matching/cells.js';
 import type { FindingKind } from '../../taxonomy.js';
 
-/** Which way the bill is wrong: too much, or too little. */
+/** The direction in which the bill is wrong: too much, or too little. */
 export const DIRECTIONS = ['overcharge', 'undercharge'] as const;
 export type Direction = (typeof DIRECTIONS)[number];
 
-/** Whose mistake it is; `none`: nobody's. */
+/** The party that made the mistake; `none`: no party did. */
 export const BLAMES = ['provider', 'own', 'none'] as const;
 export type Blame = (typeof BLAMES)[number];
 
-/** What must hold for HIGH, beside the probability; one that is missing lowers the grade. */
+/** Conditions of HIGH beside the probability; a missing one lowers the grade. */
 export const GATES = [
   'closed_period',
   'quantity_present',
@@ -48,7 +48,7 @@ export interface FindingLine {
   isBatch: boolean | null;
   longContext: boolean | null;
   region: string | null;
-  /** 1e-12 tokens; null where the bill gives none. */
+  /** 1e-12 tokens; null where the bill has none. */
   billedQuantity: bigint | null;
   observedQuantity: bigint;
   /** Pico-dollars per million tokens; null for a mixture. */
@@ -73,7 +73,7 @@ export interface Finding {
   days: readonly FindingDay[];
   lines: readonly FindingLine[];
   impactPico: Pico;
-  /** What can be asked back: the impact of a claimable overcharge, else 0. */
+  /** The recoverable amount: the impact of a claimable overcharge, else 0. */
   recoverablePico: Pico;
   grade: Grade;
   /** P(match) × P(hypothesis | data), calibrated; what the grade rests on. */
@@ -87,29 +87,29 @@ export interface Finding {
   next: { kind: FindingKind | 'none'; odds: number } | null;
   /** The evidence in bits, step by step. */
   waterfall: readonly WaterfallStep[];
-  /** What is wrong, in whole sentences without amounts and days: `reasonOf` adds those. */
+  /** The mistake, in whole sentences without amounts and days: `reasonOf` adds those. */
   cause: string;
-  /** What to change, and what would raise its grade: whole sentences. */
+  /** Advice and conditions for a higher grade, in whole sentences. */
   advice: readonly string[];
-  /** For `unexplained`: it is large or stands out for days. */
+  /** For `unexplained`: it is large, or an outlier for days. */
   critical: boolean;
   weightSet: string;
 }
 
-/** What became of one day of a series. */
+/** The result of one day of a series. */
 export interface ExplainedDay {
   day: string;
   visibility: Visibility;
   billedPico: Pico;
-  /** The share of the billed quantities that was observed, 0…1; null where it cannot be told. */
+  /** The share of the billed quantities that was observed, 0…1; null where it is unknown. */
   coverage: number | null;
-  /** Impact of the day's findings; with `unexplained` it is the day's gap less what nobody has to explain. */
+  /** Impact of the day's findings; with `unexplained` it is the day's gap less the part that needs no explanation. */
   explainedPico: Pico;
   unexplainedPico: Pico;
 }
 
 /**
- * What a bill has more than calls, by class: in 1e-12 tokens, and what they cost at the agreed rates. Where the bill gives
+ * Excess of the bill over the calls, by class: in 1e-12 tokens, and their cost at the agreed rates. Where the bill has
  * amounts by class alone there are no tokens, and the dollars are the amount less what the calls cost.
  */
 export interface Excess {

@@ -37,7 +37,7 @@ const bigintOrNull = (text: string | null) => (text === null ? null : BigInt(tex
 
 /**
  * Explanations and findings as JSON keeps them between the steps of a run: whole numbers beyond a JSON number are marked,
- * so that reading gives exactly what was written, whatever fields there are.
+ * so that reading returns exactly what was written, whatever fields there are.
  */
 const MARK = '#';
 
@@ -48,7 +48,7 @@ export function explanationToText(value: unknown): string {
   );
 }
 
-/** What `explanationToText` was given, from its parsed JSON. The caller names the type that it wrote. */
+/** The argument of `explanationToText`, from its parsed JSON. The caller names the type that it wrote. */
 export function explanationFromJson<T>(json: unknown): T {
   return revive(json) as T;
 }

@@ -113,7 +113,7 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
   const grade = lowerOf(gradeOfRun(run, probability, missing), isDated ? 'LOW' : 'HIGH');
   const impactPico = totalOf(run);
   const blame = isDated ? 'none' : hypothesis.blame;
-  // One source of a price accuses nobody, and nobody asks to be charged more.
+  // One source of a price is no accusation, and an undercharge is not claimed.
   const claimable =
     blame === 'provider' &&
     isViolation(kind) &&
@@ -178,7 +178,7 @@ export function unexplainedOf(run: RunOfDays, input: FindingInput): Finding {
     lines: linesOf(run),
     impactPico,
     recoverablePico: 0n,
-    // Something is wrong, and nobody can say what: no more than a reason to look.
+    // Something unknown is wrong: no more than a reason to look.
     grade: lowerOf('LOW', gradeOfRun(run, match.probability * unknown, [])),
     probability: match.probability * unknown,
     matchProbability: match.probability,
@@ -194,7 +194,7 @@ export function unexplainedOf(run: RunOfDays, input: FindingInput): Finding {
   };
 }
 
-/** Wrong dates of a price that are told by the days beside a change alone: lists give no hours. */
+/** Wrong dates of a price that only the days beside a change show: lists have no hours. */
 function isMatterOfADay(run: RunOfDays): boolean {
   return DATED_KINDS.has(run.state.kind) && isAtPriceChange(run);
 }
@@ -220,7 +220,9 @@ function adviceOfUnexplained(run: RunOfDays, impactPico: Pico): string[] {
   return [over ? UNKNOWN_CALLS : UNKNOWN_REPEATS];
 }
 
-/** Large on some day (more than $100 and 5 % of the day), or from $10 and far outside the series' scatter on two days. */
+/**
+ * Large on some day (more than $100 and 5 % of the day), or from $10 and far outside the series' scatter on two days.
+ */
 function isCritical(run: RunOfDays, noise: SeriesNoise): boolean {
   let far = 0;
   for (const { judged, impactPico } of run.days) {

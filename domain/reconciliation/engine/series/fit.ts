@@ -1,5 +1,5 @@
 /**
- * How well a prediction fits a day: natural logarithms of likelihoods, 0 for a perfect fit, cut off below so that no
+ * The fit of a prediction to a day: natural logarithms of likelihoods, 0 for a perfect fit, cut off below so that no
  * single meter decides alone. The share of calls that was seen is common to all meters of a day and belongs to the fit.
  */
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
@@ -36,7 +36,7 @@ import {
 import type { Variant } from '../causes/cause.js';
 import { CENT, type DayReading, isMixAssumed, type MeterReading, type Prediction } from './reading.js';
 
-/** What a series' days have in common. */
+/** Estimates that a series' days have in common. */
 export interface SeriesNoise {
   /** Usual share of the billed quantities that is observed, and how far quantities scatter about it. */
   readonly coverage: number;
@@ -52,8 +52,8 @@ export interface Floors {
 }
 
 /**
- * What is judged by itself. Where a bill has quantities, its rates need no calls and its counts need no rates: both may be
- * wrong on one day, each for its own reason. Amounts alone are rates and counts in one.
+ * Aspects that are judged by themselves. Where a bill has quantities, its rates need no calls and its counts need no
+ * rates: both may be wrong on one day, each for its own reason. Amounts alone are rates and counts in one.
  */
 export type Aspect = 'rates' | 'counts' | 'amounts';
 
@@ -125,13 +125,13 @@ function rateFloor(meter: MeterReading, floors: Floors): number {
 }
 
 /**
- * Nats by which an amount that agrees to the rounding of its row says more than one within the usual noise: so many other amounts
- * are as near.
+ * Nats by which an amount that agrees to the rounding of its row says more than one within the usual noise: so many other
+ * amounts are as near.
  */
 const exactness = ({ rateEvidence, rateSigma, rounding }: MeterReading): number =>
   rateEvidence === 'sharp' ? Math.min(EXACT_MAX, Math.max(0, Math.log(rateSigma / rounding))) : 0;
 
-/** A comparison of quantities (or of amounts that stand for them): log(billed ÷ predicted) if everything was seen. */
+/** A comparison of quantities (or of amounts in their place): log(billed ÷ predicted) if everything was seen. */
 export interface Deviation {
   logRatio: number;
   sigma: number;
@@ -169,7 +169,7 @@ export function deviationsOf(reading: DayReading, prediction: Prediction, noise:
     if (!hasQuantity && seen <= 0) return [];
     const predictions = hasQuantity ? prediction.quantities : prediction.amounts;
     const predicted = sum((at) => predictions[at] ?? Number.NaN);
-    // What a prediction would cost beyond what is there counts as well: else it could say anything of a class of cents.
+    // The predicted cost beyond the billed one counts as well: else any prediction would be free for a class of cents.
     const observed = hasQuantity ? sum((at) => reading.meters[at]?.observed ?? 0) : 0;
     const there = Math.max(seen, observed, 1);
     const value = sum((at) => reading.meters[at]?.value ?? 0) * Math.max(1, predicted / there || 1);
@@ -184,7 +184,7 @@ export function deviationsOf(reading: DayReading, prediction: Prediction, noise:
   });
 }
 
-/** Meters that differ by their place alone are compared as one: calls do not tell where they were served. */
+/** Meters that differ by their place alone are compared as one: calls do not report where they were served. */
 function groupsOf(reading: DayReading): readonly (readonly number[])[] {
   const known = GROUPS.get(reading);
   if (known) return known;
@@ -203,7 +203,7 @@ function groupsOf(reading: DayReading): readonly (readonly number[])[] {
 /** Worked out once for each reading, asked for with every explanation. */
 const GROUPS = new WeakMap<DayReading, readonly (readonly number[])[]>();
 
-/** How far a meter's quantity scatters: as its class does, and by what answers that were cut off may still have held. */
+/** The scatter of a meter's quantity: that of its class, and the tokens that cut answers may still have had. */
 export function sigmaOf(meter: MeterReading, noise: SeriesNoise): number {
   const own = noise.classSigmas.get(meter.of.tokenClass) ?? noise.quantitySigma;
   return Math.hypot(own, meter.isBatch ? BATCH_SIGMA : 0, meter.cutShare);
@@ -232,7 +232,7 @@ function deviation(
   const ownRatio = isFree && observed > 0 && billed > 0 ? Math.log(billed / observed) : Number.NaN;
   let logRatio = 0;
   if (!isFree && billed !== predicted) {
-    // Half a cent stands beside both, so that nothing against almost nothing is no wonder.
+    // Half a cent is added to both, so that nothing against almost nothing is no surprise.
     const floor = value > 0 ? (0.5 * CENT * Math.max(billed, predicted)) / Math.max(value, CENT) : 1;
     logRatio = Math.log((billed + floor) / (predicted + floor));
   }
@@ -287,7 +287,7 @@ function freeFit(deviations: readonly Deviation[]): number {
 }
 
 /**
- * How far classes scatter because the calls that were missed are not like the others: the fewer calls, the more. Calls' own
+ * The scatter of classes because the missed calls are not like the others: the fewer calls, the more. Calls' own
  * sizes scatter by about their mean.
  */
 export function mixtureOf(coverage: number, calls: number): number {
@@ -326,7 +326,7 @@ export function coverageCandidates(deviations: readonly Deviation[], noise: Seri
   return candidates;
 }
 
-/** The usual coverage of a series and the scatter about it, from days that nobody has judged yet. */
+/** The usual coverage of a series and the scatter about it, from days before any judgement. */
 export function noiseOf(
   readings: readonly DayReading[],
   rights: readonly Prediction[],
@@ -389,9 +389,9 @@ function weightedMedian(deviations: readonly Deviation[]): number {
 }
 
 /**
- * Score of the amounts if a part of the day was charged by the variant; undefined where no part gives them. A mistake begins
- * and ends at any hour: on its first and last day a part of each meter's use was charged wrongly. The parts lie near each
- * other, since the hours are the same for all meters, and differ by what was used in them.
+ * Score of the amounts if a part of the day was charged by the variant; undefined where no part predicts them. A mistake
+ * begins and ends at any hour: on its first and last day a part of each meter's use was charged wrongly. The parts lie
+ * near each other, since the hours are the same for all meters, and differ by what was used in them.
  */
 export function partialFit(
   reading: DayReading,
@@ -428,7 +428,7 @@ export function partialFit(
   return rest + EDGE + loose - 0.5 * scatter;
 }
 
-/** The prediction with what was charged in place of what the variant says of a whole day. */
+/** The prediction with the charge in place of the variant's prediction of a whole day. */
 export function asCharged(reading: DayReading, prediction: Prediction, variant: Variant): Prediction {
   return {
     ...prediction,

@@ -1,4 +1,4 @@
-/** What must hold for HIGH beside the probability, and the grade that follows. */
+/** The gates of HIGH beside the probability, and the grade that follows. */
 
 import { absPico } from '../../../money.js';
 import type { Grade } from '../../matching/cells.js';
@@ -24,7 +24,7 @@ export interface GateInput {
 
 type DayRule = (judged: JudgedDay, isRate: boolean, noise: SeriesNoise) => boolean;
 
-/** What gates ask of every day by itself. */
+/** The conditions of gates for every day by itself. */
 const DAY_RULES = {
   closed_period: ({ work }) => !work.reading.day.evidence.provisional,
   quantity_present: (judged, isRate) => touchedOf(judged).every((meter) => isCertainOf(meter, isRate)),
@@ -65,7 +65,7 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
 }
 
 /**
- * Whether a day of the run, by itself, has what certainty needs: what a gate asks of every day. What days have together
+ * Whether a day of the run, by itself, satisfies each gate's condition for every day. What days have together
  * (odds, evidence, how much of their counts is explained) is not asked here.
  */
 export function holdsAlone(run: RunOfDays, day: RunOfDays['days'][number], noise: SeriesNoise): boolean {
@@ -108,7 +108,7 @@ function pricesAgree(judged: JudgedDay): boolean {
 
 /**
  * Calls without usage, price or rate support no certain claim about quantities. A rate that bill and usage report show by
- * themselves needs no calls; a price that had to be assumed for a class is told by the rate itself.
+ * themselves needs no calls; a price that had to be assumed for a class is visible in the rate itself.
  */
 function isComplete({ work }: JudgedDay, isRate: boolean): boolean {
   const calls = work.reading.day.evidence.observed.filter((cell) => cell.status !== 'error');
@@ -118,12 +118,12 @@ function isComplete({ work }: JudgedDay, isRate: boolean): boolean {
 
 function isSealed({ work, shown }: JudgedDay, noise: SeriesNoise): boolean {
   if (!work.reading.comparable) return false;
-  // What is claimed stands whatever the calls were that nobody saw.
+  // The claim holds whatever the unobserved calls were.
   if (shown?.variant?.provenOf) return true;
   return (shown?.fit.coverage ?? noise.coverage) >= COVERAGE_MIN;
 }
 
-/** What the explanation leaves of the meters that it speaks about. */
+/** The residual of the explanation on its meters. */
 function isWithinTolerance(judged: JudgedDay): boolean {
   const { work, shown } = judged;
   if (!shown?.variant) return false;
@@ -139,8 +139,8 @@ function isWithinTolerance(judged: JudgedDay): boolean {
 }
 
 /**
- * That little of the same days' counts is without an explanation: who cannot say why many are off does not know the days'
- * calls well enough. Too many of one do not hide too few of another.
+ * Little of the same days' counts is without an explanation: where many are off for an unknown reason, nothing is known
+ * of the days' calls well enough. Too many of one do not hide too few of another.
  */
 function isMostlyExplained({ days }: RunOfDays): boolean {
   let [explained, rest] = [0n, 0n];

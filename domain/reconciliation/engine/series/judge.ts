@@ -15,9 +15,9 @@ import { FEWER_SEEN, fewerSeen, lacksEveryClass } from './seenLess.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
 
 /**
- * For each day the probability of each state, in the order of the series' states. Something unknown is no state that goes on:
- * it takes a day by itself, and beneath it what held before goes on. Amounts alone do not show what of a day is unknown: there
- * it lasts as any other explanation does.
+ * For each day the probability of each state, in the order of the series' states. Something unknown is no state that goes
+ * on: it takes a day by itself, and beneath it what held before goes on. Amounts alone do not show what of a day is
+ * unknown: there it lasts as any other explanation does.
  */
 export function poolDays(
   { aspect, days, states, unknown }: SeriesStates,
@@ -159,7 +159,10 @@ export function judgeDays(series: SeriesStates, context: SeriesContext, weights:
   return judged;
 }
 
-/** One day of which some part was charged so, beside none that was as a whole: some part of some mistake gives any amount. */
+/**
+ * One day of which some part was charged so, beside none that was as a whole: some part of some mistake gives any
+ * amount.
+ */
 const isLonePart = ({ days }: RunOfDays): boolean =>
   days.length === 1 && days.every(({ judged }) => judged.shown?.isPartial === true);
 
@@ -203,7 +206,7 @@ function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): Judge
   };
 }
 
-/** Nothing is wrong with the bill; what is told is that the rest of it was not seen. */
+/** Nothing is wrong with the bill; the finding is that the rest of it was not seen. */
 function judgedAsFewer(
   series: SeriesStates,
   work: DayWork,
@@ -216,7 +219,7 @@ function judgedAsFewer(
   pooled.set(kind, (byKind.get(kind) ?? 0) + unnamed);
   pooled.set('none', 0);
   pooled.set('unexplained', 0);
-  // All that the bill has and nobody saw, whatever share of it is usual.
+  // All unobserved usage of the bill, whatever share of it is usual.
   const whole: DayState = { ...fewer, fit: { ...fewer.fit, coverage: 1 } };
   const { explained } = worthTelling(work, partsOf(series.aspect, work, whole, series.noise));
   return {

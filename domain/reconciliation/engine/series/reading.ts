@@ -21,16 +21,16 @@ import { asBooked } from '../causes/bookedLate.js';
 import type { MeterDay, SeriesDay, Variant } from '../causes/cause.js';
 import { amountAs } from '../causes/predict.js';
 
-/** How far the bill lets one look: quantities, amounts by class, or one amount for all. */
+/** The depth of the bill: quantities, amounts by class, or one amount for all. */
 export type Depth = 'quantities' | 'classes' | 'total';
 
-/** What a meter's amount says about its rate: everything, little (who used what is a guess), or nothing. */
+/** The evidence of a meter's amount for its rate: full, little (the mix is a guess), or none. */
 type RateEvidence = 'sharp' | 'soft' | 'none';
 
 export interface MeterReading {
   readonly of: MeterDay;
   readonly amount: number;
-  /** Billed quantity; NaN where the bill gives none. */
+  /** Billed quantity; NaN where the bill has none. */
   readonly billed: number;
   readonly observed: number;
   /** Standard deviation of the amount about quantity × rate, pico-dollars. */
@@ -39,7 +39,7 @@ export interface MeterReading {
   readonly rateEvidence: RateEvidence;
   /** Dollars that hang on the meter: below some cents it decides nothing. */
   readonly value: number;
-  /** What quantities of batch calls may deviate by: a batch may end a day after it was counted. */
+  /** Standard deviation of quantities of batch calls: a batch may end a day after it was counted. */
   readonly isBatch: boolean;
   /** Share of the quantity that answers which were cut off may have held unseen. */
   readonly cutShare: number;
@@ -65,7 +65,7 @@ export function meterKey({ of: { meter } }: MeterReading): string {
   return `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${meter.region}`;
 }
 
-/** What a bill would show, meter by meter; NaN: cannot say. */
+/** A predicted bill, meter by meter; NaN: unknown. */
 export interface Prediction {
   readonly amounts: readonly number[];
   readonly quantities: readonly number[];
@@ -158,8 +158,8 @@ function softShareOf({ meter, observed }: MeterDay): number {
 }
 
 /**
- * What cut answers may have held beyond what was seen: as much again as is seen of them, and an ordinary answer's length
- * for each.
+ * Tokens that cut answers may have had beyond the observed ones: as much again as is seen of them, and an ordinary
+ * answer's length for each.
  */
 function cutShareOf(day: SeriesDay, { tokenClass, interrupted, observed }: MeterDay): number {
   if (tokenClass !== 'output' && tokenClass !== 'output_audio') return 0;
@@ -185,13 +185,13 @@ function rateEvidenceOf({ meter, expectedPico }: MeterDay, verdict: Verdict): Ra
 
 /**
  * Who used what under which tier and length is taken from the calls seen, and these are not the billed ones: so many are
- * missing, or too many, that their mix tells little of the bill's.
+ * missing, or too many, that their mix is little evidence of the bill's.
  */
 export function isMixAssumed({ rateEvidence, billed, observed }: MeterReading): boolean {
   return rateEvidence === 'soft' && Math.abs(billed - observed) > MIX_MISSED_MAX * billed;
 }
 
-/** What the bill shows if nothing is wrong. */
+/** The bill if nothing is wrong. */
 export function rightPrediction(reading: DayReading): Prediction {
   return {
     amounts: reading.meters.map(({ of, billed }) =>
@@ -201,7 +201,7 @@ export function rightPrediction(reading: DayReading): Prediction {
   };
 }
 
-/** What the bill shows if the variant holds; `right` stands for meters that it does not touch. */
+/** The bill if the variant holds; `right` has the meters that it does not touch. */
 export function predict(reading: DayReading, variant: Variant, right: Prediction): Prediction {
   const amounts = [...right.amounts];
   const quantities = variant.isOfBooking

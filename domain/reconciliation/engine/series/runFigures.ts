@@ -52,7 +52,7 @@ function evidenceOf(judged: JudgedDay, state: DayState | undefined): LinkEvidenc
       if (Math.abs(one.amount - amount) > Math.max(one.rounding, one.rateSigma)) isExplained = false;
     }
   });
-  // A rate that the bill shows by itself stands whatever its counts are; where they agree, they speak for the match.
+  // A rate that the bill shows by itself holds whatever its counts are; where they agree, they are evidence for the match.
   const worst =
     reading.comparable && reading.depth === 'quantities' ? worstClass(reading, state, coverage) : null;
   const isApart = worst !== null && worst > COUNTS_APART && showsRateAlone(judged);
@@ -76,7 +76,7 @@ function showsRateAlone(judged: JudgedDay): boolean {
 
 /**
  * The class whose billed quantity is farthest from what the explanation makes of the calls, as a share; beyond what missing
- * calls leave. By class and not by line: which of its lines a call stands on is no matter of whose call it is.
+ * calls leave. By class and not by line: the line of a call does not depend on the caller.
  */
 function worstClass(reading: DayReading, state: DayState | undefined, coverage: number): number {
   const classes = new Map<string, { seen: number; usual: number; value: number; cutShare: number }>();
@@ -139,7 +139,7 @@ function levelOf(bits: number): string {
   return bits <= -1 ? 'speaks_against' : 'says_nothing';
 }
 
-/** What the days of a run come to: dollars, shares, the next best explanation, and lines that a reader recomputes. */
+/** The sums of the days of a run: dollars, shares, the next best explanation, and lines that a reader recomputes. */
 
 interface MatchInput {
   readonly together: ReadonlyMap<string, DayState>;
@@ -205,7 +205,7 @@ export function nextBest(
   return { kind: best.kind, odds: probability / best.p };
 }
 
-/** One line for each meter that the bill tells apart, over all days. */
+/** One line for each meter that the bill separates, over all days. */
 export function linesOf(run: RunOfDays): FindingLine[] {
   const lines = new Map<string, { line: FindingLine; mixed: boolean; expectedOfBilled: Pico | null }>();
   for (const { impacts } of run.days) {

@@ -1,6 +1,6 @@
 /**
  * Days of which clearly fewer calls were seen than of others. Nothing is wrong with their bill, and every explanation is
- * judged with a share of its own; but whoever reads the gap wants to know that these calls are what it is.
+ * judged with a share of its own; but a reader of the gap wants to know that it consists of these calls.
  */
 import { FEWER_WEIGHS, LESS, LESS_SIGMA_MIN, SIGMAS, UNSEEN_PRIOR } from '../calibration.js';
 import type { Variant } from '../causes/cause.js';

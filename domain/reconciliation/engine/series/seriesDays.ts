@@ -17,7 +17,7 @@ type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };
 
 /**
  * The days in their order, each knowing the calendar days beside it. `discounts`: percent off everything by day, for days on
- * which terms hold that nobody entered.
+ * which terms hold that are not entered.
  */
 export function seriesDaysOf(
   provider: Provider,
@@ -128,7 +128,7 @@ function place(
       circumstances,
     ),
   );
-  // Clients that never tell a tier may have used any: the bill's own tiers are no disagreement.
+  // Clients that never report a tier may have used any: the bill's own tiers are no disagreement.
   if (!tierTold && vector.serviceTier === '')
     takers = same.filter(({ meter }) =>
       takesCalls({ ...meter, serviceTier: '' }, [], { ...circumstances, serviceTier: '' }),
@@ -147,7 +147,7 @@ function place(
   });
 }
 
-/** What the line holds of these calls, by the usage report. */
+/** The part of these calls on the line, by the usage report. */
 function heldOf(meter: Meter, of: TokenClass, calls: Circumstances): bigint {
   return meter.parts.reduce(
     (sum, { circumstances: at, quantity, tokenClass = meter.tokenClass }) =>

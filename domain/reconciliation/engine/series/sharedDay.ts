@@ -1,6 +1,6 @@
 /**
- * A day on which rates and counts are both explained: every billed dollar belongs to one finding, and what neither explains is
- * one rest.
+ * A day on which rates and counts are both explained: every billed dollar belongs to one finding, and what neither
+ * explains is one rest.
  */
 import { absPico, type Pico } from '../../../money.js';
 import type { MeterDay } from '../causes/cause.js';
@@ -94,8 +94,8 @@ function oneOfAKind(aspects: readonly JudgedDay[]): JudgedDay[] {
 }
 
 /**
- * Of a meter whose rate and count are both explained, the units too many are billed for nothing, and the rest of the amount at
- * another rate.
+ * Of a meter whose rate and count are both explained, the units too many are billed for nothing, and the rest of the
+ * amount at another rate.
  */
 function billedOnce(aspects: readonly JudgedDay[]): JudgedDay[] {
   const counts = aspects.find(({ aspect }) => aspect === 'counts');

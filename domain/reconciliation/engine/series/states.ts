@@ -51,7 +51,7 @@ export interface State {
 export interface DayState {
   readonly fit: Fit;
   readonly prediction: Prediction;
-  /** Null where the state says nothing else than the null. */
+  /** Null where the state predicts the same as the null. */
   readonly variant: Variant | null;
   /** Only a part of the day was charged by it. */
   readonly isPartial?: true;
@@ -77,8 +77,8 @@ export interface SeriesStates {
 export const NULL_STATE: State = { kind: 'none', variant: '', traits: {}, hypothesis: null, logPrior: 0 };
 
 /**
- * Nothing is wrong, and for some days another share of the calls was seen than usual. It stands beside the null where the
- * bill has amounts alone: one ratio common to all of them is what missing calls leave, whatever mistake gives it too. How
+ * Nothing is wrong, and for some days another share of the calls was seen than usual. It competes with the null where the
+ * bill has amounts alone: one ratio common to all of them is the effect of missing calls, whatever mistake has it too. How
  * far each class strays from it goes by the number of calls, every day anew; but for calls that repeat those that were seen,
  * whose ratio is a whole number and whose mixture is theirs (docs/decisions/0016).
  */
@@ -105,7 +105,7 @@ function addUnseen(drafts: readonly Draft[], noise: SeriesNoise): State[] {
 export interface StatesInput {
   readonly aspect: Aspect;
   readonly readings: readonly DayReading[];
-  /** What each day's bill shows if nothing is wrong. */
+  /** The bill of each day if nothing is wrong. */
   readonly rights: readonly Prediction[];
   readonly library: readonly Hypothesis[];
   readonly context: SeriesContext;
@@ -173,7 +173,7 @@ const ASPECT_OF = { rate: 'rates', quantity: 'counts' } as const;
 const scoreOf = (state: DayState): number => state.fit.rate + state.fit.quantity;
 
 /**
- * A hypothesis that has nothing to say on a day whose bill has the very meters that it spoke about on other days is
+ * A hypothesis without a prediction on a day whose bill has the very meters that it explained on other days is
  * refuted there; without them it is out of sight.
  */
 function refuteUnsaid(drafts: readonly Draft[], states: readonly State[]): void {
@@ -193,7 +193,7 @@ function refuteUnsaid(drafts: readonly Draft[], states: readonly State[]): void 
 }
 
 /**
- * Where the provider's own usage report counts otherwise than its bill does, calls that nobody saw are no answer: they would
+ * Where the provider's own usage report counts otherwise than its bill does, unobserved calls are no answer: they would
  * stand in both. Only explanations that rest on that report account for it.
  */
 function contradict(draft: Draft, hypotheses: readonly Hypothesis[], context: SeriesContext): void {
@@ -242,7 +242,7 @@ function draftOf(
   const isFine = scoreOf(none) >= NULL_IS_FINE;
   const anyFit = fitDay(reading, right, noise, OPEN_FLOORS);
   const openFit = fitOf(anyFit, aspect, anyFit.rate);
-  // Something unknown would show itself: a day without a deviation speaks against it.
+  // Something unknown would show itself: a day without a deviation is evidence against it.
   const open: DayState = {
     fit: isFine ? { ...openFit, rate: openFit.rate + NOTHING_SHOWS } : openFit,
     prediction: right,
@@ -269,7 +269,7 @@ function draftOf(
 function markEdges(drafts: readonly Draft[]): void {
   drafts.forEach((draft, at) => {
     const beside = [drafts[at - 1], drafts[at + 1]];
-    // Only days that something else has to explain are held against a discount that nobody entered (untoldDiscount.ts).
+    // Only days that something else has to explain are held against a discount that is not entered.
     const isOther = (one?: Draft) => one?.reading.day.untoldDiscount !== draft.reading.day.untoldDiscount;
     draft.isEdge = draft.isOdd && beside.some((one) => !one?.isOdd || isOther(one));
   });
@@ -293,8 +293,8 @@ function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, nois
 }
 
 /**
- * What a mistake says nothing about may hold something unknown: lines of a bill are priced one by one, so a rate that is told by
- * its own lines stands beside another that nothing tells.
+ * What a mistake says nothing about may hold something unknown: lines of a bill are priced one by one, so a rate that is
+ * told by its own lines stands beside another that nothing tells.
  */
 function fitBeside(draft: Draft, prediction: Prediction, fit: Fit): Fit {
   const isSilent = prediction.touched?.includes(false) ?? false;
@@ -303,7 +303,7 @@ function fitBeside(draft: Draft, prediction: Prediction, fit: Fit): Fit {
   return rate > fit.rate ? { ...fit, rate } : fit;
 }
 
-/** Every variant of the day that says something else than the null, under a key that tells them apart. */
+/** Every variant of the day that differs from the null, under a key of its own. */
 function allVariants(
   reading: DayReading,
   hypotheses: readonly Hypothesis[],

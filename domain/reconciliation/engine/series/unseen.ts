@@ -1,5 +1,5 @@
 /**
- * Calls that nobody saw, where the bill has amounts alone: whatever share of the calls is missing, nothing is wrong with a
+ * Unobserved calls, where the bill has amounts alone: whatever share of the calls is missing, nothing is wrong with a
  * bill that is right of all of them (docs/decisions/0016).
  */
 import { FREE, OWN_SHARE, REPEATS, SHARP_FLOORS } from '../calibration.js';
@@ -15,11 +15,11 @@ import { CENT, type DayReading, type Prediction } from './reading.js';
 
 /** The null on a day of which another share of the calls was seen than usual, at most all of them. */
 export interface UnseenFit {
-  /** What is missing is of any mixture, as calls that are missing one by one are. */
+  /** The missing calls are of any mixture, as if they were missing one by one. */
   readonly any: Fit;
-  /** What is missing repeats what was seen, call by call. */
+  /** The missing calls repeat the observed ones, call by call. */
   readonly alike: Fit;
-  /** How much of a wonder that would be, in logarithms, if calls were missing one by one: the fewer there are, the more. */
+  /** Surprise: negative log-likelihood if calls were missing one by one. It falls with their number. */
   readonly wonder: number;
 }
 
@@ -77,7 +77,7 @@ function fitByUse(byUse: readonly (readonly Deviation[])[], calls: number, noise
   return { rate: 0, quantity, coverage: noise.coverage };
 }
 
-/** How well one share of everything fits, whichever it is. */
+/** The fit of one share of everything, whichever it is. */
 function sharedFit(deviations: readonly Deviation[], coverage: number, mixture: number): number {
   let total = 0;
   for (const one of deviations) {

@@ -1,4 +1,4 @@
-/** What a finding says of itself, in whole sentences. */
+/** The text of a finding, in whole sentences. */
 import { claimDollars } from '../../../claims/financialSummary.js';
 import { absPico, type Pico } from '../../../money.js';
 import type { Blame, Finding, FindingDay, Gate } from './finding.js';
@@ -28,7 +28,7 @@ function impactText(impactPico: Pico, blame: Blame): string {
   return `${dollars} ${impactPico >= 0n ? 'above' : 'below'} what these events cost`;
 }
 
-/** What would make each missing gate hold. */
+/** The condition under which each missing gate would hold. */
 export const GATE_ADVICE: Record<Gate, string> = {
   closed_period: 'Wait until the provider no longer restates these days, and fetch the bill again.',
   quantity_present:
