@@ -106,8 +106,7 @@ export const longContextEpisode: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   highest: 'MEDIUM',
-  // Where requests and tokens are counted alike, no event counts too much: it is the bill's, for days of any number.
-  variants: (day) => (isCountedAlike(day) ? [] : allOnOther(day, 'in_ordinary_meter', true)),
+  variants: (day) => allOnOther(day, 'in_ordinary_meter', true),
   fits: (run, context) => isEpisode(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
