@@ -15,11 +15,11 @@ import {
   touchesEdge,
   type Variant,
 } from './cause.js';
-import { asLinesName } from './crossedLines.js';
 import { allMoved } from './moves.js';
 import { areLinesLabelled, isTierOpen, LABELLED_TIERS, pairsBy, placeOf, profilesBeside } from './places.js';
 import {
   amountAs,
+  asLinesName,
   hasQuantities,
   multipleOf,
   otherCharge,

@@ -8,10 +8,10 @@ import {
   sentenceOf,
   type Variant,
 } from './cause.js';
-import { asLinesLast } from './crossedLines.js';
 import { partnerOfClass } from './places.js';
 import {
   amountAs,
+  asLinesLast,
   countedVariant,
   metersOf,
   movedVariant,

@@ -8,10 +8,9 @@ import {
   sentenceOf,
   type Variant,
 } from './cause.js';
-import { asLinesName } from './crossedLines.js';
 import { allMoved, isCountedAlike, partlyMoved, usesMoved } from './moves.js';
 import { pairsBy } from './places.js';
-import { otherCircumstances } from './predict.js';
+import { asLinesName, otherCircumstances } from './predict.js';
 
 const WORDS = {
   long_rate_on_ordinary: 'Ordinary requests were charged at the rates of long requests.',
