@@ -296,7 +296,7 @@ export const regionUplift: Hypothesis = {
   kind: 'region_uplift_misapplied',
   nature: 'rate',
   blame: 'provider',
-  needs: ['quantity', 'second_price_source'],
+  needs: ['quantity', 'second_price_source', 'place'],
   variants: (day) =>
     day.pricedAs === null
       ? []

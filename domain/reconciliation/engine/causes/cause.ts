@@ -193,6 +193,7 @@ export const EVIDENCE_NEEDS = [
   'refusals_told',
   'usage_report',
   'request_counts',
+  'place',
 ] as const;
 export type EvidenceNeed = (typeof EVIDENCE_NEEDS)[number];
 

@@ -3,6 +3,7 @@
 import { absPico } from '../../../money.js';
 import type { Grade } from '../../matching/cells.js';
 import { gradeAt, lowerOf, tolerancePico } from '../../matching/classLines.js';
+import type { Meter } from '../../matching/meters.js';
 import { COVERAGE_MIN, ODDS_MIN, REST_DIVISOR } from '../calibration.js';
 import type { EvidenceNeed } from '../causes/cause.js';
 import { areRefusalsTold } from '../causes/places.js';
@@ -151,6 +152,13 @@ function isMostlyExplained({ days }: RunOfDays): boolean {
   return rest * REST_DIVISOR <= explained;
 }
 
+/**
+ * Whether the line states any circumstance of its use. A line of a class alone holds use of every place, and calls do not
+ * report where they were served, so it shows no wrong place.
+ */
+const isUseStated = ({ isBatch, longContext, region }: Meter): boolean =>
+  isBatch !== null || longContext !== null || region !== null;
+
 function hasNeed(run: RunOfDays, need: EvidenceNeed, noise: SeriesNoise): boolean {
   const days = run.days.map(({ judged }) => judged);
   switch (need) {
@@ -168,6 +176,8 @@ function hasNeed(run: RunOfDays, need: EvidenceNeed, noise: SeriesNoise): boolea
       return everyDay(days, (one) => one.work.reading.meters.some(({ of }) => of.failed > 0n));
     case 'refusals_told':
       return days.every(({ work }) => areRefusalsTold(work.reading.day.evidence));
+    case 'place':
+      return everyTouched(run, ({ of }) => isUseStated(of.meter));
     case 'usage_report':
       return everyDay(days, (one) => one.work.reading.day.evidence.usage.length > 0);
     case 'request_counts':

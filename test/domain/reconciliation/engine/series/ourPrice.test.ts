@@ -1,6 +1,7 @@
 /** A rate that was never otherwise may be our price's mistake as well as the provider's. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { DayInput } from '../../../../../domain/reconciliation/matching/cells.js';
 import { reconcileDays } from '../../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../../domain/reconciliation/weights/weightSet.js';
 import { BOOK } from '../../support.js';
@@ -129,5 +130,23 @@ describe('a wrong rate between days at the right one', () => {
       ),
       { numRuns: 12, seed: 7 },
     );
+  });
+});
+
+describe('an addition for a place on lines of a class alone', () => {
+  it('is never HIGH, since such a line holds use of every place and no call reports its own', () => {
+    const bill = (lines: Lines, at: number) => (isBetween(at, 6, 10) ? uplift(lines) : lines);
+    const ofClassesAlone = (input: DayInput): DayInput => ({
+      ...input,
+      billed: input.billed.map((line) => ({ ...line, isBatch: null, longContext: null })),
+    });
+    const stated = theFinding(findingsOf({ bill }));
+    const unstated = theFinding(findingsOf({ bill, input: ofClassesAlone }));
+    expect([stated, unstated].map(({ kind }) => kind)).toEqual([
+      'region_uplift_misapplied',
+      'region_uplift_misapplied',
+    ]);
+    expect([stated.grade, unstated.grade]).toEqual(['HIGH', 'MEDIUM']);
+    expect(unstated.missing).toEqual(['evidence_needed']);
   });
 });
