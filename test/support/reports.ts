@@ -24,12 +24,12 @@ export const aReport = (overrides: Partial<NewReport> = {}): NewReport => ({
 /** A report with its file in the store of the tests; its uuid. */
 export async function storeReport(
   orgDb: OrgDb,
-  { generatedAtMicros = BigInt(Date.now()) * 1_000n, marker = 'a report' } = {},
+  { generatedAtMicros = BigInt(Date.now()) * 1_000n, marker = 'a report', blobs = testBlobs() } = {},
 ): Promise<string> {
   const report = aReport();
   const bytes = Buffer.from(`%PDF-1.7\n% ${marker}\n`);
   const blobKey = `reports/${orgDb.orgId}/${report.id}/0.pdf`;
-  await testBlobs().put(
+  await blobs.put(
     blobKey,
     (async function* () {
       yield bytes;
