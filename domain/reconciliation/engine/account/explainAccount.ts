@@ -116,9 +116,7 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
   if (impactPico === 0n) return undefined;
   const visibility = leastOf(move.days.map((one) => one.excess.visibility));
   const hasCounts = move.days.every(({ excess, lack }) => isCounted(excess) && isCounted(lack));
-  const settled = gatesOf(before, days).filter(
-    (gate) => gate !== 'coverage_or_sealed_scope' || !hasCounts || !isAllSeen(move),
-  );
+  const settled = gatesOf(before, days);
   const lacking: readonly (readonly [Gate, boolean])[] = [
     ['quantity_present', !hasCounts && !settled.includes('quantity_present')],
     ['evidence_needed', whose !== 'answered'],
@@ -165,14 +163,6 @@ function agreementOf({ days }: MovedUse): number {
   const close = days.filter((one) => one.mismatch <= CLOSE).length;
   const odds = (BY_CHANCE.close ** -close * BY_CHANCE.far ** -(days.length - close)) / TRIED;
   return Math.min(AGREEMENT_MAX, odds / (1 + odds));
-}
-
-/** Both models' calls together are the bill's of both: what one series seems to miss is what the other has too much. */
-function isAllSeen({ days }: MovedUse): boolean {
-  const sizes = days.map(({ asBilledPico }) => Math.abs(Number(asBilledPico)));
-  const all = sizes.reduce((sum, size) => sum + size, 0);
-  const unseen = days.reduce((sum, day, at) => sum + day.unseen * (sizes[at] ?? 0), 0);
-  return unseen <= CLOSE * all;
 }
 
 const percentOf = (share: number): string => (share * 100).toFixed(1);

@@ -110,8 +110,6 @@ export interface MovedDay {
   readonly asUsedPico: Pico;
   /** The distance of the two halves from each other, as a share of the moved amount; for a score. */
   readonly mismatch: number;
-  /** The same by all that the bill has beyond what was seen: calls of neither model that nobody saw are in it. */
-  readonly unseen: number;
   /** The additional cost of each class as the billed model, by ordinary rates. */
   readonly dearer: ReadonlyMap<TokenClass, Pico>;
 }
@@ -197,12 +195,10 @@ function pairsOfDay(
       const lack = from === to ? undefined : free.get(from)?.get(day);
       if (!lack || dollarsOf(lack) > -1n) continue;
       const halves = { excess, to: to.model, lack, from: from.model };
-      const bySeen = movedDay(day, halves, ({ beyondSeen }) => beyondSeen, rates);
-      const closer = closerOf(
+      const moved = closerOf(
         movedDay(day, halves, ({ beyondUsual }) => beyondUsual, rates),
-        bySeen,
+        movedDay(day, halves, ({ beyondSeen }) => beyondSeen, rates),
       );
-      const moved = { ...closer, unseen: bySeen.mismatch };
       if (moved.mismatch <= MISMATCH_MAX) candidates.push({ from, to, moved });
     }
   }
@@ -220,7 +216,7 @@ function pairsOfDay(
   });
 }
 
-const closerOf = <T extends { mismatch: number }>(a: T, b: T): T => (b.mismatch < a.mismatch ? b : a);
+const closerOf = (a: MovedDay, b: MovedDay): MovedDay => (b.mismatch < a.mismatch ? b : a);
 
 interface Halves {
   excess: ResidualDay;
@@ -238,7 +234,7 @@ function movedDay(
   { excess, to, lack, from }: Halves,
   of: (residual: ResidualDay) => Excess,
   rates: DayRates,
-): Omit<MovedDay, 'unseen'> {
+): MovedDay {
   const areCounted = isCounted(excess) && isCounted(lack);
   const unitsOf = (residual: ResidualDay, model: string) =>
     areCounted ? of(residual).tokens : boughtBy(of(residual).pico, model, rates);
