@@ -1,8 +1,9 @@
 /** An account's findings as a whole: joint evidence of two series, or of a series and a key. */
 import type { SuspectKey } from '../../../billing/providerKeys.js';
+import { absPico } from '../../../money.js';
 import type { Provider } from '../../../providers.js';
 import type { ChargePrices } from '../../matching/charges.js';
-import { gradeAt } from '../../matching/classLines.js';
+import { gradeAt, tolerancePico } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import { AGREEMENT_MAX, BY_CHANCE, CLOSE, calibrated, NEARLY_SURE, TRIED } from '../calibration.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../series/finding.js';
@@ -119,6 +120,7 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
   const settled = gatesOf(before, days);
   const lacking: readonly (readonly [Gate, boolean])[] = [
     ['quantity_present', !hasCounts && !settled.includes('quantity_present')],
+    ['residual_within_tolerance', !move.days.every(isChargedAsPriced)],
     ['evidence_needed', whose !== 'answered'],
   ];
   const missing = [...settled, ...lacking.flatMap(([gate, is]) => (is ? [gate] : []))];
@@ -164,6 +166,11 @@ function agreementOf({ days }: MovedUse): number {
   const odds = (BY_CHANCE.close ** -close * BY_CHANCE.far ** -(days.length - close)) / TRIED;
   return Math.min(AGREEMENT_MAX, odds / (1 + odds));
 }
+
+/** The bill charges the day as its lines are priced: a move is priced by them, so another cause on them would be in it. */
+const isChargedAsPriced = ({ excess: { billedPico, expectedOfBilledPico } }: MovedDay): boolean =>
+  expectedOfBilledPico !== null &&
+  absPico(billedPico - expectedOfBilledPico) <= tolerancePico(billedPico, 0n);
 
 const percentOf = (share: number): string => (share * 100).toFixed(1);
 

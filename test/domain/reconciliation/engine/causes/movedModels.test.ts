@@ -151,6 +151,18 @@ describe('use that appears under two models', () => {
     expect(findingsOf(daysOf(EPISODE, CALLS - 1))[0]?.grade).toBe('MEDIUM');
   });
 
+  it('is never HIGH where the bill charges less than its lines are priced, as for calls of a cheaper use', () => {
+    const days = daysOf(EPISODE, CALLS).map((day, at) => ({
+      ...day,
+      billed: day.billed.map((line) =>
+        EPISODE(at) && line.model === SOL ? { ...line, amountPico: (line.amountPico * 7n) / 10n } : line,
+      ),
+    }));
+    const move = findingsOf(days).find(({ kind }) => kind === 'model_misattribution');
+    expect(move?.grade).toBe('MEDIUM');
+    expect(move?.missing).toContain('residual_within_tolerance');
+  });
+
   it('is no lack of calls of the model that was billed: both models’ calls together are all that is billed', () => {
     const ofOtherMix = (at: number): Counts => ({
       input: 2_000_000 + at * 10_000,
