@@ -1,11 +1,11 @@
-import type { TokenClass } from '../../domain/events/event.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../domain/events/event.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, microsOfDay } from '../../domain/period.js';
 import type { BilledKeyDay, CoverageFigures, ObservedKeyDay } from '../../domain/reconciliation/coverage.js';
 import { joinKeyAccount, keyAccount } from '../billing/billingCells.js';
 import { countedRowsSql, countedSourcesSql } from '../billing/billingRows.js';
 import type { OrgDb } from '../orgDb.js';
-import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from '../usage/rollups.js';
+import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES, CLASS_COLUMNS } from '../usage/rollups.js';
 import { readFoldedXid } from '../usage/usage.js';
 import { sumOfMeasure, usageLogSql } from '../usage/usageLog.js';
 import { BUCKETS_OF_DAYS, comparedDaysSql } from './gapExplorer.js';
@@ -133,18 +133,6 @@ export async function listCoverage(
   }));
 }
 
-/** Token classes by the name of their sums in billing_cells. */
-const MEASURES = {
-  input: 'input_tokens',
-  cache_read: 'cache_read',
-  cache_write_5m: 'cache_write_5m',
-  cache_write_1h: 'cache_write_1h',
-  output: 'output_tokens',
-  input_audio: 'input_audio',
-  output_audio: 'output_audio',
-} satisfies Record<TokenClass, string>;
-const CLASSES = Object.keys(MEASURES) as TokenClass[];
-
 export async function listBilledKeyDays(orgDb: OrgDb, query: CoverageQuery): Promise<BilledKeyDay[]> {
   const rows = await orgDb.rows<{
     provider: string;
@@ -186,7 +174,7 @@ export async function listBilledKeyDays(orgDb: OrgDb, query: CoverageQuery): Pro
     days.set(name, day);
     day.billedPico += row.billed;
     day.notObservablePico += row.not_observable;
-    const tokenClass = CLASSES.find((known) => known === row.token_class);
+    const tokenClass = TOKEN_CLASSES.find((known) => known === row.token_class);
     if (tokenClass === undefined) continue;
     const quantity = row.usage_quantity ?? (row.has_usage ? null : row.cost_quantity);
     // Dollars of a class that the usage report attributes to other keys: this key's part is unknown.
@@ -195,7 +183,7 @@ export async function listBilledKeyDays(orgDb: OrgDb, query: CoverageQuery): Pro
   return [...days.values()];
 }
 
-const SUMS = ['calls', ...Object.values(MEASURES), 'computed_cost_usd'];
+const SUMS = ['calls', ...Object.values(CLASS_COLUMNS), 'computed_cost_usd'];
 const WHO = ['billed_by', 'provider_account_id', 'provider_key_id'] as const;
 
 /** Observed usage by biller, key and UTC day in one snapshot; calls without an account count for each account. */
@@ -231,10 +219,9 @@ export async function listObservedKeyDays(inside: OrgDb, query: CoverageQuery): 
     providerKeyId: row.key,
     day: row.day,
     calls: row.calls,
-    tokens: Object.fromEntries(CLASSES.map((name) => [name, BigInt(row[MEASURES[name]] ?? 0)])) as Record<
-      TokenClass,
-      bigint
-    >,
+    tokens: Object.fromEntries(
+      TOKEN_CLASSES.map((name) => [name, BigInt(row[CLASS_COLUMNS[name]] ?? 0)]),
+    ) as Record<TokenClass, bigint>,
     computedPico: row.computed_cost_usd,
   }));
 }

@@ -1,5 +1,5 @@
 import { nextMonth } from '../../domain/billing/periods.js';
-import type { TokenClass } from '../../domain/events/event.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../domain/events/event.js';
 import { shiftDay } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
 import {
@@ -20,7 +20,7 @@ import {
 } from '../billing/billingRows.js';
 import { listComparedInvoices } from '../invoices/comparedInvoices.js';
 import type { OrgDb } from '../orgDb.js';
-import { BILLING_KEYS, BILLING_QUANTITIES } from '../usage/rollups.js';
+import { BILLING_KEYS, BILLING_QUANTITIES, CLASS_COLUMNS } from '../usage/rollups.js';
 import { readFoldedXid } from '../usage/usage.js';
 import { usageLogSql } from '../usage/usageLog.js';
 import type { AccountName } from './explanations.js';
@@ -197,25 +197,13 @@ async function listBilledUses(inside: OrgDb, provider: string, [from, to]: Days)
   );
 }
 
-/** Tokens of a class and their column. */
-const USE_COLUMNS = {
-  input: 'input_tokens',
-  cache_read: 'cache_read',
-  cache_write_5m: 'cache_write_5m',
-  cache_write_1h: 'cache_write_1h',
-  output: 'output_tokens',
-  input_audio: 'input_audio',
-  output_audio: 'output_audio',
-} as const satisfies Record<TokenClass, string>;
-const USE_CLASSES = Object.keys(USE_COLUMNS) as TokenClass[];
-
 type ObservedUseRow = Omit<ObservedUse, 'tokens'> & Record<TokenClass, number>;
 
 async function listObservedUses(inside: OrgDb, provider: string, [from, to]: Days): Promise<ObservedUse[]> {
   const measures = [...QUANTITIES, 'computed_cost_usd'].join(', ');
   const rows = await inside.rows<ObservedUseRow>(
     `select model, (extract(epoch from hour) / 3600)::float8 as hour, sum(computed_cost_usd) as "computedCostPico",
-       ${USE_CLASSES.map((name) => `sum(${USE_COLUMNS[name]})::bigint as ${name}`).join(', ')}
+       ${TOKEN_CLASSES.map((name) => `sum(${CLASS_COLUMNS[name]})::bigint as ${name}`).join(', ')}
      from (
        select hour, model, ${measures} from billing_cells
        where org_id = $1 and hour >= $3::date and hour < $4::date and billed_by = $2 and status not in ('blocked', 'error')
@@ -229,7 +217,7 @@ async function listObservedUses(inside: OrgDb, provider: string, [from, to]: Day
   return rows.map(({ model, hour, computedCostPico, ...tokens }) => ({
     ...{ model, hour, computedCostPico },
     tokens: Object.fromEntries(
-      USE_CLASSES.map((name) => [name, BigInt(tokens[name])]),
+      TOKEN_CLASSES.map((name) => [name, BigInt(tokens[name])]),
     ) as ObservedUse['tokens'],
   }));
 }

@@ -1,3 +1,4 @@
+import type { TokenClass } from '../../domain/events/event.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
 import { type SqlValue, type SystemDb, unscoped } from '../orgDb.js';
@@ -108,6 +109,17 @@ export const BILLING_QUANTITIES = `
   sum(case when computed_cost_usd is null and not unmetered then sign else 0 end)::bigint as unpriced,
   sum(case when cardinality(price_gaps) > 0 then sign else 0 end)::bigint as price_gaps,
   sum(case when unmetered then sign else 0 end)::bigint as unmetered`;
+
+/** The column of a token class in billing_cells. */
+export const CLASS_COLUMNS = {
+  input: 'input_tokens',
+  cache_read: 'cache_read',
+  cache_write_5m: 'cache_write_5m',
+  cache_write_1h: 'cache_write_1h',
+  output: 'output_tokens',
+  input_audio: 'input_audio',
+  output_audio: 'output_audio',
+} as const satisfies Record<TokenClass, (typeof BILLING_MEASURE_NAMES)[number]>;
 
 export const BILLING_MEASURE_NAMES = [
   'calls',

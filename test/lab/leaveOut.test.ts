@@ -83,7 +83,7 @@ describe('findings by other lapse rates', () => {
     expect(recalibrated([finding({ grade: 'LOW' })], sure)[0]?.grade).toBe('LOW');
   });
 
-  it('stay as they are where they accuse nobody, and UNVERIFIED where they are so', () => {
+  it('keeps findings that accuse no provider as they are, and UNVERIFIED ones UNVERIFIED', () => {
     const other = finding({ blame: 'none' as Finding['blame'] });
     expect(recalibrated([other], doubtful)).toEqual([other]);
     expect(recalibrated([finding({ grade: 'UNVERIFIED', probability: 0.4 })], sure)[0]?.grade).toBe(

@@ -1,4 +1,4 @@
-/** What keys used that nobody knows, or that were out of use: rows of the bill name the key, and no event does. */
+/** Use of unknown keys and of keys after their end: rows of the bill name the key, and no event does. */
 import type { KeyUse, SuspectKey } from '../../../billing/providerKeys.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
 import { absPico, type Pico } from '../../../money.js';

@@ -141,7 +141,7 @@ function excessOf(of: MeterDay, variant: Variant, coverage: number): bigint {
   const said = (variant.isOfBooking ? predicted : asBooked(of, predicted)) - used;
   const excess = billed - used;
   if (said === 0n || said > 0n !== excess > 0n) return 0n;
-  // Of a day that holds a part of what is predicted, the rest of the excess may be calls that nobody saw.
+  // Of a day that holds a part of what is predicted, the rest of the excess may be unobserved calls.
   const beyondUnseen = coverage < 1 ? BigInt(Math.round(Number(billed) * coverage)) - used : excess;
   const seen = said > 0n && beyondUnseen > 0n && beyondUnseen < said ? beyondUnseen : excess;
   return absPico(said) < absPico(seen) ? said : seen;

@@ -15,9 +15,9 @@ import { FEWER_SEEN, fewerSeen, lacksEveryClass } from './seenLess.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
 
 /**
- * For each day the probability of each state, in the order of the series' states. Something unknown is no state that goes
- * on: it takes a day by itself, and beneath it what held before goes on. Amounts alone do not show what of a day is
- * unknown: there it lasts as any other explanation does.
+ * The probability of each state on each day, in the order of the series' states. Something unknown does not persist: it
+ * takes a day by itself, and the former state continues beneath it. With amounts alone the unknown part of a day is not
+ * visible, so something unknown persists as any other state does.
  */
 export function poolDays(
   { aspect, days, states, unknown }: SeriesStates,

@@ -51,7 +51,7 @@ function seenShare({ day, meters }: DayReading): number {
   return billed > 0 && seen > 0 ? seen / billed : 1;
 }
 
-/** Calls that nobody saw lack all of their classes, in whatever mixture; a count of one class does not. */
+/** Unobserved calls lack all of their classes, in any mixture; a wrong count lacks one class. */
 export function lacksEveryClass({ reading }: DayWork, { coverage }: SeriesNoise): boolean {
   const classes = new Map<string, { billed: number; seen: number; value: number }>();
   let whole = 0;

@@ -194,7 +194,7 @@ function refuteUnsaid(drafts: readonly Draft[], states: readonly State[]): void 
 
 /**
  * Where the provider's own usage report counts otherwise than its bill does, unobserved calls are no answer: they would
- * stand in both. Only explanations that rest on that report account for it.
+ * be in both. Only explanations that rest on that report account for it.
  */
 function contradict(draft: Draft, hypotheses: readonly Hypothesis[], context: SeriesContext): void {
   const { reading } = draft;
@@ -293,8 +293,8 @@ function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, nois
 }
 
 /**
- * What a mistake says nothing about may hold something unknown: lines of a bill are priced one by one, so a rate that is
- * told by its own lines stands beside another that nothing tells.
+ * Lines that a mistake does not predict may hold something unknown: a bill prices its lines one by one, so a rate that
+ * its own lines show can be beside another that no mistake predicts.
  */
 function fitBeside(draft: Draft, prediction: Prediction, fit: Fit): Fit {
   const isSilent = prediction.touched?.includes(false) ?? false;

@@ -1,4 +1,4 @@
-/** Requests that are counted as longer than they were, on a bill with a discount that nobody entered. */
+/** Requests that are counted as longer than they were, on a bill with a discount that is not entered. */
 import { describe, expect, it } from 'vitest';
 import type { BilledCell } from '../../../../../domain/reconciliation/matching/cells.js';
 import { daysOf, findingsOfDays, isBetween } from '../series/support.js';
