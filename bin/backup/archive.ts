@@ -17,7 +17,7 @@ import { dirname, join, resolve } from 'node:path';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import { readArchive, readFirstEntry } from '../../platform/archive/archiveReader.js';
 import { syncFolder } from '../../platform/archive/archiveWriter.js';
-import type { OpenTarEntry } from '../../platform/archive/tar.js';
+import { type OpenTarEntry, TarError } from '../../platform/archive/tar.js';
 import { type ClusterPlace, makeServerDir } from '../../platform/embedded/postgresPlace.js';
 import type { RunAs } from '../../platform/embedded/serverProcess.js';
 import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
@@ -166,8 +166,7 @@ export async function unpackBackup(path: string, target: UnpackTarget): Promise<
     return await readArchive<BackupManifest>(path, async (entry) => {
       const [, folder, rest] = /^(pg|data)\/(.+)$/.exec(entry.path) ?? [];
       if (rest === undefined) {
-        if (entry.path !== HEADER_NAME)
-          throw new StartError(`${path} holds ${entry.path}, which has no place.`);
+        if (entry.path !== HEADER_NAME) throw new TarError(`it holds ${entry.path}, which has no place`);
         for await (const _ of entry.body);
         return;
       }
@@ -192,15 +191,27 @@ export async function unpackBackup(path: string, target: UnpackTarget): Promise<
   }
 }
 
+/** Codes of the file system for a path that an undamaged archive never has: its folder comes first, and itself once. */
+const MISPLACED = new Set(['EEXIST', 'EISDIR', 'ENAMETOOLONG', 'ENOENT', 'ENOTDIR']);
+
 async function unpackEntry(
   entry: OpenTarEntry,
   path: string,
   { runAs, sync }: { runAs: RunAs | undefined; sync: boolean },
 ): Promise<void> {
+  const place = <T>(act: () => T): T => {
+    try {
+      return act();
+    } catch (error) {
+      if (MISPLACED.has((error as NodeJS.ErrnoException).code ?? ''))
+        throw new TarError(`it holds ${entry.path}, which has no place`);
+      throw error;
+    }
+  };
   if (entry.type === 'directory') {
-    mkdirSync(path, { recursive: true });
+    place(() => mkdirSync(path, { recursive: true }));
   } else {
-    const file = openSync(path, 'wx', 0o600);
+    const file = place(() => openSync(path, 'wx', 0o600));
     try {
       for await (const piece of entry.body)
         for (let at = 0; at < piece.length; ) at += writeSync(file, piece, at);
