@@ -28,5 +28,5 @@ export {
   type FindingLineText,
   linesFromText,
   linesToText,
+  reasonOf,
 } from './series/findingText.js';
-export { reasonOf } from './series/words.js';

@@ -1,9 +1,8 @@
 /** An account's findings as a whole: joint evidence of two series, or of a series and a key. */
 import type { SuspectKey } from '../../../billing/providerKeys.js';
-import { absPico } from '../../../money.js';
 import type { Provider } from '../../../providers.js';
 import type { ChargePrices } from '../../matching/charges.js';
-import { gradeAt, tolerancePico } from '../../matching/classLines.js';
+import { gradeAt } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import { AGREEMENT_MAX, BY_CHANCE, CLOSE, calibrated, NEARLY_SURE, TRIED } from '../calibration.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../series/finding.js';
@@ -18,6 +17,7 @@ import {
   sumPico,
 } from './accountFindings.js';
 import { applyLearning } from './learned.js';
+import type { ShownBy } from './movedCalls.js';
 import {
   dayOfMove,
   findMovedUse,
@@ -52,10 +52,11 @@ export function explainAccount(input: AccountInput): Finding[] {
   const over: Finding[] = [];
   for (const found of findMovedUse(input.provider, series, input.prices)) {
     const move = withoutTold(found, findings);
-    const finding = findingOf(move, findings, input);
-    if (!finding) continue;
+    const said = byRecord(move).flatMap((part) => findingOf(part, agreementOf(move), findings, input) ?? []);
+    if (said.length === 0) continue;
     for (const [half, model] of halvesOf(move)) findings = withoutDays(findings, model, move.days.map(half));
-    over.push(finding);
+    findings = withoutRates(findings, move);
+    over.push(...said);
   }
   const suspect = findSuspectUse({ ...input, series }, findings, over);
   return applyLearning(inOrder([...suspect, ...over]), input.weights);
@@ -99,13 +100,37 @@ function withoutDays(
   });
 }
 
+/** One move by the record that shows what was moved: days that lack it leave the others what HIGH needs. */
+function byRecord(move: MovedUse): MovedUse[] {
+  const groups = new Map<ShownBy | null, MovedDay[]>();
+  for (const one of move.days) groups.set(one.shownBy, [...(groups.get(one.shownBy) ?? []), one]);
+  return [...groups.values()].map((days) => ({ ...move, days }));
+}
+
+/**
+ * Where the bill is what the model's own calls and the moved ones cost, no rate of it is wrong: a line of mixed use only
+ * seemed to be. Terms that are not entered hold beside a move.
+ */
+function withoutRates(findings: readonly Finding[], { to, days }: MovedUse): Finding[] {
+  const right = new Set(days.flatMap(({ day, shownBy }) => (shownBy === 'calls' ? [day] : [])));
+  return findings.flatMap((finding) =>
+    finding.model === to.model && finding.kind !== 'contract_terms'
+      ? (keepDays(finding, (day) => !right.has(day)) ?? [])
+      : [finding],
+  );
+}
+
 /**
  * The cost of the moved calls as the billed model, less their cost as the used model;
  * undefined where both cost the same.
  */
-function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountInput): Finding | undefined {
+function findingOf(
+  move: MovedUse,
+  base: number,
+  findings: readonly Finding[],
+  input: AccountInput,
+): Finding | undefined {
   const whose = whoseIs(move);
-  const base = agreementOf(move);
   const likely = Math.min(base, WHOSE[whose].probability);
   const before = findings.filter((one) => one.model === move.to.model && GIVES_WAY.has(one.kind));
   const moved = move.days.flatMap((one) => {
@@ -117,10 +142,11 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
   if (impactPico === 0n) return undefined;
   const visibility = leastOf(move.days.map((one) => one.excess.visibility));
   const hasCounts = move.days.every(({ excess, lack }) => isCounted(excess) && isCounted(lack));
-  const settled = gatesOf(before, days);
+  const areSeen = move.days.every(({ shownBy }) => shownBy === 'calls');
+  const settled = gatesOf(before, days).filter((gate) => !areSeen || gate !== 'coverage_or_sealed_scope');
   const lacking: readonly (readonly [Gate, boolean])[] = [
     ['quantity_present', !hasCounts && !settled.includes('quantity_present')],
-    ['residual_within_tolerance', !move.days.every(isChargedAsPriced)],
+    ['residual_within_tolerance', hasCounts && move.days.some(({ shownBy }) => shownBy === null)],
     ['evidence_needed', whose !== 'answered'],
   ];
   const missing = [...settled, ...lacking.flatMap(([gate, is]) => (is ? [gate] : []))];
@@ -166,11 +192,6 @@ function agreementOf({ days }: MovedUse): number {
   const odds = (BY_CHANCE.close ** -close * BY_CHANCE.far ** -(days.length - close)) / TRIED;
   return Math.min(AGREEMENT_MAX, odds / (1 + odds));
 }
-
-/** The bill charges the day as its lines are priced: a move is priced by them, so another cause on them would be in it. */
-const isChargedAsPriced = ({ excess: { billedPico, expectedOfBilledPico } }: MovedDay): boolean =>
-  expectedOfBilledPico !== null &&
-  absPico(billedPico - expectedOfBilledPico) <= tolerancePico(billedPico, 0n);
 
 const percentOf = (share: number): string => (share * 100).toFixed(1);
 

@@ -5,7 +5,7 @@ import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
 import { absPico, divideHalfEven, type Pico } from '../../../money.js';
 import { microsOfDay, shiftDay } from '../../../period.js';
 import type { Provider } from '../../../providers.js';
-import { DayRates } from '../../audit/dayRates.js';
+import { DayRates, DiscountedRates } from '../../audit/dayRates.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { chargeProduct, picoFromChargeProduct } from '../../matching/classLines.js';
 import type { FindingKind } from '../../taxonomy.js';
@@ -18,7 +18,8 @@ import type {
   ResidualDay,
   SeriesExplanation,
 } from '../series/finding.js';
-import { linesWithImpact } from './accountFindings.js';
+import { linesWithImpact, sumPico } from './accountFindings.js';
+import { costOfMoved, type ShownBy } from './movedCalls.js';
 
 /**
  * The model of the events: of every call the one that its `answered`; else of the one that was asked for, for some days
@@ -105,13 +106,14 @@ export interface MovedDay {
   readonly day: string;
   readonly excess: ResidualDay;
   readonly lack: ResidualDay;
-  /** The cost of the excess by the ordinary rates of the billed model and of the used one. */
-  readonly asBilledPico: Pico;
-  readonly asUsedPico: Pico;
+  /** The excess as the bill charges it, less its cost as the used model. */
+  readonly impactPico: Pico;
   /** The distance of the two halves from each other, as a share of the moved amount; for a score. */
   readonly mismatch: number;
-  /** The additional cost of each class as the billed model, by ordinary rates. */
+  /** The additional cost of each class as the billed model. */
   readonly dearer: ReadonlyMap<TokenClass, Pico>;
+  /** The record that shows the uses of the moved calls, and so their price; null: none does. */
+  readonly shownBy: ShownBy | null;
 }
 
 /** Weak kinds: a finding of them yields to a move of the same quantities. */
@@ -142,7 +144,7 @@ export function findMovedUse(
   const moves = new Map<string, { from: SeriesExplanation; to: SeriesExplanation; days: MovedDay[] }>();
   const days = [...new Set([...free.values()].flatMap((residuals) => [...residuals.keys()]))].sort();
   for (const day of days) {
-    const rates = new DayRates(prices.agreed, provider, microsOfDay(day));
+    const rates = ratesOfDay(prices, provider, day);
     for (const { from, to, moved } of pairsOfDay(series, free, day, rates)) {
       const key = JSON.stringify([from.model, to.model]);
       const known = moves.get(key) ?? { from, to, days: [] };
@@ -151,6 +153,13 @@ export function findMovedUse(
     }
   }
   return [...moves.values()].flatMap(splitRuns);
+}
+
+function ratesOfDay({ agreed: book }: ChargePrices, provider: Provider, day: string): RatesOfDay {
+  const agreed = new DayRates(book, provider, microsOfDay(day));
+  const of = ({ untoldDiscount }: ResidualDay) =>
+    untoldDiscount > 0 ? new DiscountedRates(book, provider, microsOfDay(day), untoldDiscount) : agreed;
+  return { agreed, of };
 }
 
 /**
@@ -185,7 +194,7 @@ function pairsOfDay(
   series: readonly SeriesExplanation[],
   free: ReadonlyMap<SeriesExplanation, ReadonlyMap<string, ResidualDay>>,
   day: string,
-  rates: DayRates,
+  rates: RatesOfDay,
 ): Candidate[] {
   const candidates: Candidate[] = [];
   for (const to of series) {
@@ -225,6 +234,12 @@ interface Halves {
   from: string;
 }
 
+/** A day's prices, with those of days that are judged below what is entered. */
+interface RatesOfDay {
+  readonly agreed: DayRates;
+  of(residual: ResidualDay): DayRates;
+}
+
 /**
  * The day by what `of` takes of the residuals: beyond usual coverage, or beyond all that was seen, since a series of which
  * calls are billed as another model's on most days seems to be seen in part alone.
@@ -233,26 +248,43 @@ function movedDay(
   day: string,
   { excess, to, lack, from }: Halves,
   of: (residual: ResidualDay) => Excess,
-  rates: DayRates,
+  rates: RatesOfDay,
 ): MovedDay {
   const areCounted = isCounted(excess) && isCounted(lack);
   const unitsOf = (residual: ResidualDay, model: string) =>
-    areCounted ? of(residual).tokens : boughtBy(of(residual).pico, model, rates);
+    areCounted ? of(residual).tokens : boughtBy(of(residual).pico, model, rates.agreed);
   const [more, less] = [unitsOf(excess, to), unitsOf(lack, from)];
-  const dearer = new Map<TokenClass, Pico>();
-  for (const name of TOKEN_CLASSES) {
-    const apart = rateOf(rates, to, name) - rateOf(rates, from, name);
-    dearer.set(name, picoFromChargeProduct(chargeProduct(more[name] ?? 0n, apart)));
-  }
+  const mismatch = mismatchOf(more, less, to, rates.agreed);
+  const cost =
+    areCounted && mismatch <= MISMATCH_MAX
+      ? costOfMoved(
+          { model: to, residual: excess, rates: rates.of(excess) },
+          { model: from, residual: lack, rates: rates.of(lack) },
+          mismatch,
+        )
+      : undefined;
+  const [asBilled, asUsed] = cost
+    ? [cost.asBilled, cost.asUsed]
+    : [costsOf(more, to, rates.agreed), costsOf(more, from, rates.agreed)];
+  const dearer = new Map(
+    TOKEN_CLASSES.map((name) => [name, (asBilled.get(name) ?? 0n) - (asUsed.get(name) ?? 0n)] as const),
+  );
+  const known = sumPico([...dearer.values()]);
   return {
     day,
     excess,
     lack,
-    mismatch: mismatchOf(more, less, to, rates),
-    asBilledPico: costOf(more, to, rates),
-    asUsedPico: costOf(more, from, rates),
+    mismatch,
+    impactPico: cost ? known : asCharged(dollarsOf(excess), known, sumPico([...asBilled.values()])),
     dearer,
+    shownBy: cost?.shownBy ?? null,
   };
+}
+
+/** The excess at the share that both models' ordinary rates leave; 0 where there is none. */
+function asCharged(excessPico: Pico, dearerPico: Pico, asBilledPico: Pico): Pico {
+  if (asBilledPico <= 0n || excessPico <= 0n) return 0n;
+  return divideHalfEven(excessPico * dearerPico, asBilledPico);
 }
 
 type Units = Partial<Record<TokenClass, bigint>>;
@@ -293,30 +325,29 @@ function mismatchOf(more: Units, less: Units, model: string, rates: DayRates): n
   return classes < 2 || whole === 0n ? Number.POSITIVE_INFINITY : Number(apart) / Number(whole);
 }
 
-function costOf(units: Units, model: string, rates: DayRates): Pico {
-  let product = 0n;
-  for (const tokenClass of TOKEN_CLASSES)
-    product += chargeProduct(units[tokenClass] ?? 0n, rateOf(rates, model, tokenClass));
-  return picoFromChargeProduct(product);
+/** By class, at ordinary rates. */
+function costsOf(units: Units, model: string, rates: DayRates): Map<TokenClass, Pico> {
+  return new Map(
+    TOKEN_CLASSES.map((name) => [
+      name,
+      picoFromChargeProduct(chargeProduct(units[name] ?? 0n, rateOf(rates, model, name))),
+    ]),
+  );
 }
 
-/**
- * The day of a finding: the excess as the bill charges it, less the same at the other model's rates, which stand to each
- * other as the ordinary rates do. Undefined where that is nothing.
- */
-export function dayOfMove(move: MovedDay, probability: number): FindingDay | undefined {
-  const excessPico = dollarsOf(move.excess);
-  if (move.asBilledPico <= 0n || excessPico <= 0n) return undefined;
-  const usedPico = divideHalfEven(excessPico * move.asUsedPico, move.asBilledPico);
-  const ratePico = excessPico - usedPico;
-  if (ratePico === 0n) return undefined;
-  const { billedPico } = move.excess;
+/** The day of a finding; undefined where the move costs nothing. */
+export function dayOfMove(
+  { day, excess, impactPico }: MovedDay,
+  probability: number,
+): FindingDay | undefined {
+  if (impactPico === 0n) return undefined;
+  const { billedPico } = excess;
   return {
-    day: move.day,
+    day,
     billedPico,
-    expectedPico: billedPico - ratePico,
-    impactPico: ratePico,
-    ratePico,
+    expectedPico: billedPico - impactPico,
+    impactPico,
+    ratePico: impactPico,
     volumePico: 0n,
     ownPricingPico: 0n,
     probability,

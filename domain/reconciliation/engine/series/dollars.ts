@@ -4,7 +4,8 @@
  * units cost at them). No dollar is in two parts.
  */
 
-import type { TokenClass } from '../../../events/event.js';
+import { QUANTITY_ONE } from '../../../billing/billedRow.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
 import { absPico, divideHalfEven, type Pico } from '../../../money.js';
 import { sumKnown } from '../../matching/classLines.js';
 import { COUNTED_CENTS, NOISE_DIVISOR, RESIDUAL_SIGMAS, SCATTER } from '../calibration.js';
@@ -12,7 +13,7 @@ import { asBooked } from '../causes/bookedLate.js';
 import type { MeterDay, SeriesDay, Variant } from '../causes/cause.js';
 import { areModelsAnswered } from '../causes/places.js';
 import { amountAs } from '../causes/predict.js';
-import type { Excess, FindingLine, ResidualDay } from './finding.js';
+import type { Excess, FindingLine, ResidualDay, ResidualUse } from './finding.js';
 import { type Aspect, type SeriesNoise, sigmaOf } from './fit.js';
 import { billedPicoOf, CENT, type DayReading, isMixAssumed, type MeterReading } from './reading.js';
 import type { DayState, DayWork } from './states.js';
@@ -291,8 +292,34 @@ export function residualOf(reading: DayReading, noise: SeriesNoise): ResidualDay
       provisional: evidence.provisional,
       namedByAnswer: areModelsAnswered(evidence),
       lines: reading.meters.map(({ of }, at): FindingLine => lineOf(of, sums[at]?.observedPico ?? 0n)),
+      uses: usesOf(day),
+      untoldDiscount: day.untoldDiscount ?? 0,
     },
   ];
+}
+
+/** Both sides of the day by class and kind of use; none where a part of the use is charged on another day. */
+function usesOf({ evidence, meters, agreed }: SeriesDay): ResidualUse[] {
+  if (meters.some(({ booked }) => booked)) return [];
+  const uses = new Map<string, ResidualUse>();
+  const add = (at: Omit<ResidualUse, 'seen' | 'billed'>, seen: bigint, billed: bigint) => {
+    if (seen === 0n && billed === 0n) return;
+    const key = JSON.stringify(Object.values(at));
+    const known = uses.get(key) ?? { ...at, seen: 0n, billed: 0n };
+    uses.set(key, { ...known, seen: known.seen + seen, billed: known.billed + billed });
+  };
+  for (const { status, tokens, serviceTier, isBatch, contextBand } of evidence.observed) {
+    if (status === 'error') continue;
+    const at = { serviceTier: agreed.tier(serviceTier), isBatch, longContext: contextBand > 0, region: null };
+    for (const tokenClass of TOKEN_CLASSES) add({ tokenClass, ...at }, tokens[tokenClass] * QUANTITY_ONE, 0n);
+  }
+  for (const { meter, tokenClass } of meters)
+    for (const { circumstances, quantity, tokenClass: own = tokenClass } of meter.parts) {
+      const { serviceTier, isBatch, longContext, contextBand, region } = circumstances;
+      const at = { serviceTier, isBatch, longContext: longContext || contextBand > 0, region };
+      add({ tokenClass: own, ...at }, 0n, quantity);
+    }
+  return [...uses.values()];
 }
 
 /**

@@ -140,6 +140,24 @@ export interface ResidualDay {
    * made of them.
    */
   lines: readonly FindingLine[];
+  /** Empty where costs are booked on another day than the use. */
+  uses: readonly ResidualUse[];
+  /** Percent below what is entered at which the day's amounts are judged: see `SeriesDay.untoldDiscount`. */
+  untoldDiscount: number;
+}
+
+/** The tokens of one class and kind of use, 1e-12 each. */
+export interface ResidualUse {
+  tokenClass: TokenClass;
+  serviceTier: string;
+  isBatch: boolean;
+  longContext: boolean;
+  /** Of what was billed; calls do not name their place. */
+  region: string | null;
+  /** Of calls that a provider charges for. */
+  seen: bigint;
+  /** By the division of bill and usage report. */
+  billed: bigint;
 }
 
 export interface SeriesExplanation {

@@ -21,6 +21,20 @@ import {
 } from '../calibration.js';
 import { historyOf, isAtPriceChange, isGuess, oddsAgainstOurPrice } from './doubts.js';
 import type { Finding } from './finding.js';
+import {
+  DAY_OF_A_PRICE,
+  discountText,
+  ENTER_TERMS,
+  FINER_BILL,
+  GATE_ADVICE,
+  OLD_PRICE,
+  PARTS_OF_DAYS,
+  UNEXPLAINED,
+  UNKNOWN_CALLS,
+  UNKNOWN_DISCOUNT,
+  UNKNOWN_RATE,
+  UNKNOWN_REPEATS,
+} from './findingText.js';
 import type { SeriesNoise } from './fit.js';
 import { gradeOfRun, holdsAlone, missingGates } from './gates.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
@@ -36,20 +50,6 @@ import {
   weighted,
 } from './runFigures.js';
 import type { DayState, State } from './states.js';
-import {
-  DAY_OF_A_PRICE,
-  discountText,
-  ENTER_TERMS,
-  FINER_BILL,
-  GATE_ADVICE,
-  OLD_PRICE,
-  PARTS_OF_DAYS,
-  UNEXPLAINED,
-  UNKNOWN_CALLS,
-  UNKNOWN_DISCOUNT,
-  UNKNOWN_RATE,
-  UNKNOWN_REPEATS,
-} from './words.js';
 
 export interface SeriesIdentity {
   provider: Provider;

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { microsOfDay, shiftDay } from '../../../../../domain/period.js';
 import type { Finding } from '../../../../../domain/reconciliation/engine/series/finding.js';
@@ -64,14 +65,59 @@ function daysOfBatches(isMoved: (at: number) => boolean): DayInput[] {
 }
 
 /** Lines of one model and class as one, which does not separate batch. */
-function joined(billed: readonly BilledCell[]): BilledCell[] {
+const joined = (billed: readonly BilledCell[]): BilledCell[] =>
+  joinedCounts(billed).map((cell) => ({ ...cell, quantity: null }));
+
+/** The same with the tokens of all its uses. */
+function joinedCounts(billed: readonly BilledCell[]): BilledCell[] {
   const sums = new Map<string, BilledCell>();
   for (const cell of billed) {
     const key = `${cell.model} ${cell.tokenClass}`;
-    const amountPico = cell.amountPico + (sums.get(key)?.amountPico ?? 0n);
-    sums.set(key, { ...cell, isBatch: null, quantity: null, amountPico });
+    const known = sums.get(key);
+    const amountPico = cell.amountPico + (known?.amountPico ?? 0n);
+    const quantity = (cell.quantity ?? 0n) + (known?.quantity ?? 0n);
+    sums.set(key, { ...cell, serviceTier: 'standard', isBatch: null, quantity, amountPico });
   }
   return [...sums.values()];
+}
+
+const BATCH = [{ isBatch: true }, { serviceTier: 'default', isBatch: true }] as const;
+const FLEX = [{ serviceTier: 'flex' }, { serviceTier: 'flex' }] as const;
+const PLAIN = [{}, { serviceTier: 'default' }] as const;
+
+/**
+ * Calls of three uses of the cheap model that are billed as the dear one's for some days. The bill has one line for each
+ * class, whatever the use. `unseen`: the share of the dear model's own tokens that is billed beside the calls seen.
+ */
+function daysOfUses(shares: { plain: number; batch: number; flex: number }, unseen = 0): DayInput[] {
+  return daysWith((at, day) => {
+    const own = useOf(at);
+    const seen = { seen: calls(own, { calls: CALLS, serviceTier: 'default' }, { model: SOL, day }) };
+    return [
+      { ...seen, billed: lines(plus(own, useOf(at, unseen)), {}, {}, { model: SOL, day }) },
+      ...movedUses(at, shares).map(([[line, use], counts]) => ({
+        seen: calls(counts, { calls: CALLS, ...use }, { model: MINI, day }),
+        billed: lines(counts, line, {}, { model: EPISODE(at) ? SOL : MINI, day }),
+      })),
+    ];
+  }, 4 * CALLS).map((day) => ({ ...day, billed: joinedCounts(day.billed) }));
+}
+
+const movedUses = (at: number, { plain, batch, flex }: { plain: number; batch: number; flex: number }) =>
+  [
+    [PLAIN, useOf(at + 1, plain)],
+    [BATCH, useOf(at + 2, batch)],
+    [FLEX, useOf(at + 3, flex)],
+  ] as const;
+
+/** The dear model's price of the moved calls less the cheap one's, pico-dollars. */
+function dearer(shares: { plain: number; batch: number; flex: number }): bigint {
+  const costOf = (model: string) =>
+    [8, 9, 10, 11, 12]
+      .flatMap((at) => movedUses(at, shares))
+      .flatMap(([[line], counts]) => lines(counts, line, {}, { model }))
+      .reduce((sum, one) => sum + one.amountPico, 0n);
+  return costOf(SOL) - costOf(MINI);
 }
 
 /** Days of the account, each with what was seen and billed of every use. */
@@ -183,6 +229,61 @@ describe('use that appears under two models', () => {
       const bits = finding.waterfall.reduce((total, step) => total + step.bits, 0);
       expect(bits).toBeCloseTo(Math.log2(finding.probability / (1 - finding.probability)));
     }
+  });
+});
+
+describe('use of several tiers that appears under two models', () => {
+  const CENT = 10_000_000_000n;
+  const within = (a: bigint, b: bigint) => expect(a > b ? a - b : b - a).toBeLessThan(CENT / 10n);
+
+  it('costs what its own tiers cost, to the cent and at HIGH, though the bill’s line holds all of them', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          plain: fc.double({ min: 0, max: 0.5, noNaN: true }),
+          batch: fc.double({ min: 0.05, max: 0.5, noNaN: true }),
+          flex: fc.double({ min: 0.05, max: 0.5, noNaN: true }),
+        }),
+        (shares) => {
+          const moves = findingsOf(daysOfUses(shares)).filter((one) => one.kind === 'model_misattribution');
+          expect(moves.map(({ grade, missing }) => [grade, missing])).toEqual([['HIGH', []]]);
+          within(moves[0]?.impactPico ?? 0n, dearer(shares));
+        },
+      ),
+      { numRuns: 12 },
+    );
+  });
+
+  it('holds whatever calls of the billed model were not seen, since only calls that were seen are claimed', () => {
+    const shares = { plain: 0.1, batch: 0.3, flex: 0.2 };
+    const move = findingsOf(daysOfUses(shares, 0.03)).find((one) => one.kind === 'model_misattribution');
+    expect(move).toMatchObject({ grade: 'HIGH', missing: [] });
+    within(move?.impactPico ?? 0n, dearer(shares));
+  });
+
+  it('leaves no wrong tier on lines that are right once the moved calls are among them', () => {
+    const found = findingsOf(daysOfUses({ plain: 0, batch: 0.4, flex: 0.3 }));
+    expect(found.map(({ kind }) => kind)).toEqual(['model_misattribution']);
+  });
+
+  it('is HIGH on the days on which the bill confirms the price, and a finding of its own on the others', () => {
+    const shares = { plain: 0, batch: 0.4, flex: 0.3 };
+    const days = daysOfUses(shares).map((day, at) => ({
+      ...day,
+      billed: day.billed.map((line) =>
+        at === 10 && line.model === SOL ? { ...line, amountPico: (line.amountPico * 9n) / 10n } : line,
+      ),
+    }));
+    const moves = findingsOf(days).filter((one) => one.kind === 'model_misattribution');
+    expect(moves.map(({ grade, days: { length } }) => [grade, length])).toEqual([
+      ['HIGH', 4],
+      ['MEDIUM', 1],
+    ]);
+    expect(moves[1]?.missing).toContain('residual_within_tolerance');
+    within(
+      moves.reduce((sum, one) => sum + one.impactPico, 0n),
+      dearer(shares),
+    );
   });
 });
 

@@ -1,7 +1,7 @@
 /** The texts of findings. */
 import { describe, expect, it } from 'vitest';
 import type { Blame, Finding } from '../../../../../domain/reconciliation/engine/series/finding.js';
-import { reasonOf } from '../../../../../domain/reconciliation/engine/series/words.js';
+import { reasonOf } from '../../../../../domain/reconciliation/engine/series/findingText.js';
 
 import { anObservedCell } from '../../support.js';
 import { chargeFor, findingsOf, isBetween, linesFor, part, scale, theFinding, type Use } from './support.js';
