@@ -87,6 +87,25 @@ export function emptyTally(): Tally {
   };
 }
 
+/** The sum of what the ablation compares: dollars and outcomes against the provider, without causes and rules of thumb. */
+export function addTally(sum: Tally, one: Tally): void {
+  for (const name of [
+    'spend',
+    'typedOf',
+    'typed',
+    'identifiable',
+    'found',
+    'eligible',
+    'foundHigh',
+    'onClean',
+  ] as const)
+    sum[name] += one[name];
+  for (const name of ['claimed', 'right', 'accusations'] as const)
+    for (const grade of Object.keys(one[name]) as Grade[]) sum[name][grade] += one[name][grade];
+  sum.worlds += one.worlds;
+  for (const prediction of one.predictions) sum.predictions.push(prediction);
+}
+
 /** Adds a judged world; returns the comparison with the truth for a closer look. */
 export function addWorld(
   tally: Tally,

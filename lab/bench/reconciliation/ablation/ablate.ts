@@ -1,27 +1,24 @@
-/** Measures the effect of every rule and number: each is left out or changed, and all worlds are judged again. */
+/** Measures the effect of every rule and number: each is left out or changed, and the worlds are judged again. */
 import { register } from 'node:module';
-import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
-import { pricesOf } from '../books.js';
-import { judgeInputs, type Reconcile } from '../judge.js';
 import { type Metrics, metricsOf } from '../metrics.js';
-import { type PreparedWorld, preparedWorlds } from '../preparedWorlds.js';
-import { formatTable } from '../report.js';
-import { addWorld, emptyTally } from '../tally.js';
+import { preparedWorlds } from '../preparedWorlds.js';
+import { addTally, emptyTally, type Tally } from '../tally.js';
 import { BENIGN_SET, type GeneratorName, type WorldOptions } from '../worlds.js';
-import { type Edit, withEdit } from './hooks.js';
+import { Ablation, matchWorld } from './measureWorld.js';
 import { numbers, type Rule, rules } from './rules.js';
 
 /** Effects below this, in every metric and generator, are none. */
 const NO_EFFECT = 0.005;
 
-type Reconciler = typeof import('../../../../domain/reconciliation/reconcileDays.js');
-
-interface Measured {
-  mixed: Metrics;
-  benign: Metrics;
+/** Sums over worlds with mistakes and without. */
+export interface Measured {
+  mixed: Tally;
+  benign: Tally;
 }
 
-/** Prints a line for each rule or number as it is measured. */
+export const emptyMeasured = (): Measured => ({ mixed: emptyTally(), benign: emptyTally() });
+
+/** Prints a table for each generator as soon as its worlds are judged. */
 export async function ablate(
   what: 'rules' | 'numbers',
   generators: readonly GeneratorName[],
@@ -29,79 +26,69 @@ export async function ablate(
   print: (text: string) => void,
 ): Promise<void> {
   register('./hooks.js', import.meta.url);
-  const worlds = new Map<GeneratorName, { mixed: PreparedWorld[]; benign: PreparedWorld[] }>();
-  for (const generator of generators)
-    worlds.set(generator, {
-      mixed: await preparedOf(generator, worldsOf('mixed')),
-      benign: await preparedOf(generator, worldsOf(BENIGN_SET)),
-    });
-  const measure = async (edit?: Edit): Promise<Measured[]> => {
-    const reconcile = await reconcilerWith(edit);
-    return [...worlds.values()].map(({ mixed, benign }) => ({
-      mixed: judge(mixed, reconcile),
-      benign: judge(benign, reconcile),
-    }));
-  };
-  const usual = await measure();
-  print(formatTable(HEAD, [['as it is', ...usual.map(figuresOf), '']]));
-  for (const rule of what === 'rules' ? rules() : numbers()) {
-    const effects = (await measure(rule.edit)).map((one, at) => effectsOf(usual[at] as Measured, one));
-    const most = Math.max(...effects.flat().map(Math.abs));
-    const cells = effects.map((one) => one.map((value) => value.toFixed(3)).join(' '));
-    print(rowOf(rule, cells, most));
+  const all = what === 'rules' ? rules() : numbers();
+  const ablation = new Ablation(all);
+  for (const generator of generators) {
+    const usual = emptyMeasured();
+    const without = all.map(emptyMeasured);
+    let [series, again] = [0, 0];
+    for (const [set, of] of [
+      ['mixed', 'mixed'],
+      [BENIGN_SET, 'benign'],
+    ] as const)
+      for (const options of worldsOf(set))
+        for await (const prepared of preparedWorlds(generator, options, ['V3'])) {
+          const measured = await ablation.measure(matchWorld(prepared));
+          addTally(usual[of], measured.usual);
+          for (const [at, { tally }] of measured.without.entries())
+            addTally((without[at] as Measured)[of], tally);
+          series += measured.series * all.length;
+          again += measured.without.reduce((sum, one) => sum + one.again, 0);
+        }
+    print(`generator ${generator}: ${again} of ${series} series explained again\n`);
+    print(effectTable(usual, all, without));
   }
 }
 
-const HEAD = [
-  'rule',
-  'recall HIGH, any, precision HIGH, any, type, ECE, benign HIGH by generator',
-  '',
-  '',
-  'largest',
+const METRICS: readonly (readonly [name: string, of: (mixed: Metrics, benign: Metrics) => number])[] = [
+  ['recall HIGH', (mixed) => mixed.recallHigh],
+  ['any grade', (mixed) => mixed.recall],
+  ['precision HIGH', (mixed) => mixed.precisionHigh],
+  ['any grade', (mixed) => mixed.precision],
+  ['type', (mixed) => mixed.typeByDollars],
+  ['ECE', (mixed) => mixed.calibrationError],
+  ['benign HIGH', (_, benign) => benign.high],
 ];
 
-const figuresOf = (one: Measured): string =>
-  valuesOf(one)
-    .map((value) => value.toFixed(3))
-    .join(' ');
-
-const rowOf = ({ kind, name }: Rule, cells: readonly string[], most: number): string =>
-  `| ${[`${kind} ${name}`, ...cells, most < NO_EFFECT ? 'none' : most.toFixed(3)].join(' | ')} |`;
-
-async function preparedOf(
-  generator: GeneratorName,
-  options: readonly WorldOptions[],
-): Promise<PreparedWorld[]> {
-  const made: PreparedWorld[] = [];
-  for (const one of options)
-    for await (const { world, inputs } of preparedWorlds(generator, one, ['V3']))
-      made.push({ world, inputs });
-  return made;
+/** One line for each rule: by how much each metric changes without it. */
+export function effectTable(usual: Measured, all: readonly Rule[], without: readonly Measured[]): string {
+  const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const before = valuesOf(usual);
+  return [
+    row(['without', ...METRICS.map(([name]) => name), 'largest']),
+    row(['---', ...METRICS.map(() => '---:'), '---:']),
+    row(['as it is', ...before.map((value) => value.toFixed(3)), '']),
+    ...all.map((rule, at) => {
+      const effects = effectsOf(before, valuesOf(without[at] as Measured));
+      const most = Math.max(...effects.map(Math.abs));
+      const cells = effects.map((value) => value.toFixed(3));
+      return row([nameOf(rule), ...cells, most < NO_EFFECT ? 'none' : most.toFixed(3)]);
+    }),
+  ].join('\n');
 }
 
-async function reconcilerWith(edit: Edit | undefined): Promise<Reconcile> {
-  const url = new URL('../../../../domain/reconciliation/reconcileDays.js', import.meta.url);
-  const { reconcileDays } = (await import(edit ? withEdit(url, edit).href : url.href)) as Reconciler;
-  return ({ provider, days, suspects }, prices) =>
-    reconcileDays(provider, days, prices, DEFAULT_WEIGHTS, suspects);
-}
-
-function judge(worlds: readonly PreparedWorld[], reconcile: Reconcile): Metrics {
-  const tally = emptyTally();
-  for (const { world, inputs } of worlds)
-    addWorld(tally, world, judgeInputs(inputs, pricesOf(world), reconcile), 'V3');
-  return metricsOf(tally);
-}
+/** `doubt isGuess`, `number STAY × 0.75`. */
+export const nameOf = ({ kind, name, quarters }: Rule): string =>
+  `${kind} ${name}${quarters === undefined ? '' : ` × ${quarters / 4}`}`;
 
 function valuesOf({ mixed, benign }: Measured): number[] {
-  const { recallHigh, recall, precisionHigh, precision, typeByDollars, calibrationError } = mixed;
-  return [recallHigh, recall, precisionHigh, precision, typeByDollars, calibrationError, benign.high];
+  const [ofMixed, ofBenign] = [metricsOf(mixed), metricsOf(benign)];
+  return METRICS.map(([, of]) => of(ofMixed, ofBenign));
 }
 
 /** Differences to the engine as it is; a metric that is not defined on one side has none. */
-function effectsOf(usual: Measured, changed: Measured): number[] {
-  const before = valuesOf(usual);
-  return valuesOf(changed).map((value, at) => {
+function effectsOf(before: readonly number[], after: readonly number[]): number[] {
+  return after.map((value, at) => {
     const difference = value - (before[at] ?? Number.NaN);
     return Number.isNaN(difference) ? 0 : difference;
   });

@@ -22,6 +22,7 @@ import {
   periodDoubleCount,
   timingShift,
 } from '../../../../../domain/reconciliation/engine/causes/neighbourDays.js';
+import { modalityQuantity } from '../../../../../domain/reconciliation/engine/causes/otherRates.js';
 import {
   duplicateAmounts,
   duplicatePart,
@@ -115,6 +116,25 @@ describe('use on another meter', () => {
       SONNET,
     );
     expectExplained(cacheWriteQuantity, untold, []);
+  });
+});
+
+describe('audio and text', () => {
+  const model = { model: 'gpt-audio', provider: 'openai' } as const;
+  const used = { input: 500_000, input_audio: 700_000, output: 90_000, output_audio: 40_000 };
+  const of = (counts: Counts) =>
+    dayOf({ billed: lines(counts, {}, {}, model), observed: [calls(used, {}, model)] }, model);
+
+  it('counted as text are on its meter, and text on that of audio', () => {
+    const asText = { input: 1_200_000, input_audio: 0, output: 130_000, output_audio: 0 };
+    expectExplained(modalityQuantity, of(asText), ['in_text_meter']);
+    const asAudio = { input: 0, input_audio: 1_200_000, output: 0, output_audio: 130_000 };
+    expectExplained(modalityQuantity, of(asAudio), ['in_audio_meter']);
+  });
+
+  it('of which one direction alone is on the other meter are no such mistake, nor is a right bill', () => {
+    expectExplained(modalityQuantity, of({ ...used, input: 600_000, input_audio: 650_000 }), []);
+    expectExplained(modalityQuantity, of(used), []);
   });
 });
 

@@ -1,5 +1,6 @@
 /** Lines of a bill that hold several uses, of which not every class has all. */
 import { describe, expect, it } from 'vitest';
+import { ODDS_MIN } from '../../../../../domain/reconciliation/engine/calibration.js';
 import type { Finding } from '../../../../../domain/reconciliation/engine/series/finding.js';
 import type { BilledCell } from '../../../../../domain/reconciliation/matching/cells.js';
 import { daysOf, findingsOfDays, isBetween } from '../series/support.js';
@@ -78,5 +79,31 @@ describe('one class that is counted higher than it was seen', () => {
     expect(inflated(() => 1.2).map(({ kind }) => kind)).toEqual(['token_count_inflation']);
     const kinds = inflated((at) => 1.06 + ((at * 7) % 5) * 0.12).map(({ kind }) => kind);
     expect(new Set(kinds)).toEqual(new Set(['unexplained']));
+  });
+
+  it('is surer where its lines of all uses have one ratio, which is one parameter, than where each has its own', () => {
+    const uses = [{ isBatch: false }, { isBatch: true }, { isBatch: false, serviceTier: 'flex' }];
+    const oddsOf = (factorOf: (place: number) => number) => {
+      const [finding, ...more] = findingsOfDays(
+        daysOf(20, (at, day) => {
+          const parts = uses.map((use, place) => {
+            const { input, output } = chatOf(at + place);
+            return { use, seen: { input, output }, factor: at === 9 || at === 10 ? factorOf(place) : 1 };
+          });
+          return {
+            observed: parts.map(({ use, seen }) =>
+              calls(seen, { calls: 900, serviceTier: 'default', ...use }, { day }),
+            ),
+            billed: parts.flatMap(({ use, seen, factor }) =>
+              lines({ ...seen, output: Math.round(seen.output * factor) }, use, {}, { day }),
+            ),
+          };
+        }),
+      );
+      expect([finding?.kind, more]).toEqual(['token_count_inflation', []]);
+      return finding?.next?.odds ?? 0;
+    };
+    expect(oddsOf(() => 1.3)).toBeGreaterThan(ODDS_MIN);
+    expect(oddsOf((place) => 1.15 + place * 0.2)).toBeLessThan(ODDS_MIN);
   });
 });

@@ -117,36 +117,60 @@ describe('calls on a line that the usage report does not count them under', () =
 });
 
 describe('cached tokens once more as input on the bill, and not in the usage report', () => {
+  const findings = (againOf: (use: Use, at: number) => number) =>
+    findingsOfDays(
+      daysOf(20, (at, day) => {
+        const use = useOf(at);
+        const again = againOf(use, at);
+        const half = entriesOf({ ...use }).map(([name, count]) => [name, BigInt(Math.round(count / 2))]);
+        return {
+          day,
+          billed: entriesOf({ ...use, input: use.input + again }).map(([name, count]) => ({
+            ...lineOf('openai', name, count, {}),
+            isBatch: null,
+          })),
+          usage: entriesOf({ ...use }).map(([tokenClass, count]) =>
+            aUsageCell({ model: MODELS.openai, tokenClass, quantity: tokens(count) }),
+          ),
+          observed: [
+            anObservedCell({
+              model: MODELS.openai,
+              calls: 500,
+              serviceTier: 'default',
+              hourMicros: DAY_MICROS + BigInt(at) * 86_400_000_000n,
+              tokens: Object.fromEntries(half),
+            }),
+          ],
+        };
+      }),
+    ).filter(({ blame }) => blame === 'provider');
+
   it('are found without the calls: batch and standard on one line, and half of the calls unseen', () => {
-    const days = daysOf(20, (at, day) => {
-      const use = useOf(at);
-      const again = isBetween(at, 8, 12) ? use.cache_read : 0;
-      const half = entriesOf({ ...use }).map(([name, count]) => [name, BigInt(Math.round(count / 2))]);
-      return {
-        day,
-        billed: entriesOf({ ...use, input: use.input + again }).map(([name, count]) => ({
-          ...lineOf('openai', name, count, {}),
-          isBatch: null,
-        })),
-        usage: entriesOf({ ...use }).map(([tokenClass, count]) =>
-          aUsageCell({ model: MODELS.openai, tokenClass, quantity: tokens(count) }),
-        ),
-        observed: [
-          anObservedCell({
-            model: MODELS.openai,
-            calls: 500,
-            serviceTier: 'default',
-            hourMicros: DAY_MICROS + BigInt(at) * 86_400_000_000n,
-            tokens: Object.fromEntries(half),
-          }),
-        ],
-      };
-    });
-    const findings = findingsOfDays(days).filter(({ blame }) => blame === 'provider');
-    expect(findings.map(brief)).toEqual([
+    const found = findings((use, at) => (isBetween(at, 8, 12) ? use.cache_read : 0));
+    expect(found.map(brief)).toEqual([
       'cached_tokens_double_metered/again_beyond_usage_report HIGH: 13 to 17',
     ]);
     const cached = 3 * thirdOf((use) => use.cache_read);
-    expect(Number(findings[0]?.impactPico) / 1e12).toBeCloseTo((cached * 2) / 1e6, 6);
+    expect(Number(found[0]?.impactPico) / 1e12).toBeCloseTo((cached * 2) / 1e6, 6);
+  });
+
+  it('are some of them on a day within which it begins or ends: MEDIUM at most, of what is too much', () => {
+    const shares = new Map([
+      [7, 0.4],
+      [13, 0.7],
+    ]);
+    const againOf = (use: Use, at: number) =>
+      Math.round(use.cache_read * (isBetween(at, 8, 12) ? 1 : (shares.get(at) ?? 0)));
+    const found = findings(againOf);
+    expect(found.map(brief).sort()).toEqual([
+      'cached_tokens_double_metered/again_beyond_usage_report HIGH: 13 to 17',
+      'cached_tokens_double_metered/part_beyond_usage_report MEDIUM: 12 to 12',
+      'cached_tokens_double_metered/part_beyond_usage_report MEDIUM: 18 to 18',
+    ]);
+    const cached = [...shares.keys()].reduce((sum, at) => sum + againOf(useOf(at), at), 0);
+    const ofParts = found
+      .filter(({ grade }) => grade === 'MEDIUM')
+      .map(({ impactPico }) => Number(impactPico));
+    expect(ofParts.reduce((sum, one) => sum + one, 0) / 1e12).toBeCloseTo((cached * 2) / 1e6, 4);
   });
 });

@@ -1,7 +1,8 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../../../domain/reconciliation/engine/series/finding.js';
 
-import { chargeFor, findingsOf, isBetween, type Lines, reconciled, type Use } from './support.js';
+import { chargeFor, findingsOf, isBetween, type Lines, reconciled, type Use, useOf } from './support.js';
 
 const brief = (findings: readonly Finding[]) =>
   findings.map(({ kind, direction, grade, days }) => [kind, direction, grade, days.length]);
@@ -120,6 +121,27 @@ describe('a series', () => {
       'HIGH',
       6,
     ]);
+  });
+
+  it('of which some part of a day is charged wrongly claims of it what is too much, and no cent more', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 5, max: 95 }), fc.integer({ min: 5, max: 95 }), (from, to) => {
+        // Cached tokens at the input rate, ten times their own, for so many percent of the first and the last day.
+        const percentOf = (at: number) => (at === 4 ? from : at === 10 ? to : isBetween(at, 5, 9) ? 100 : 0);
+        const tenths = (at: number) => 10n + (BigInt(percentOf(at)) * 90n) / 100n;
+        const right = (at: number) => chargeFor('cache_read', BigInt(useOf(at).cache_read));
+        const finding = theFinding(
+          findingsOf({ bill: (lines, at) => priced(lines, 'cache_read', tenths(at)) }),
+        );
+        for (const [place, { impactPico }] of finding.days.entries()) {
+          const at = 4 + place;
+          const tooMuch = (right(at) * tenths(at)) / 10n - right(at);
+          expect(Number(tooMuch - impactPico) / 1e12).toBeCloseTo(0, 4);
+        }
+        expect(finding.days).toHaveLength(7);
+      }),
+      { numRuns: 25 },
+    );
   });
 
   it('gets no finding from days that the provider may still restate', () => {

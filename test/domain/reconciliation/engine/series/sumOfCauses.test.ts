@@ -29,6 +29,16 @@ describe('something unknown', () => {
     ]);
   });
 
+  it('does not spread to one day between many that nothing explains', () => {
+    const findings = findingsOf({
+      bill: (lines, at) => {
+        if (at === 10) return cachedAsInput(lines);
+        return isBetween(at, 4, 16) ? priced(lines, 'output', 137n) : lines;
+      },
+    });
+    expect(brief(findings)).toContain('cache_read_rate_mismatch HIGH: 15');
+  });
+
   it('is a rest beside a known mistake of the same day', () => {
     const findings = findingsOf({
       bill: (lines, at) => {
