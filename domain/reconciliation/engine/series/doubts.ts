@@ -8,16 +8,17 @@ import {
   MISSED_SURE,
   RATE_SIGMAS,
   RATIO_SHARE,
-  RATIO_SIGMAS,
   REPORTED_ROUNDINGS,
+  RIGHT_SHARE,
   ROUNDING,
+  SIGMA_MIN,
   UNDECIDED,
   UNTOLD_DISCOUNT_DAYS_MIN,
   USUAL_SHARE,
 } from '../calibration.js';
 import { coversMost } from '../causes/cause.js';
 import type { Gate } from './finding.js';
-import { type SeriesNoise, sigmaOf } from './fit.js';
+import { median } from './fit.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
 import { CENT, type MeterReading, meterKey } from './reading.js';
 import type { State } from './states.js';
@@ -217,23 +218,34 @@ function missedShare(run: RunOfDays): number {
 }
 
 /**
- * Whether a run that leaves quantities free has no ratio of its own: what is fitted anew on each day says no more than
- * that the day is off.
+ * Whether a run that leaves quantities free is no factor of the provider's: what is fitted anew on each day is no more than
+ * that the day is off. A meter that counts by a factor does so on every day, to the token but for hours that are booked on
+ * another day, and it counted right before and afterwards. What clients leave out differs from day to day, and goes on.
  */
-export function hasNoRatio(run: RunOfDays, noise: SeriesNoise): boolean {
+export function isNoFactor(run: RunOfDays, judged: readonly JudgedDay[]): boolean {
   if (!run.state.hypothesis?.isOneRatio) return false;
-  const ratios = run.days.flatMap(({ judged }) => {
-    const touched = touchedOf(judged);
-    const [billed, observed] = [sum(touched, (one) => one.billed), sum(touched, (one) => one.observed)];
-    const [first] = touched;
-    if (!first || !(billed > 0) || observed <= 0) return [];
-    return [{ log: Math.log(billed / observed), weight: billed, sigma: sigmaOf(first, noise) }];
+  const ratios = run.days.flatMap(({ judged: day }) => ratioOf(touchedOf(day)));
+  if (ratios.length === 0) return false;
+  const factor = median(ratios);
+  const apart = median(ratios.map((one) => Math.abs(one - factor)));
+  if (apart > Math.max(RATIO_SHARE * Math.abs(factor), SIGMA_MIN)) return true;
+  const classes = new Set(
+    run.days.flatMap(({ judged: day }) => touchedOf(day).map(({ of }) => of.tokenClass)),
+  );
+  const days = run.days.map(({ judged: day }) => day.work.reading.day.day);
+  const right = judged.flatMap(({ work: { reading } }) => {
+    const [ratio] = ratioOf(reading.meters.filter(({ of }) => classes.has(of.tokenClass)));
+    const isRight =
+      reading.judged && ratio !== undefined && Math.abs(ratio) <= RIGHT_SHARE * Math.abs(factor);
+    return isRight ? [reading.day.day] : [];
   });
-  const whole = sum(ratios, (one) => one.weight);
-  const mean = sum(ratios, (one) => one.log * one.weight) / Math.max(whole, 1);
-  const apart = sum(ratios, (one) => Math.abs(one.log - mean) * one.weight) / Math.max(whole, 1);
-  const sigma = Math.max(0, ...ratios.map((one) => one.sigma));
-  return apart > Math.max(RATIO_SIGMAS * sigma, RATIO_SHARE * Math.abs(mean));
+  return !right.some((day) => day < (days[0] ?? '')) || !right.some((day) => day > (days.at(-1) ?? ''));
+}
+
+/** The logarithm of billed ÷ observed over these meters, if they have both. */
+function ratioOf(meters: readonly MeterReading[]): number[] {
+  const [billed, observed] = [sum(meters, (one) => one.billed), sum(meters, (one) => one.observed)];
+  return billed > 0 && observed > 0 ? [Math.log(billed / observed)] : [];
 }
 
 const sum = <T>(values: readonly T[], of: (one: T) => number): number =>

@@ -9,7 +9,7 @@ import type { WeightSet } from '../../weights/weightSet.js';
 import { NULL_PRIOR_MIN, REFUSALS_MAX, RIVAL_MIN, UNKNOWN_DAY } from '../calibration.js';
 import { canLast, type SeriesContext } from '../causes/cause.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './dollars.js';
-import { hasNoRatio, historyOf, isCheaperUse, isRuledOutByHistory, missesCounts } from './doubts.js';
+import { historyOf, isCheaperUse, isNoFactor, isRuledOutByHistory, missesCounts } from './doubts.js';
 import type { Aspect } from './fit.js';
 import { FEWER_SEEN, fewerSeen, lacksEveryClass } from './seenLess.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
@@ -143,7 +143,7 @@ export function judgeDays(series: SeriesStates, context: SeriesContext, weights:
         const isRuledOut = isRuledOutByHistory(state, run, history, context.hasContract);
         const isNot =
           (state.kind === run.state.kind && isCheaperUse(run)) ||
-          (state === run.state && (missesCounts(run) || isLonePart(run) || hasNoRatio(run, series.noise)));
+          (state === run.state && (missesCounts(run) || isLonePart(run) || isNoFactor(run, judged)));
         if (!cannotLast && !isRuledOut && !isNot) continue;
         series.days.forEach((work, at) => {
           const { day } = work.reading.day;
