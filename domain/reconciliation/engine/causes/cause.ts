@@ -150,6 +150,8 @@ export interface Variant extends Traits {
    * finding then takes these alone, and need not know that all was seen. Absent: all that is predicted beyond what was seen.
    */
   provenOf?(meter: MeterDay): bigint;
+  /** The cost of moved units at the agreed rates; null, or absent: as the meter's own mixture. */
+  worthOf?(meter: MeterDay, units: bigint): Pico | null;
 }
 
 export interface Hypothesis {

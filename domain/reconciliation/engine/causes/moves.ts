@@ -8,6 +8,7 @@ import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import type { Pico } from '../../../money.js';
 import type { Circumstances } from '../../audit/dayRates.js';
 import { apportion } from '../../matching/classLines.js';
+import { takesCalls } from '../../matching/lineUse.js';
 import type { MeterPart } from '../../matching/meters.js';
 import { ALIKE, UNSEEN_MAX } from '../calibration.js';
 import { having, type MeterDay, type SeriesDay, type Variant } from './cause.js';
@@ -33,6 +34,7 @@ const asCounted = (variant: Variant): Variant => ({ ...variant, isCounted: true 
 /**
  * Of meters that hold several uses, those that `isMeant` takes stand on others of the same day, under the circumstances that
  * `as` makes of theirs; what stays is of the other uses alone, and so are its rates. No variant where no meter holds both.
+ * Calls show how much of each use there was: a usage report may divide the line as it is once the others have left it.
  */
 export function usesMoved(
   day: SeriesDay,
@@ -43,25 +45,46 @@ export function usesMoved(
 ): Variant[] {
   const quantities = new Map<number, bigint>();
   const mixes = new Map<number, readonly MeterPart[]>();
+  const worth = new Map<number, readonly MeterPart[]>();
   const meant: Move[] = [];
-  for (const [from, to] of moves) {
+  for (const move of moves) {
+    const [from, to] = move;
     const stays = from.mix.filter((one) => !isMeant(one.circumstances));
-    if (stays.length === 0 || stays.length === from.mix.length) continue;
-    const moved = scaledTo(from.mix, from.observed).filter((one) => isMeant(one.circumstances));
+    if (stays.length === 0) continue;
+    const isAlone = moves.every((other) => other === move || other[0].tokenClass !== from.tokenClass);
+    const moved = isAlone
+      ? seenUses(day, from).filter((one) => isMeant(one.circumstances))
+      : scaledTo(from.mix, from.observed).filter((one) => isMeant(one.circumstances));
     const quantity = sumOf(moved.map((one) => one.quantity));
-    if (quantity <= 0n) continue;
+    if (quantity <= 0n || quantity >= from.observed) continue;
     quantities.set(from.index, from.observed - quantity);
     quantities.set(to.index, (quantities.get(to.index) ?? to.observed) + quantity);
+    const arrives = moved.map((one) => ({ ...one, circumstances: as(one.circumstances) }));
     mixes.set(from.index, stays);
-    mixes.set(to.index, [
-      ...(mixes.get(to.index) ?? scaledTo(to.mix, to.observed)),
-      ...moved.map((one) => ({ ...one, circumstances: as(one.circumstances) })),
-    ]);
-    meant.push([from, to]);
+    mixes.set(to.index, [...(mixes.get(to.index) ?? scaledTo(to.mix, to.observed)), ...arrives]);
+    // Divided without the moved uses, neither line's own mixture is theirs.
+    if (stays.length === from.mix.length) worth.set(from.index, moved).set(to.index, arrives);
+    meant.push(move);
   }
   if (meant.length === 0) return [];
   const asMixed = (meter: MeterDay) => ({ ...meter, mix: mixes.get(meter.index) ?? meter.mix });
-  return withProof(day, name, quantities, meant, asMixed);
+  const worthOf = (meter: MeterDay, units: bigint) => {
+    const mix = worth.get(meter.index);
+    return mix ? amountAs(day, { ...meter, mix }, units) : null;
+  };
+  return withProof(day, name, quantities, meant, asMixed).map((one) => ({ ...one, worthOf }));
+}
+
+/** The uses of the calls that the line takes by what it names. */
+function seenUses({ evidence, agreed }: SeriesDay, { meter, tokenClass }: MeterDay): MeterPart[] {
+  return evidence.observed.flatMap(({ status, tokens, serviceTier, isBatch, contextBand }) => {
+    if (status === 'error' || tokens[tokenClass] === 0n) return [];
+    const longContext = contextBand > 0;
+    const use = { serviceTier: agreed.tier(serviceTier), isBatch, longContext };
+    if (!takesCalls(meter, [], use)) return [];
+    const circumstances = { ...use, contextBand, region: meter.region };
+    return [{ circumstances, quantity: tokens[tokenClass] * QUANTITY_ONE }];
+  });
 }
 
 /** The same uses in the same proportions, as parts of another quantity. */

@@ -100,7 +100,9 @@ function partsOfCount(
   const rate = changesRate ? of.meter.amountPico - expected : 0n;
   // Units too many cost no more than the line charged: free or cheaper ones are no loss at the agreed rates.
   let charged = max(0n, of.meter.amountPico) - rate;
-  const volume = taken === 0n || atRates === null ? 0n : min(expected - atRates, charged);
+  const worth = variant?.worthOf?.(of, absPico(taken)) ?? null;
+  const whole = worth === null ? expected - (atRates ?? expected) : taken < 0n ? -worth : worth;
+  const volume = taken === 0n ? 0n : min(whole, charged);
   charged -= max(0n, volume);
   const rest = min(
     restOfVolume(reading, one, billed - taken, atRates ?? expected, predicted, coverage, noise, taken),

@@ -3,7 +3,7 @@ import { shiftDay } from '../../../../../domain/period.js';
 import type { BilledCell, DayInput } from '../../../../../domain/reconciliation/matching/cells.js';
 import { aUsageCell, DAY, tokens } from '../../support.js';
 import { asClasses, daysOf, findingsOfDays } from '../series/support.js';
-import { type Counts, calls, lines } from './support.js';
+import { type Counts, calls, lines, usage } from './support.js';
 
 const DAYS = 20;
 const isWrong = (at: number) => at >= 8 && at <= 11;
@@ -140,7 +140,10 @@ describe('calls counted on another meter of their class', () => {
     }
   });
 
-  it('a line that holds another tier too keeps what is of that tier, at its rates', () => {
+  it.each([
+    ['without a usage report', false],
+    ['where the usage report divides it by tier and not by length', true],
+  ])('a line that holds another tier too keeps what is of that tier, at its rates, %s', (_, isReported) => {
     const flexOf = (at: number) => part(plainOf(at), () => 0.1);
     const days = daysOf(DAYS, (at, day) => {
       const use = { calls: 300, serviceTier: 'default' };
@@ -153,8 +156,15 @@ describe('calls counted on another meter of their class', () => {
         { day },
       );
       const long = lines(longOf(at), { isBatch: null, longContext: true }, {}, { day });
+      const reported = { longContext: null, isBatch: false };
       return {
         billed: joined([...standard, ...flex, ...long]),
+        usage: isReported
+          ? [
+              ...usage(plus(plainOf(at), longOf(at)), reported, { day }),
+              ...usage(flexOf(at), { ...reported, serviceTier: 'flex' }, { day }),
+            ]
+          : [],
         observed: [
           calls(plainOf(at), use, { day }),
           calls(flexOf(at), { ...use, serviceTier: 'flex' }, { day }),
