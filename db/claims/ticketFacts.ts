@@ -10,8 +10,10 @@ export function listTicketDisputes(
   claimId: string,
 ): Promise<TicketFacts['disputes'][number][]> {
   return inside.rows(
-    `select id, model, period_start as "periodStart", period_end as "periodEnd", amount_cents as "amountCents", reason
-     from disputes where org_id = $1 and claim_id = $2::uuid order by amount_cents desc, id`,
+    `select id, model, period_start as "periodStart", period_end as "periodEnd", amount_cents as "amountCents", reason,
+       coalesce((select (g.day_offsets ->> d.provider)::integer from gap_runs g
+         where g.org_id = d.org_id and g.id = (d.evidence ->> 'run_id')::uuid), 0) as "clockHours"
+     from disputes d where org_id = $1 and claim_id = $2::uuid order by amount_cents desc, id`,
     [inside.orgId, claimId],
   );
 }

@@ -40,6 +40,8 @@ export interface TicketFacts {
     periodEnd: string;
     amountCents: number;
     reason: string;
+    /** Hours by which the run that found it estimated the provider’s clock to be ahead of UTC; 0: at UTC, or Google’s. */
+    clockHours: number;
   }[];
   /** Credits on later bills that may be a part of the answer. */
   credits: readonly { cents: number; rows: readonly { day: string; description: string }[] }[];
@@ -115,7 +117,10 @@ function opening({ claim }: TicketFacts, name: string, period: string, amount: s
   return `${ticket}: the ${name} bill for ${period} charges ${amount} more than the rates and the usage below give. The evidence is attached; each of its lines names the page of your own report that it was read from.`;
 }
 
-function accountLines({ claim, organization, evidence, rows }: TicketFacts, name: string): string[] {
+function accountLines(
+  { claim, organization, disputes, evidence, rows }: TicketFacts,
+  name: string,
+): string[] {
   const invoices = evidence?.invoice_refs ?? [];
   const named = [...new Set(invoices.flatMap(({ invoice_id }) => invoice_id ?? []))];
   const projects = [...new Set(rows.flatMap(({ project }) => project ?? []))].sort();
@@ -132,16 +137,19 @@ function accountLines({ claim, organization, evidence, rows }: TicketFacts, name
           `${factsOf(claim.provider)?.projectsName ?? 'Projects'} on these lines: ${projects.slice(0, PROJECTS_MAX).join(', ')}`,
         ]
       : []),
-    ...timeLines(claim),
+    ...timeLines(claim, disputes[0]?.clockHours ?? 0),
     `Our reference: ${publicId('clm', claim.id)}`,
   ];
 }
 
-/** The period in days of the bill and in UTC. */
-function timeLines({ provider, periodStart, periodEnd }: TicketFacts['claim']): string[] {
-  const times = (day: string) => timesOfBillingDay(isProvider(provider) ? provider : 'unknown', day, 0);
+/** The period in days of the bill and in UTC. A clock that is estimated is named as such: the provider knows its own. */
+function timeLines({ provider, periodStart, periodEnd }: TicketFacts['claim'], clockHours: number): string[] {
+  const times = (day: string) =>
+    timesOfBillingDay(isProvider(provider) ? provider : 'unknown', day, clockHours);
   const [start, end] = [times(periodStart).startMicros, times(periodEnd).endMicros];
-  const zone = provider === 'google' ? 'Pacific Time (America/Los_Angeles)' : 'UTC';
+  const ahead = clockHours > 0 ? `UTC+${clockHours}` : `UTC-${-clockHours}`;
+  const estimated = clockHours === 0 ? 'UTC' : `${ahead} as estimated from your bill and our calls`;
+  const zone = provider === 'google' ? 'Pacific Time (America/Los_Angeles)' : estimated;
   return [
     `Period by the days of the bill, ${zone}: ${periodStart} 00:00 up to ${shiftDay(periodEnd, 1)} 00:00`,
     `Period in UTC: ${isoFromMicros(start)} up to ${isoFromMicros(end)}`,

@@ -71,7 +71,8 @@ const ticketOf = (disputes: readonly DraftDispute[], evidence: ClaimEvidence) =>
       ...{ periodStart: evidence.claim.period_start, periodEnd: evidence.claim.period_end },
       ...{ recoverableCents: evidence.claim.total_recoverable_cents, evidenceStaleAtMicros: null },
     },
-    ...{ organization: 'Acme', events: [], disputes, credits: [], evidence, rows: [] },
+    disputes: disputes.map((one) => ({ ...one, clockHours: 0 })),
+    ...{ organization: 'Acme', events: [], credits: [], evidence, rows: [] },
   });
 
 async function csvOf(disputes: readonly DraftDispute[]): Promise<string> {

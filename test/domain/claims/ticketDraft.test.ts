@@ -100,7 +100,7 @@ const facts = (parts: Partial<TicketFacts> = {}): TicketFacts => ({
   disputes: [
     {
       ...{ id: 'd', model: 'gpt-4o-mini', periodStart: '2026-03-10', periodEnd: '2026-03-11' },
-      ...{ amountCents: 61_725, reason: 'Cached tokens were charged as fresh input.' },
+      ...{ amountCents: 61_725, reason: 'Cached tokens were charged as fresh input.', clockHours: 0 },
     },
   ],
   credits: [],
@@ -225,6 +225,19 @@ describe('a ticket', () => {
     expect(text).toContain('Less what was charged too little in the same months: $0.50');
     expect(text).toContain('You have billed some of these days otherwise since 2026-04-10');
     expect(text).toContain('A credit of $5.00 (2026-04-09, "Goodwill") is on a later bill');
+  });
+
+  it('names a clock that was estimated as such, with the times in UTC that follow from it', () => {
+    const shown = (clockHours: number) =>
+      body({ disputes: facts().disputes.map((one) => ({ ...one, clockHours })) });
+    expect(shown(-8)).toContain(
+      'of the bill, UTC-8 as estimated from your bill and our calls: 2026-03-10 00:00',
+    );
+    expect(shown(-8)).toContain('Period in UTC: 2026-03-10T08:00:00Z up to 2026-03-12T08:00:00Z');
+    expect(shown(2)).toContain(
+      'of the bill, UTC+2 as estimated from your bill and our calls: 2026-03-10 00:00',
+    );
+    expect(shown(2)).toContain('Period in UTC: 2026-03-09T22:00:00Z up to 2026-03-11T22:00:00Z');
   });
 
   it('shows the days of a bill in Pacific Time with their times in UTC too', () => {

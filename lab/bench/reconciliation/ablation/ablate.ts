@@ -1,5 +1,6 @@
 /** Measures the effect of every rule and number: each is left out or changed, and the worlds are judged again. */
 import { register } from 'node:module';
+import type { GeneratedVisibility } from '../../../generators/world.js';
 import { type Metrics, metricsOf } from '../metrics.js';
 import { preparedWorlds } from '../preparedWorlds.js';
 import { addTally, emptyTally, type Tally } from '../tally.js';
@@ -23,6 +24,7 @@ export async function ablate(
   what: 'rules' | 'numbers',
   generators: readonly GeneratorName[],
   worldsOf: (set: string) => readonly WorldOptions[],
+  visibility: GeneratedVisibility,
   print: (text: string) => void,
 ): Promise<void> {
   register('./hooks.js', import.meta.url);
@@ -37,15 +39,15 @@ export async function ablate(
       [BENIGN_SET, 'benign'],
     ] as const)
       for (const options of worldsOf(set))
-        for await (const prepared of preparedWorlds(generator, options, ['V3'])) {
-          const measured = await ablation.measure(matchWorld(prepared));
+        for await (const prepared of preparedWorlds(generator, options, [visibility])) {
+          const measured = await ablation.measure(matchWorld(prepared, visibility));
           addTally(usual[of], measured.usual);
           for (const [at, { tally }] of measured.without.entries())
             addTally((without[at] as Measured)[of], tally);
           series += measured.series * all.length;
           again += measured.without.reduce((sum, one) => sum + one.again, 0);
         }
-    print(`generator ${generator}: ${again} of ${series} series explained again\n`);
+    print(`generator ${generator} at ${visibility}: ${again} of ${series} series explained again\n`);
     print(effectTable(usual, all, without));
   }
 }

@@ -10,6 +10,7 @@ import type { ChargePrices } from '../../../../domain/reconciliation/matching/ch
 import { matchDay } from '../../../../domain/reconciliation/matching/matchDay.js';
 import { weightsFor } from '../../../../domain/reconciliation/weights/learn.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
+import type { GeneratedVisibility } from '../../../generators/world.js';
 import { pricesOf } from '../books.js';
 import type { WorldFacts } from '../judge.js';
 import type { PreparedWorld } from '../preparedWorlds.js';
@@ -23,6 +24,7 @@ type Hypothesis = Engine['HYPOTHESES'][number];
 /** A world whose days are already compared: what no rule of the engine changes. */
 export interface MatchedWorld {
   world: WorldFacts;
+  visibility: GeneratedVisibility;
   providers: MatchedProvider[];
 }
 
@@ -45,7 +47,7 @@ export interface MeasuredWorld {
   without: WithoutRule[];
 }
 
-export function matchWorld({ world, inputs }: PreparedWorld): MatchedWorld {
+export function matchWorld({ world, inputs }: PreparedWorld, visibility: GeneratedVisibility): MatchedWorld {
   const { agreed } = pricesOf(world);
   const providers = inputs.map(({ provider, suspects, days }) => ({
     provider,
@@ -54,7 +56,7 @@ export function matchWorld({ world, inputs }: PreparedWorld): MatchedWorld {
       .sort((a, b) => byText(a.day, b.day))
       .flatMap((day) => matchDay(agreed, provider, day, DEFAULT_WEIGHTS.link).evidence),
   }));
-  return { world, providers };
+  return { world, visibility, providers };
 }
 
 /** A series with its explanation by the whole engine. */
@@ -89,7 +91,7 @@ export class Ablation {
     const accounts = accountsOf(matched, prices, engine, this.switches);
     const series = accounts.flatMap((one) => one.series);
     const usual = tallyOf(
-      matched.world,
+      matched,
       prices,
       accounts.flatMap((one) => one.usual),
       series.map((one) => one.usual),
@@ -107,7 +109,7 @@ export class Ablation {
           return { explanations, findings };
         });
         return tallyOf(
-          matched.world,
+          matched,
           prices,
           judged.flatMap((one) => one.findings),
           judged.flatMap((one) => one.explanations),
@@ -147,13 +149,13 @@ export class Ablation {
 }
 
 function tallyOf(
-  world: WorldFacts,
+  { world, visibility }: MatchedWorld,
   prices: ChargePrices,
   findings: Finding[],
   explanations: SeriesExplanation[],
 ): Tally {
   const tally = emptyTally();
-  addWorld(tally, world, { prices, inputs: [], findings, explanations, buckets: [], runMs: 0 }, 'V3');
+  addWorld(tally, world, { prices, inputs: [], findings, explanations, buckets: [], runMs: 0 }, visibility);
   return tally;
 }
 
