@@ -2,6 +2,10 @@
  * bench:read — measures how the cost of reads grows with ten times as many events. docs/benchmarks.md explains the
  * measurement and the figures.
  */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Database } from '../../db/client.js';
 import { listEvents } from '../../db/events/events.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { EVENT_COLUMNS } from '../../domain/events/event.js';
@@ -34,15 +38,23 @@ const MEMORY_POLL_MS = 250;
 
 const flags = readFlags(
   { rows: 10_000_000, requests: 200, exports: 3, seed: Date.now() % 1_000_000 },
-  { 'no-gate': false },
+  { 'no-gate': false, keep: false },
 );
+/** `--keep`: the folder of the database that the next run with `--keep` and as many rows measures without loading. */
+const KEPT = join(tmpdir(), `trueup-bench-read-${flags.rows}`);
+const LOADED = join(KEPT, 'loaded.json');
 
-interface Bench {
-  url: string;
-  port: number;
+interface Loaded {
   small: BenchOrganization;
   large: BenchOrganization;
   window: LoadedWindow;
+  /** Median of the small organization's summary while the table held no more. */
+  firstMs: number;
+}
+
+interface Bench extends Loaded {
+  url: string;
+  port: number;
 }
 
 /** Milliseconds of each answer to the same request, sent one after the other. */
@@ -62,7 +74,7 @@ async function timeRequests(port: number, key: string, path: string, count: numb
 const SUMMARY = '/api/v1/usage/summary';
 
 /** Alternates the same request between both organizations, so that other load affects both. */
-async function benchSummary(bench: Bench, firstMs: number): Promise<boolean> {
+async function benchSummary(bench: Bench): Promise<boolean> {
   const small: number[] = [];
   const large: number[] = [];
   const share = Math.ceil(flags.requests / TENTH);
@@ -73,7 +85,7 @@ async function benchSummary(bench: Bench, firstMs: number): Promise<boolean> {
   const ratio = median(large) / median(small);
   process.stdout.write(
     `30-day summary: ${formatCount(flags.rows / TENTH)} events ${median(small).toFixed(2)} ms ` +
-      `(${firstMs.toFixed(2)} ms while the table held no more), ${formatCount(flags.rows)} events ${median(large).toFixed(2)} ms, ` +
+      `(${bench.firstMs.toFixed(2)} ms while the table held no more), ${formatCount(flags.rows)} events ${median(large).toFixed(2)} ms, ` +
       `p99 ${quantile(large, 0.99).toFixed(2)} ms, target below ${TARGETS.summaryGrowth}, ratio=${ratio.toFixed(2)}\n`,
   );
   return ratio < TARGETS.summaryGrowth;
@@ -133,28 +145,47 @@ async function benchExport(bench: Bench): Promise<boolean> {
   return ratio >= TARGETS.exportShare && growth <= TARGETS.memoryGrowth;
 }
 
+async function load(database: Database, url: string, port: number): Promise<Loaded> {
+  const [small, large] = (await makeOrganizations(database, 2)) as [BenchOrganization, BenchOrganization];
+  const toMicros = BigInt(Date.now()) * 1000n;
+  const window = { fromMicros: toMicros - WINDOW_DAYS * MICROS_PER_DAY, toMicros };
+  await loadRows(database, url, small, flags.rows / TENTH, window, flags.seed);
+  await vacuum(url);
+  const firstMs = median(await timeRequests(port, small.key, SUMMARY, flags.requests));
+  await loadRows(database, url, large, flags.rows, window, flags.seed + 10);
+  await vacuum(url);
+  return { small, large, window, firstMs };
+}
+
+function readKept(): Loaded {
+  const { window, ...kept } = JSON.parse(readFileSync(LOADED, 'utf8'));
+  return { ...kept, window: { fromMicros: BigInt(window.fromMicros), toMicros: BigInt(window.toMicros) } };
+}
+
+function keep({ window, ...loaded }: Loaded): void {
+  const { fromMicros, toMicros } = window;
+  const texts = { fromMicros: `${fromMicros}`, toMicros: `${toMicros}` };
+  writeFileSync(LOADED, JSON.stringify({ ...loaded, window: texts }), { mode: 0o600 });
+}
+
 async function main(): Promise<boolean> {
-  const cluster = await startBenchCluster();
+  if (flags.keep) mkdirSync(KEPT, { recursive: true });
+  const cluster = await startBenchCluster(flags.keep ? KEPT : undefined);
   const stops: (() => Promise<void>)[] = [() => cluster.stop()];
   try {
     const url = await cluster.makeDatabase('product');
     const database = openBenchDatabase(url, LOAD_CONNECTIONS);
     stops.push(() => database.close());
-    const [small, large] = (await makeOrganizations(database, 2)) as [BenchOrganization, BenchOrganization];
-    const toMicros = BigInt(Date.now()) * 1000n;
-    const window = { fromMicros: toMicros - WINDOW_DAYS * MICROS_PER_DAY, toMicros };
     const api = await startProgram({ name: 'api', url, folder: cluster.folder });
     stops.push(() => api.stop());
     process.stdout.write(
       `bench:read, Postgres ${cluster.version} with its own settings, seed ${flags.seed}\n`,
     );
-    await loadRows(database, small, flags.rows / TENTH, window, flags.seed);
-    await vacuum(url);
-    const firstMs = median(await timeRequests(api.port, small.key, SUMMARY, flags.requests));
-    await loadRows(database, large, flags.rows, window, flags.seed + 10);
-    await vacuum(url);
-    const bench: Bench = { url, port: api.port, small, large, window };
-    const results = [await benchSummary(bench, firstMs), await benchLatest(bench), await benchExport(bench)];
+    const isLoaded = flags.keep && existsSync(LOADED);
+    const loaded = isLoaded ? readKept() : await load(database, url, api.port);
+    if (flags.keep && !isLoaded) keep(loaded);
+    const bench: Bench = { ...loaded, url, port: api.port };
+    const results = [await benchSummary(bench), await benchLatest(bench), await benchExport(bench)];
     return results.every((isGood) => isGood);
   } finally {
     for (const stop of stops.toReversed()) await stop();

@@ -173,9 +173,9 @@ async function main(): Promise<boolean> {
     );
     const toMicros = BigInt(Date.now()) * 1000n;
     const window = { fromMicros: toMicros - WINDOW_DAYS * MICROS_PER_DAY, toMicros };
-    await loadRows(database, organization, flags.rows, window, flags.seed);
+    await loadRows(database, url, organization, flags.rows, window, flags.seed);
     for (const other of organizations.slice(1))
-      await loadRows(database, other, ROWS_OF_OTHERS, window, flags.seed);
+      await loadRows(database, url, other, ROWS_OF_OTHERS, window, flags.seed);
     await vacuum(url);
     const results = [
       await benchChargeback({ port: api.port, organization }),

@@ -234,7 +234,7 @@ async function benchPaging(browser: Browser): Promise<boolean> {
   const [organization] = (await makeOrganizations(database, 1)) as [BenchOrganization];
   const toMicros = BigInt(Date.now()) * 1000n;
   const window = { fromMicros: toMicros - WINDOW_DAYS * MICROS_PER_DAY, toMicros };
-  await loadRows(database, organization, flags.rows, window, flags.seed);
+  await loadRows(database, url, organization, flags.rows, window, flags.seed);
   await database.close();
   await vacuum(url);
   const api = await startProgram({ name: 'api', url, folder: cluster.folder });
