@@ -33,6 +33,13 @@ const PART_CHARS_MAX = 4_194_304;
 const RULES_CHANGES_MAX = 8;
 const RETRY_AFTER_SECONDS = 1;
 /**
+ * The rest of calls that are reported again and again, as a multiple of the time that storing their last reports took:
+ * a storm of repeats leaves half of the time to others.
+ */
+const REST_OF_STORM = 1;
+/** Its longest time, milliseconds: shorter than clients wait for an answer. */
+const REST_MS_MAX = 500;
+/**
  * Pause after the database ran out of disk space, milliseconds. Each attempt adds to the write-ahead log on the same
  * full disk, and a Postgres that cannot write its log stops, also for reads.
  */
@@ -127,12 +134,24 @@ export class IngestWriter {
       if (taken === undefined || orgId === undefined) return;
       this.#observer.queueRows(this.#waiting.rows);
       this.#connections += 1;
+      const started = performance.now();
       void this.#flush(orgId, taken).finally(() => {
         this.#connections -= 1;
-        this.#waiting.end(taken);
+        if (this.#waiting.end(taken)) this.#rest(orgId, performance.now() - started);
         this.#next();
       });
     }
+  }
+
+  /** Lets the organization's repeats wait for as long as the transaction before them took. */
+  #rest(orgId: string, tookMs: number): void {
+    setTimeout(
+      () => {
+        this.#waiting.release(orgId);
+        this.#next();
+      },
+      Math.min(tookMs * REST_OF_STORM, REST_MS_MAX),
+    );
   }
 
   async #flush(orgId: string, taken: Pending[]): Promise<void> {

@@ -27,6 +27,8 @@ interface Line<W> {
   held: W[];
   heldRows: number;
   heldIdentities: Set<string>;
+  /** Held requests wait although their transaction has ended: until `release`. */
+  isResting: boolean;
 }
 
 /** Transactions of an organization and their calls. */
@@ -47,11 +49,16 @@ const NOTHING: ReadonlySet<string> = new Set();
  * Two transactions of this process never report the same call: the later request is held until the first transaction
  * ends, and then joins a batch with all others that waited for it. So repeats of a call wait here and are merged in
  * memory, instead of each holding a connection that waits for a row lock. Other requests of the organization proceed.
+ *
+ * Where calls are reported again and again, merging their reports would occupy the machine without a pause. So requests
+ * that wait for a transaction of requests that had waited themselves rest as long as that transaction took.
  */
 export class WaitingRequests<W extends Waiting> {
   /** In the order in which organizations get their turns. */
   readonly #lines = new Map<string, Line<W>>();
   readonly #underWay = new Map<string, UnderWay>();
+  /** Requests that were held once. */
+  readonly #repeats = new WeakSet<W>();
   #rows = 0;
 
   /** Waiting calls of all organizations. */
@@ -72,7 +79,7 @@ export class WaitingRequests<W extends Waiting> {
     const { orgId, rows, identities } = waiting;
     let line = this.#lines.get(orgId);
     if (line === undefined) {
-      line = { requests: [], rows: 0, held: [], heldRows: 0, heldIdentities: new Set() };
+      line = { requests: [], rows: 0, held: [], heldRows: 0, heldIdentities: new Set(), isResting: false };
       this.#lines.set(orgId, line);
     }
     const running = this.#underWay.get(orgId)?.identities ?? NOTHING;
@@ -115,20 +122,42 @@ export class WaitingRequests<W extends Waiting> {
     return undefined;
   }
 
-  /** Notes the end of the transaction of these requests. */
-  end(taken: readonly W[]): void {
+  /**
+   * Notes the end of the transaction of these requests. Returns whether the requests that are held rest now; the caller
+   * must then call `release` later.
+   */
+  end(taken: readonly W[]): boolean {
     const [first] = taken;
     const underWay = first && this.#underWay.get(first.orgId);
-    if (first === undefined || underWay === undefined) return;
+    if (first === undefined || underWay === undefined) return false;
     underWay.transactions -= 1;
     underWay.rows -= rowsOf(taken);
     for (const { identities } of taken) for (const one of identities) underWay.identities.delete(one);
     if (underWay.transactions === 0) this.#underWay.delete(first.orgId);
     const line = this.#lines.get(first.orgId);
-    if (line === undefined || line.held.length === 0) return;
-    const { free, held } = sift(line.held, underWay.identities);
+    if (line === undefined || line.held.length === 0 || line.isResting) return false;
+    if (taken.some((request) => this.#repeats.has(request))) {
+      line.isResting = true;
+      return true;
+    }
+    this.#free(line, underWay.identities);
+    return false;
+  }
+
+  /** Ends the rest of an organization's held requests. */
+  release(orgId: string): void {
+    const line = this.#lines.get(orgId);
+    if (line === undefined) return;
+    line.isResting = false;
+    this.#free(line, this.#underWay.get(orgId)?.identities ?? NOTHING);
+  }
+
+  /** Lets held requests into the next transaction, except for those with calls of one under way. */
+  #free(line: Line<W>, running: ReadonlySet<string>): void {
+    const { free, held } = sift(line.held, running);
     Object.assign(line, { held: [], heldRows: 0, heldIdentities: new Set() });
     hold(line, held);
+    for (const request of free) this.#repeats.add(request);
     line.requests = [...free, ...line.requests];
     line.rows += rowsOf(free);
   }

@@ -180,6 +180,43 @@ describe('requests that report the same calls', () => {
     expect(waiting.start()).toEqual([aReport('call 1'), aReport('call 2')]);
   });
 
+  const aStorm = (reports: number) => {
+    const waiting = new WaitingRequests();
+    const report = () => waiting.add(aReport('call 1'));
+    report();
+    const first = waiting.start() ?? [];
+    for (let index = 0; index < reports; index += 1) report();
+    const isFirstRest = waiting.end(first);
+    const repeats = waiting.start() ?? [];
+    return { waiting, report, isFirstRest, repeats };
+  };
+
+  it('rest after a transaction of repeats, so that a storm of them leaves time to others', () => {
+    const { waiting, report, isFirstRest, repeats } = aStorm(3);
+    expect(isFirstRest).toBe(false);
+    expect(repeats).toHaveLength(3);
+    report();
+    expect(waiting.end(repeats)).toBe(true);
+    report();
+    expect(waiting.start()).toBeUndefined();
+    waiting.add(aReport('call 2'));
+    const other = waiting.start() ?? [];
+    expect(other).toEqual([aReport('call 2')]);
+    expect(waiting.end(other)).toBe(false);
+    expect(waiting.start()).toBeUndefined();
+    waiting.release('a');
+    expect(waiting.start()).toHaveLength(2);
+    expect(waiting.rows).toBe(0);
+  });
+
+  it('do not rest where nobody reports the call a third time', () => {
+    const { waiting, repeats } = aStorm(1);
+    expect(waiting.end(repeats)).toBe(false);
+    waiting.release('a');
+    waiting.add(aReport('call 1'));
+    expect(waiting.start()).toEqual([aReport('call 1')]);
+  });
+
   type Numbered = ReturnType<typeof aReport> & { number: number };
 
   it('are all stored once, whatever their order and calls, and never two transactions report one call', () => {
@@ -187,13 +224,15 @@ describe('requests that report the same calls', () => {
       fc.integer({ min: 0, max: 5 }).map((call) => `call ${call}`),
       { minLength: 1 },
     );
-    const steps = fc.array(fc.oneof(calls, fc.constant('start' as const), fc.nat(3)), { maxLength: 60 });
+    const words = fc.constantFrom('start' as const, 'release' as const);
+    const steps = fc.array(fc.oneof(calls, words, fc.nat(3)), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (taken) => {
         const waiting = new WaitingRequests<Numbered>();
         const running: Numbered[][] = [];
         const stored: number[] = [];
         let sent = 0;
+        let rests = 0;
         const start = () => {
           const batch = waiting.start();
           if (batch === undefined) return false;
@@ -205,16 +244,22 @@ describe('requests that report the same calls', () => {
         };
         const end = (index: number) => {
           const [ended] = running.splice(index % Math.max(running.length, 1), 1);
-          if (ended) waiting.end(ended);
+          if (ended && waiting.end(ended)) rests += 1;
+        };
+        const release = () => {
+          if (rests > 0) waiting.release('a');
+          rests = 0;
         };
         for (const step of taken) {
           if (step === 'start') start();
+          else if (step === 'release') release();
           else if (typeof step === 'number') end(step);
           else waiting.add({ ...aReport(...step), number: sent++ });
         }
         while (running.length > 0 || waiting.rows > 0) {
           while (start());
           end(0);
+          release();
         }
         expect(stored.sort((one, other) => one - other)).toEqual(Array.from({ length: sent }, (_, at) => at));
       }),
