@@ -23,12 +23,10 @@ interface Line<W> {
   /** Those that may be stored by the next transaction. */
   requests: W[];
   rows: number;
-  /** Those whose calls a transaction under way or an earlier held request reports too. */
+  /** Those whose calls rest, or which a transaction under way or an earlier held request reports too. */
   held: W[];
   heldRows: number;
   heldIdentities: Set<string>;
-  /** Held requests wait although their transaction has ended: until `release`. */
-  isResting: boolean;
 }
 
 /** Transactions of an organization and their calls. */
@@ -50,13 +48,15 @@ const NOTHING: ReadonlySet<string> = new Set();
  * ends, and then joins a batch with all others that waited for it. So repeats of a call wait here and are merged in
  * memory, instead of each holding a connection that waits for a row lock. Other requests of the organization proceed.
  *
- * Where calls are reported again and again, merging their reports would occupy the machine without a pause. So requests
- * that wait for a transaction of requests that had waited themselves rest as long as that transaction took.
+ * Where calls are reported again and again, merging their reports would occupy the machine without a pause. So the calls
+ * of requests that were held rest after their transaction: further reports of them are held until `release`.
  */
 export class WaitingRequests<W extends Waiting> {
   /** In the order in which organizations get their turns. */
   readonly #lines = new Map<string, Line<W>>();
   readonly #underWay = new Map<string, UnderWay>();
+  /** Calls that rest, by organization. */
+  readonly #resting = new Map<string, Set<string>>();
   /** Requests that were held once. */
   readonly #repeats = new WeakSet<W>();
   #rows = 0;
@@ -79,11 +79,11 @@ export class WaitingRequests<W extends Waiting> {
     const { orgId, rows, identities } = waiting;
     let line = this.#lines.get(orgId);
     if (line === undefined) {
-      line = { requests: [], rows: 0, held: [], heldRows: 0, heldIdentities: new Set(), isResting: false };
+      line = { requests: [], rows: 0, held: [], heldRows: 0, heldIdentities: new Set() };
       this.#lines.set(orgId, line);
     }
-    const running = this.#underWay.get(orgId)?.identities ?? NOTHING;
-    if (hasAny(identities, running) || hasAny(identities, line.heldIdentities)) hold(line, [waiting]);
+    const mustWait = [...this.#notNow(orgId), line.heldIdentities].some((some) => hasAny(identities, some));
+    if (mustWait) hold(line, [waiting]);
     else {
       line.requests.push(waiting);
       line.rows += rows;
@@ -110,7 +110,7 @@ export class WaitingRequests<W extends Waiting> {
       for (const { identities } of taken) for (const one of identities) underWay.identities.add(one);
       this.#underWay.set(orgId, underWay);
       if (line.requests.length > 0) {
-        const { free, held } = sift(line.requests, underWay.identities);
+        const { free, held } = sift(line.requests, this.#notNow(orgId));
         line.requests = free;
         line.rows = rowsOf(free);
         hold(line, held);
@@ -123,8 +123,8 @@ export class WaitingRequests<W extends Waiting> {
   }
 
   /**
-   * Notes the end of the transaction of these requests. Returns whether the requests that are held rest now; the caller
-   * must then call `release` later.
+   * Notes the end of the transaction of these requests. Returns whether a rest of the organization's calls begins; the
+   * caller must then call `release` later.
    */
   end(taken: readonly W[]): boolean {
     const [first] = taken;
@@ -134,27 +134,34 @@ export class WaitingRequests<W extends Waiting> {
     underWay.rows -= rowsOf(taken);
     for (const { identities } of taken) for (const one of identities) underWay.identities.delete(one);
     if (underWay.transactions === 0) this.#underWay.delete(first.orgId);
-    const line = this.#lines.get(first.orgId);
-    if (line === undefined || line.held.length === 0 || line.isResting) return false;
-    if (taken.some((request) => this.#repeats.has(request))) {
-      line.isResting = true;
-      return true;
-    }
-    this.#free(line, underWay.identities);
-    return false;
+    const isRestNew = !this.#resting.has(first.orgId) && this.#rest(first.orgId, taken);
+    this.#free(first.orgId);
+    return isRestNew;
   }
 
-  /** Ends the rest of an organization's held requests. */
+  /** Ends the rest of an organization's calls. */
   release(orgId: string): void {
-    const line = this.#lines.get(orgId);
-    if (line === undefined) return;
-    line.isResting = false;
-    this.#free(line, this.#underWay.get(orgId)?.identities ?? NOTHING);
+    this.#resting.delete(orgId);
+    this.#free(orgId);
   }
 
-  /** Lets held requests into the next transaction, except for those with calls of one under way. */
-  #free(line: Line<W>, running: ReadonlySet<string>): void {
-    const { free, held } = sift(line.held, running);
+  /** Lets the calls of requests that were held rest; returns whether there are any. */
+  #rest(orgId: string, taken: readonly W[]): boolean {
+    const calls = taken.flatMap((request) => (this.#repeats.has(request) ? request.identities : []));
+    if (calls.length > 0) this.#resting.set(orgId, new Set(calls));
+    return calls.length > 0;
+  }
+
+  /** Calls of which no transaction may start now. */
+  #notNow(orgId: string): ReadonlySet<string>[] {
+    return [this.#underWay.get(orgId)?.identities ?? NOTHING, this.#resting.get(orgId) ?? NOTHING];
+  }
+
+  /** Lets held requests into the next transaction, except for those that must still wait. */
+  #free(orgId: string): void {
+    const line = this.#lines.get(orgId);
+    if (line === undefined || line.held.length === 0) return;
+    const { free, held } = sift(line.held, this.#notNow(orgId));
     Object.assign(line, { held: [], heldRows: 0, heldIdentities: new Set() });
     hold(line, held);
     for (const request of free) this.#repeats.add(request);
@@ -172,19 +179,19 @@ function hold<W extends Waiting>(line: Line<W>, requests: readonly W[]): void {
 }
 
 /**
- * Separates requests that share a call with a transaction under way, or with an earlier request that does: so none is
+ * Separates requests with a call that must wait, or that share a call with an earlier request of that kind: so none is
  * overtaken for ever.
  */
 function sift<W extends Waiting>(
   requests: readonly W[],
-  running: ReadonlySet<string>,
+  notNow: readonly ReadonlySet<string>[],
 ): { free: W[]; held: W[] } {
   const free: W[] = [];
   const held: W[] = [];
   const heldIdentities = new Set<string>();
   for (const request of requests) {
     const { identities } = request;
-    if (hasAny(identities, running) || hasAny(identities, heldIdentities)) {
+    if (notNow.some((some) => hasAny(identities, some)) || hasAny(identities, heldIdentities)) {
       held.push(request);
       for (const one of identities) heldIdentities.add(one);
     } else free.push(request);

@@ -209,12 +209,21 @@ describe('requests that report the same calls', () => {
     expect(waiting.rows).toBe(0);
   });
 
-  it('do not rest where nobody reports the call a third time', () => {
-    const { waiting, repeats } = aStorm(1);
-    expect(waiting.end(repeats)).toBe(false);
+  it('rest too where they arrive only after the transaction', () => {
+    const { waiting, report, repeats } = aStorm(3);
+    expect(waiting.end(repeats)).toBe(true);
+    report();
+    expect(waiting.start()).toBeUndefined();
     waiting.release('a');
-    waiting.add(aReport('call 1'));
     expect(waiting.start()).toEqual([aReport('call 1')]);
+  });
+
+  it('do not rest after a transaction of first reports', () => {
+    const waiting = new WaitingRequests();
+    waiting.add(aReport('call 1'));
+    expect(waiting.end(waiting.start() ?? [])).toBe(false);
+    waiting.add(aReport('call 1'));
+    expect(waiting.end(waiting.start() ?? [])).toBe(false);
   });
 
   type Numbered = ReturnType<typeof aReport> & { number: number };
