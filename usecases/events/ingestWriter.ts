@@ -34,9 +34,9 @@ const RULES_CHANGES_MAX = 8;
 const RETRY_AFTER_SECONDS = 1;
 /**
  * The rest of calls that are reported again and again, as a multiple of the time that storing their last reports took:
- * a storm of repeats leaves half of the time to others.
+ * a storm of repeats leaves three quarters of the time to others.
  */
-const REST_OF_STORM = 1;
+const REST_OF_STORM = 3;
 /** Its longest time, milliseconds: shorter than clients wait for an answer. */
 const REST_MS_MAX = 500;
 /**
@@ -143,7 +143,7 @@ export class IngestWriter {
     }
   }
 
-  /** Lets the organization's repeats wait for as long as the transaction before them took. */
+  /** Lets the calls of a storm rest. */
   #rest(orgId: string, tookMs: number): void {
     setTimeout(
       () => {
