@@ -120,6 +120,12 @@ export const LOOSE = -4.5;
 /** The same of a single share, which can be any. */
 export const SINGLE = -5.5;
 
+/** Nats for a wrong rate of the calls that were seen alone, against one of all that is billed. */
+export const SEEN_ALONE = -3;
+
+/** Amounts that differ by so many times their rounding are not the same. */
+export const SURE_ROUNDINGS = 20;
+
 /** Standard deviation of the shares of a day’s meters about their mean: hours have another mix of classes. */
 export const SHARE_SIGMA = 0.15;
 

@@ -75,8 +75,8 @@ export function usesMoved(
   return withProof(day, name, quantities, meant, asMixed).map((one) => ({ ...one, worthOf }));
 }
 
-/** The uses of the calls that the line takes by what it names. */
-function seenUses({ evidence, agreed }: SeriesDay, { meter, tokenClass }: MeterDay): MeterPart[] {
+/** The uses of the calls that the line takes by what it names, those that failed left out. */
+export function seenUses({ evidence, agreed }: SeriesDay, { meter, tokenClass }: MeterDay): MeterPart[] {
   return evidence.observed.flatMap(({ status, tokens, serviceTier, isBatch, contextBand }) => {
     if (status === 'error' || tokens[tokenClass] === 0n) return [];
     const longContext = contextBand > 0;

@@ -15,6 +15,7 @@ import {
   ONE_OF_MANY,
   OPEN_FLOORS,
   SAME_REPORTS,
+  SEEN_ALONE,
   SHARP_FLOORS,
   SOME_PART,
   UNKNOWN_DAY,
@@ -28,6 +29,7 @@ import {
   type Fit,
   fitDay,
   fitOf,
+  forSeenAlone,
   median,
   partialFit,
   rateFit,
@@ -281,7 +283,14 @@ function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, nois
   const fit = fitOf(fitDay(reading, prediction, noise, SHARP_FLOORS), draft.aspect, draft.nullRate);
   const whole: DayState = { fit: fitBeside(draft, prediction, fit), prediction, variant };
   if (hypothesis.nature !== 'rate' || hypothesis.blame !== 'provider') return whole;
-  if (!draft.isEdge || reading.depth !== 'quantities' || whole.fit.rate > DOES_NOT_GIVE) return whole;
+  if (reading.depth !== 'quantities' || whole.fit.rate > DOES_NOT_GIVE) return whole;
+  const ofSeen = forSeenAlone(reading, right, prediction, variant);
+  if (ofSeen) {
+    const own = fitOf(fitDay(reading, ofSeen, noise, SHARP_FLOORS), draft.aspect, draft.nullRate);
+    const { rate, ...rest } = fitBeside(draft, ofSeen, own);
+    return { fit: { ...rest, rate: rate + SEEN_ALONE }, prediction: ofSeen, variant };
+  }
+  if (!draft.isEdge) return whole;
   const rate = partialFit(reading, right, prediction, variant, SHARP_FLOORS);
   if (rate === undefined || rate <= whole.fit.rate) return whole;
   return {
