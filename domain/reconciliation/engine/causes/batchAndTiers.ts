@@ -99,7 +99,6 @@ const SERVICE_TIER_WORDS = {
   tier: 'Calls were charged at the rates of another tier than they used: %.',
   on_other_line:
     'Calls were charged on the line of another tier than the one that the provider’s usage report counts them under.',
-  in_meter: 'Calls were counted as calls of another tier than they used: %.',
 };
 
 const SERVICE_TIER_ASK = [
@@ -226,61 +225,6 @@ function atListRates(
     .map((meter) => meter.index);
   if (touched.length === 0) return [];
   return [rateVariant(day, name, amountOf, (meter) => touched.includes(meter.index))];
-}
-
-/**
- * Calls of one tier on the meter of a dearer one. The client must report the tier of a call; on a cheaper meter it
- * is more likely a tier that was asked for and not served, which is the client's (clientCounts.ts).
- */
-export const serviceTierQuantity: Hypothesis = {
-  kind: 'service_tier_rate_misapplied',
-  nature: 'quantity',
-  blame: 'provider',
-  needs: ['quantity', 'complete_classes', 'full_coverage'],
-  variants: (day, context) => {
-    if (!context.tells.serviceTier) return [];
-    // A call is on the wrong meter only if its own answer named the tier: a call without one may have used any.
-    const told = new Set(
-      day.evidence.observed.flatMap((one) =>
-        one.serviceTier === '' ? [] : [day.agreed.tier(one.serviceTier)],
-      ),
-    );
-    const tiers = new Set(day.meters.flatMap((meter) => placeOf(meter).serviceTier ?? []));
-    return [...tiers]
-      .filter((tier) => told.has(tier))
-      .sort()
-      .flatMap((from) =>
-        [...tiers]
-          .sort()
-          .filter((to) => to !== from && isDearer(day, to, from))
-          .flatMap((to) => moved(day, from, to)),
-      );
-  },
-  describe: (variant) => sentenceOf(SERVICE_TIER_WORDS, variant),
-  advise: () => SERVICE_TIER_ASK,
-};
-
-function moved(day: SeriesDay, from: string, to: string): Variant[] {
-  return allMoved(
-    day,
-    `in_meter:${from} as ${to}`,
-    pairsBy(day, (place) => place.serviceTier === from && place.isBatch !== true, { serviceTier: to }),
-  );
-}
-
-function isDearer(day: SeriesDay, to: string, from: string): boolean {
-  const rateOf = (serviceTier: string) =>
-    day.pricedAs === null
-      ? undefined
-      : day.agreed.rate(day.pricedAs, 'input', {
-          serviceTier,
-          isBatch: false,
-          longContext: false,
-          contextBand: 0,
-          region: null,
-        })?.rate;
-  const [dear, cheap] = [rateOf(to), rateOf(from)];
-  return dear !== undefined && cheap !== undefined && dear > cheap;
 }
 
 const REGION_WORDS = {

@@ -60,7 +60,8 @@ export const cutStreams: Hypothesis = {
     const seen = sumOf(outputs.map((meter) => meter.observed));
     const weightOf = (meter: (typeof outputs)[number]) => (cut > 0n ? meter.interrupted : meter.observed);
     const whole = cut > 0n ? cut : seen;
-    if (whole === 0n) return [];
+    // Amounts alone show no count of output: what is dearer for another reason would seem to be cut answers.
+    if (whole === 0n || outputs.some(({ meter }) => meter.quantity === null)) return [];
     const variants = [
       quantityVariant(
         day,

@@ -3,7 +3,6 @@ import {
   batchDiscountQuantity,
   batchDiscountRate,
   regionUplift,
-  serviceTierQuantity,
   serviceTierRate,
   serviceTierUnnamed,
 } from './batchAndTiers.js';
@@ -16,7 +15,6 @@ import { longContextEpisode, longContextQuantity, longContextRate } from './long
 import { lateUsage, periodDoubleCount, periodDoubleCountAlike, timingShift } from './neighbourDays.js';
 import { listRate, modalityQuantity, modalityRate, otherModelRate, stalePrice } from './otherRates.js';
 import {
-  doubleMeteredInPart,
   doubleMeteredOnBill,
   duplicateAmounts,
   duplicatePart,
@@ -35,12 +33,10 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   cacheWriteQuantity,
   doubleMetered,
   doubleMeteredOnBill,
-  doubleMeteredInPart,
   longContextRate,
   longContextQuantity,
   longContextEpisode,
   serviceTierRate,
-  serviceTierQuantity,
   serviceTierUnnamed,
   regionUplift,
   modalityRate,

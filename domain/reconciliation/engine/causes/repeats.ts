@@ -29,8 +29,6 @@ const WORDS = {
   beyond_usage_report: 'The charge counts more than the provider’s own usage report does.',
   again_beyond_usage_report:
     'Cached tokens were charged a second time as fresh input, which the provider’s own usage report does not count.',
-  part_beyond_usage_report:
-    'Some of the cached tokens were charged a second time as fresh input, which the provider’s own usage report does not count.',
   below_usage_report: 'The charge counts less than the provider’s own usage report does.',
   amounts_twice: 'What the provider’s own usage report counts once was charged twice.',
   amounts_of_half: 'Only half of what the provider’s own usage report counts was charged.',
@@ -137,20 +135,6 @@ export const doubleMeteredOnBill: Hypothesis = {
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
-};
-
-/** The same on a day on which it begins or ends: some of the tokens, of which input alone has too many. */
-export const doubleMeteredInPart: Hypothesis = {
-  ...doubleMeteredOnBill,
-  highest: 'MEDIUM',
-  variants: (day) => {
-    const against = againstReport(day);
-    const isAgain =
-      against && !day.meters.some((meter) => meter.booked) && cachedAgain(day, against) === 'some';
-    return isAgain
-      ? having({ isAnyPart: true }, [beyondReport(day, 'part_beyond_usage_report', against)])
-      : [];
-  },
 };
 
 /**

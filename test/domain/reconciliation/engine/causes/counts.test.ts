@@ -1,8 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  batchDiscountQuantity,
-  serviceTierQuantity,
-} from '../../../../../domain/reconciliation/engine/causes/batchAndTiers.js';
+import { batchDiscountQuantity } from '../../../../../domain/reconciliation/engine/causes/batchAndTiers.js';
 import {
   cacheWriteQuantity,
   doubleMetered,
@@ -84,20 +81,6 @@ describe('use on another meter', () => {
     expect(fits('2026-09-10', '2026-09-16')).toBe(true);
     expect(fits('2026-09-10', '2026-09-12')).toBe(false);
     expect(fits('2026-09-10', '2026-10-31')).toBe(false);
-  });
-
-  it('flex calls counted as standard calls, where clients report the tier', () => {
-    const flex = { input: 400_000, output: 50_000 };
-    const observed = [calls(PLAIN, { serviceTier: 'default' }), calls(flex, { serviceTier: 'flex' })];
-    expectExplained(serviceTierQuantity, dayOf({ billed: lines(plus(PLAIN, flex)), observed }), [
-      'in_meter:flex as standard',
-    ]);
-    const untold = [calls(plus(PLAIN, flex))];
-    expectExplained(
-      serviceTierQuantity,
-      dayOf({ billed: lines(PLAIN, { serviceTier: 'priority' }), observed: untold }),
-      [],
-    );
   });
 
   it('cache writes of one lifetime counted as the other; short as long only where clients report lifetimes', () => {
@@ -209,6 +192,9 @@ describe('more than was used', () => {
     const billed = lines({ input: 3_300_000, output: 550_000 });
     expectExplained(cutStreams, dayOf({ billed, observed }), ['whole_answers', 'more_than_seen']);
     expectExplained(cutStreams, dayOf({ billed: lines(PLAIN), observed: [calls(PLAIN)] }), []);
+    const amounts = billed.map((one) => ({ ...one, quantity: null }));
+    const { day, context } = dayOf({ billed: amounts, observed });
+    expect(cutStreams.variants(day, context)).toEqual([]);
   });
 
   it('one class alone counts otherwise', () => {

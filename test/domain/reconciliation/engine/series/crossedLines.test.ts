@@ -153,24 +153,4 @@ describe('cached tokens once more as input on the bill, and not in the usage rep
     const cached = 3 * thirdOf((use) => use.cache_read);
     expect(Number(found[0]?.impactPico) / 1e12).toBeCloseTo((cached * 2) / 1e6, 6);
   });
-
-  it('are some of them on a day within which it begins or ends: MEDIUM at most, of what is too much', () => {
-    const shares = new Map([
-      [7, 0.4],
-      [13, 0.7],
-    ]);
-    const againOf = (use: Use, at: number) =>
-      Math.round(use.cache_read * (isBetween(at, 8, 12) ? 1 : (shares.get(at) ?? 0)));
-    const found = findings(againOf);
-    expect(found.map(brief).sort()).toEqual([
-      'cached_tokens_double_metered/again_beyond_usage_report HIGH: 13 to 17',
-      'cached_tokens_double_metered/part_beyond_usage_report MEDIUM: 12 to 12',
-      'cached_tokens_double_metered/part_beyond_usage_report MEDIUM: 18 to 18',
-    ]);
-    const cached = [...shares.keys()].reduce((sum, at) => sum + againOf(useOf(at), at), 0);
-    const ofParts = found
-      .filter(({ grade }) => grade === 'MEDIUM')
-      .map(({ impactPico }) => Number(impactPico));
-    expect(ofParts.reduce((sum, one) => sum + one, 0) / 1e12).toBeCloseTo((cached * 2) / 1e6, 4);
-  });
 });
