@@ -72,7 +72,7 @@ const FUNCTIONS: readonly RuleFunction[] = [
   doubt('doubts.js', 'isRuledOutByHistory', 'false', 'found'),
   doubt('doubts.js', 'isCheaperUse', 'false', 'found'),
   doubt('doubts.js', 'missesCounts', 'false', 'found'),
-  doubt('doubts.js', 'hasNoRatio', 'false', 'found'),
+  doubt('doubts.js', 'isNoFactor', 'false', 'found'),
   doubt('doubts.js', 'isGuess', 'false', 'found'),
   doubt('doubts.js', 'oddsAgainstOurPrice', 'null', 'found !== null'),
   doubt('findings.js', 'isMatterOfADay', 'false', 'found'),
