@@ -290,6 +290,12 @@ function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, nois
     const { rate, ...rest } = fitBeside(draft, ofSeen, own);
     return { fit: { ...rest, rate: rate + SEEN_ALONE }, prediction: ofSeen, variant };
   }
+  const exact = forExactLines(reading, right, prediction, variant);
+  if (exact) {
+    const own = predict(reading, exact, right);
+    const fit = fitOf(fitDay(reading, own, noise, SHARP_FLOORS), draft.aspect, draft.nullRate);
+    return { fit: fitBeside(draft, own, fit), prediction: own, variant: exact };
+  }
   if (!draft.isEdge) return whole;
   const rate = partialFit(reading, right, prediction, variant, SHARP_FLOORS);
   if (rate === undefined || rate <= whole.fit.rate) return whole;
@@ -299,6 +305,33 @@ function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, nois
     variant,
     isPartial: true,
   };
+}
+
+/**
+ * The variant on the lines alone that it gives exactly, where the others have another wrong rate besides: a bill prices its
+ * lines one by one, so what is unknown on one is no doubt about the others. Undefined where fewer than two lines are exact, or
+ * less than half of the dollars, and where a line is right that the variant would change: that speaks against it.
+ */
+function forExactLines(
+  reading: DayReading,
+  right: Prediction,
+  prediction: Prediction,
+  variant: Variant,
+): Variant | undefined {
+  const exact = new Set<number>();
+  let [given, open] = [0, 0];
+  for (const [at, { of, amount, rateSigma, rateEvidence }] of reading.meters.entries()) {
+    const [whole, usual] = [prediction.amounts[at] ?? Number.NaN, right.amounts[at] ?? Number.NaN];
+    if (!variant.touches(of) || whole === usual) continue;
+    if (rateEvidence !== 'sharp' || Number.isNaN(whole - usual)) return undefined;
+    const isExact = Math.abs(amount - whole) <= rateSigma;
+    if (!isExact && Math.abs(amount - usual) <= rateSigma) return undefined;
+    if (isExact) exact.add(of.index);
+    if (isExact) given += Math.abs(whole - usual);
+    else open += Math.abs(whole - usual);
+  }
+  if (exact.size < 2 || open === 0 || given < open) return undefined;
+  return { ...variant, touches: (meter) => exact.has(meter.index) };
 }
 
 /**
