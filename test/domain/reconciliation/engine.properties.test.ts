@@ -160,6 +160,14 @@ describe('whatever is billed and seen', () => {
     });
   });
 
+  it('the right cost of a day and of a line is never below nothing where what is billed of it is not', () => {
+    assertAll((days) => {
+      for (const { kind, days: found, lines } of reconcile(days).findings)
+        for (const { billedPico, expectedPico } of [...found, ...lines])
+          if (billedPico >= 0n) expect([kind, expectedPico >= 0n]).toEqual([kind, true]);
+    });
+  });
+
   it('the rules of this page are held against findings of many kinds', () => {
     const series = fc.sample(
       mistakes.map((mistake) => seriesOf(mistake)),

@@ -38,14 +38,26 @@ function plus(a: FindingLine, b: FindingLine): FindingLine {
 
 const impactOf = (line: FindingLine): Pico => line.billedPico - line.expectedPico;
 
-/** The lines with what is left between them and the impact taken by the largest, so that they sum to it. */
+/**
+ * The lines with what is left between them and the impact taken by the largest, so that they sum to it. A line is right at
+ * nothing at least: what is beyond it goes to the next ones, as long as they have any.
+ */
 export function footed(lines: readonly FindingLine[], impactPico: Pico): FindingLine[] {
-  const rest = impactPico - lines.reduce((total, line) => total + impactOf(line), 0n);
+  let rest = impactPico - lines.reduce((total, line) => total + impactOf(line), 0n);
   if (rest === 0n || lines.length === 0) return [...lines];
-  const largest = lines.reduce((best, line) =>
-    absPico(impactOf(line)) > absPico(impactOf(best)) ? line : best,
-  );
-  return lines.map((line) => (line === largest ? { ...line, expectedPico: line.expectedPico - rest } : line));
+  const bySize = [...lines].sort((a, b) => Number(absPico(impactOf(b)) - absPico(impactOf(a))));
+  const taken = new Map<FindingLine, Pico>();
+  for (const line of bySize) {
+    const most = line.expectedPico > 0n ? line.expectedPico : 0n;
+    const part = rest > most ? most : rest;
+    taken.set(line, part);
+    rest -= part;
+  }
+  const [largest] = bySize;
+  return lines.map((line) => {
+    const part = (taken.get(line) ?? 0n) + (line === largest ? rest : 0n);
+    return part === 0n ? line : { ...line, expectedPico: line.expectedPico - part };
+  });
 }
 
 /** The lines with this of each one's impact taken out: `rest` of what the whole is. */
