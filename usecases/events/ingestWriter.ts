@@ -23,7 +23,7 @@ import { type Judgement, judgeBatch, judgeCostBy } from './judgeBatch.js';
 import { type AssumedReports, KnownCalls, KnownCallsChanged, NOTHING_ASSUMED } from './knownCalls.js';
 import { type ResolvedReports, resolveDuplicateReports } from './resolveDuplicateReports.js';
 import { SeenScopes } from './seenScopes.js';
-import { BATCH_ROWS_MAX, WaitingRequests } from './waitingRequests.js';
+import { BATCH_ROWS_MAX, type Rest, WaitingRequests } from './waitingRequests.js';
 
 /**
  * Characters of call JSON in one statement, because serializing it blocks other requests. A single call may exceed it.
@@ -137,17 +137,18 @@ export class IngestWriter {
       const started = performance.now();
       void this.#flush(orgId, taken).finally(() => {
         this.#connections -= 1;
-        if (this.#waiting.end(taken)) this.#rest(orgId, performance.now() - started);
+        const rest = this.#waiting.end(taken);
+        if (rest) this.#keepResting(rest, performance.now() - started);
         this.#next();
       });
     }
   }
 
-  /** Lets the calls of a storm rest. */
-  #rest(orgId: string, tookMs: number): void {
+  /** Lets the calls of a storm rest after a transaction that took so long. */
+  #keepResting(rest: Rest, tookMs: number): void {
     setTimeout(
       () => {
-        this.#waiting.release(orgId);
+        this.#waiting.release(rest);
         this.#next();
       },
       Math.min(tookMs * REST_OF_STORM, REST_MS_MAX),

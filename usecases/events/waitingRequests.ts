@@ -38,6 +38,12 @@ interface UnderWay {
 
 const NOTHING: ReadonlySet<string> = new Set();
 
+/** Calls of an organization that rest together. */
+export interface Rest {
+  readonly orgId: string;
+  readonly calls: ReadonlySet<string>;
+}
+
 /**
  * Requests that wait for a transaction, by organization. An idle organization's request starts at once. While a
  * transaction of the organization is under way its requests gather, so that a batch grows with the load. A second one
@@ -55,8 +61,7 @@ export class WaitingRequests<W extends Waiting> {
   /** In the order in which organizations get their turns. */
   readonly #lines = new Map<string, Line<W>>();
   readonly #underWay = new Map<string, UnderWay>();
-  /** Calls that rest, by organization. */
-  readonly #resting = new Map<string, Set<string>>();
+  readonly #rests = new Set<Rest>();
   /** Requests that were held once. */
   readonly #repeats = new WeakSet<W>();
   #rows = 0;
@@ -123,38 +128,33 @@ export class WaitingRequests<W extends Waiting> {
   }
 
   /**
-   * Notes the end of the transaction of these requests. Returns whether a rest of the organization's calls begins; the
-   * caller must then call `release` later.
+   * Notes the end of the transaction of these requests. Returns the rest of calls that begins with it; the caller must
+   * then call `release` later.
    */
-  end(taken: readonly W[]): boolean {
+  end(taken: readonly W[]): Rest | undefined {
     const [first] = taken;
     const underWay = first && this.#underWay.get(first.orgId);
-    if (first === undefined || underWay === undefined) return false;
+    if (first === undefined || underWay === undefined) return undefined;
     underWay.transactions -= 1;
     underWay.rows -= rowsOf(taken);
     for (const { identities } of taken) for (const one of identities) underWay.identities.delete(one);
     if (underWay.transactions === 0) this.#underWay.delete(first.orgId);
-    const isRestNew = !this.#resting.has(first.orgId) && this.#rest(first.orgId, taken);
-    this.#free(first.orgId);
-    return isRestNew;
-  }
-
-  /** Ends the rest of an organization's calls. */
-  release(orgId: string): void {
-    this.#resting.delete(orgId);
-    this.#free(orgId);
-  }
-
-  /** Lets the calls of requests that were held rest; returns whether there are any. */
-  #rest(orgId: string, taken: readonly W[]): boolean {
     const calls = taken.flatMap((request) => (this.#repeats.has(request) ? request.identities : []));
-    if (calls.length > 0) this.#resting.set(orgId, new Set(calls));
-    return calls.length > 0;
+    const rest = calls.length === 0 ? undefined : { orgId: first.orgId, calls: new Set(calls) };
+    if (rest) this.#rests.add(rest);
+    this.#free(first.orgId);
+    return rest;
+  }
+
+  release(rest: Rest): void {
+    this.#rests.delete(rest);
+    this.#free(rest.orgId);
   }
 
   /** Calls of which no transaction may start now. */
   #notNow(orgId: string): ReadonlySet<string>[] {
-    return [this.#underWay.get(orgId)?.identities ?? NOTHING, this.#resting.get(orgId) ?? NOTHING];
+    const resting = [...this.#rests].filter((rest) => rest.orgId === orgId).map(({ calls }) => calls);
+    return [this.#underWay.get(orgId)?.identities ?? NOTHING, ...resting];
   }
 
   /** Lets held requests into the next transaction, except for those that must still wait. */

@@ -6,6 +6,7 @@ import {
   BATCH_ROWS_MAX,
   GATHERED_ROWS_MIN,
   QUEUE_ROWS_MAX,
+  type Rest,
   WaitingRequests,
 } from '../../../usecases/events/waitingRequests.js';
 import type { Prices } from '../../../usecases/pricing/priceBookHolder.js';
@@ -186,44 +187,68 @@ describe('requests that report the same calls', () => {
     report();
     const first = waiting.start() ?? [];
     for (let index = 0; index < reports; index += 1) report();
-    const isFirstRest = waiting.end(first);
+    const firstRest = waiting.end(first);
     const repeats = waiting.start() ?? [];
-    return { waiting, report, isFirstRest, repeats };
+    return { waiting, report, firstRest, repeats };
   };
 
   it('rest after a transaction of repeats, so that a storm of them leaves time to others', () => {
-    const { waiting, report, isFirstRest, repeats } = aStorm(3);
-    expect(isFirstRest).toBe(false);
+    const { waiting, report, firstRest, repeats } = aStorm(3);
+    expect(firstRest).toBeUndefined();
     expect(repeats).toHaveLength(3);
     report();
-    expect(waiting.end(repeats)).toBe(true);
+    const rest = waiting.end(repeats) as Rest;
+    expect(rest.calls).toEqual(new Set(['call 1']));
     report();
     expect(waiting.start()).toBeUndefined();
     waiting.add(aReport('call 2'));
     const other = waiting.start() ?? [];
     expect(other).toEqual([aReport('call 2')]);
-    expect(waiting.end(other)).toBe(false);
+    expect(waiting.end(other)).toBeUndefined();
     expect(waiting.start()).toBeUndefined();
-    waiting.release('a');
+    waiting.release(rest);
     expect(waiting.start()).toHaveLength(2);
     expect(waiting.rows).toBe(0);
   });
 
   it('rest too where they arrive only after the transaction', () => {
     const { waiting, report, repeats } = aStorm(3);
-    expect(waiting.end(repeats)).toBe(true);
+    const rest = waiting.end(repeats) as Rest;
     report();
     expect(waiting.start()).toBeUndefined();
-    waiting.release('a');
+    waiting.release(rest);
     expect(waiting.start()).toEqual([aReport('call 1')]);
+  });
+
+  it('rest each after their own transaction, where a storm has several calls', () => {
+    const waiting = new WaitingRequests();
+    const start = () => waiting.start() ?? [];
+    const aLarge = (call: string) => ({ ...aReport(call), rows: BATCH_ROWS_MAX });
+    const firsts = ['call 1', 'call 2'].map((call) => {
+      waiting.add(aLarge(call));
+      return start();
+    });
+    const report = () => {
+      for (const call of ['call 1', 'call 2']) waiting.add(aLarge(call));
+    };
+    report();
+    for (const first of firsts) waiting.end(first);
+    const [two, one] = [start(), start()].map((repeats) => waiting.end(repeats) as Rest);
+    report();
+    expect(start()).toEqual([]);
+    waiting.release(two as Rest);
+    expect(start()).toEqual([aLarge('call 2')]);
+    expect(start()).toEqual([]);
+    waiting.release(one as Rest);
+    expect(start()).toEqual([aLarge('call 1')]);
   });
 
   it('do not rest after a transaction of first reports', () => {
     const waiting = new WaitingRequests();
     waiting.add(aReport('call 1'));
-    expect(waiting.end(waiting.start() ?? [])).toBe(false);
+    expect(waiting.end(waiting.start() ?? [])).toBeUndefined();
     waiting.add(aReport('call 1'));
-    expect(waiting.end(waiting.start() ?? [])).toBe(false);
+    expect(waiting.end(waiting.start() ?? [])).toBeUndefined();
   });
 
   type Numbered = ReturnType<typeof aReport> & { number: number };
@@ -241,7 +266,7 @@ describe('requests that report the same calls', () => {
         const running: Numbered[][] = [];
         const stored: number[] = [];
         let sent = 0;
-        let rests = 0;
+        const rests: Rest[] = [];
         const start = () => {
           const batch = waiting.start();
           if (batch === undefined) return false;
@@ -253,11 +278,12 @@ describe('requests that report the same calls', () => {
         };
         const end = (index: number) => {
           const [ended] = running.splice(index % Math.max(running.length, 1), 1);
-          if (ended && waiting.end(ended)) rests += 1;
+          const rest = ended && waiting.end(ended);
+          if (rest) rests.push(rest);
         };
         const release = () => {
-          if (rests > 0) waiting.release('a');
-          rests = 0;
+          const rest = rests.shift();
+          if (rest) waiting.release(rest);
         };
         for (const step of taken) {
           if (step === 'start') start();
