@@ -41,7 +41,10 @@ export async function startBillServer(documents: readonly BillDocument[]): Promi
     known.push(...readBucketTexts(document.text));
     buckets.set(key, known);
   }
-  const server = createServer((request, response) => answer(request, response, buckets));
+  // A kept connection must not end while the engine judges between two requests: the next one would be reset.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) =>
+    answer(request, response, buckets),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
