@@ -45,11 +45,11 @@ async function storeDisputes(client: pg.Client, orgId: string, claimIds: readonl
      ), found as (
        insert into findings (org_id, id, run_id, provider, provider_account_id, model, kind, variant, direction, blame, claimable,
          first_day, last_day, billed_usd, expected_usd, impact_usd, recoverable_usd, grade, probability, match_probability, visibility,
-         provisional, critical, missing_gates, lines, waterfall, reason, advice, weight_set, status, decided_at, decided_by)
+         provisional, critical, missing_gates, lines, waterfall, cause, reason, advice, weight_set, status, decided_at, decided_by)
        select $1, claim, run.id, 'openai', 'acc-1', 'model-' || claim, 'cache_read_rate_mismatch', 'full_rate', 'overcharge', 'provider', true,
          '2026-03-10', '2026-03-10', 1000, 876.55, 123.45, 123.45, 'HIGH', 0.97, 0.99, 'V3',
-         false, false, '[]', '[]', '[{"signal":"prior","level":"kind","bits":-3}]', 'Cached input was charged at the full rate.', '[]',
-         'default-1', 'confirmed', now(), 'bench'
+         false, false, '[]', '[]', '[{"signal":"prior","level":"kind","bits":-3}]', 'Cached input was charged at the full rate.',
+         'Cached input was charged at the full rate.', '[]', 'default-1', 'confirmed', now(), 'bench'
        from run, unnest($2::uuid[]) claim returning id, model
      ), disputed as (
        insert into disputes (org_id, id, finding_id, claim_id, provider, provider_account_id, model, kind, period_start, period_end,
