@@ -34,9 +34,9 @@ const RULES_CHANGES_MAX = 8;
 const RETRY_AFTER_SECONDS = 1;
 /**
  * The rest of calls that are reported again and again, as a multiple of the time that storing their last reports took:
- * a storm of repeats leaves four fifths of the time to others.
+ * a storm of repeats leaves nine tenths of the time to others.
  */
-const REST_OF_STORM = 4;
+const REST_OF_STORM = 9;
 /** Its longest time, milliseconds: shorter than clients wait for an answer. */
 const REST_MS_MAX = 350;
 /**
