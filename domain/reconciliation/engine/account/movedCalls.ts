@@ -48,7 +48,7 @@ export function costOfMoved(to: Half, from: Half, mismatch: number): MovedCost |
 }
 
 /** The bill charges the day as its lines are priced, so that its amounts confirm the division of its tokens. */
-export const isChargedAsPriced = ({ billedPico, expectedOfBilledPico }: ResidualDay): boolean =>
+const isChargedAsPriced = ({ billedPico, expectedOfBilledPico }: ResidualDay): boolean =>
   expectedOfBilledPico !== null &&
   absPico(billedPico - expectedOfBilledPico) <= tolerancePico(billedPico, 0n);
 

@@ -279,22 +279,21 @@ function markEdges(drafts: readonly Draft[]): void {
 
 function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, noise: SeriesNoise): DayState {
   const { reading, right } = draft;
+  const fitted = (own: Prediction): Fit =>
+    fitBeside(draft, own, fitOf(fitDay(reading, own, noise, SHARP_FLOORS), draft.aspect, draft.nullRate));
   const prediction = predict(reading, variant, right);
-  const fit = fitOf(fitDay(reading, prediction, noise, SHARP_FLOORS), draft.aspect, draft.nullRate);
-  const whole: DayState = { fit: fitBeside(draft, prediction, fit), prediction, variant };
+  const whole: DayState = { fit: fitted(prediction), prediction, variant };
   if (hypothesis.nature !== 'rate' || hypothesis.blame !== 'provider') return whole;
   if (reading.depth !== 'quantities' || whole.fit.rate > DOES_NOT_GIVE) return whole;
   const ofSeen = forSeenAlone(reading, right, prediction, variant);
   if (ofSeen) {
-    const own = fitOf(fitDay(reading, ofSeen, noise, SHARP_FLOORS), draft.aspect, draft.nullRate);
-    const { rate, ...rest } = fitBeside(draft, ofSeen, own);
-    return { fit: { ...rest, rate: rate + SEEN_ALONE }, prediction: ofSeen, variant };
+    const fit = fitted(ofSeen);
+    return { fit: { ...fit, rate: fit.rate + SEEN_ALONE }, prediction: ofSeen, variant };
   }
   const exact = forExactLines(reading, right, prediction, variant);
   if (exact) {
     const own = predict(reading, exact, right);
-    const fit = fitOf(fitDay(reading, own, noise, SHARP_FLOORS), draft.aspect, draft.nullRate);
-    return { fit: fitBeside(draft, own, fit), prediction: own, variant: exact };
+    return { fit: fitted(own), prediction: own, variant: exact };
   }
   if (!draft.isEdge) return whole;
   const rate = partialFit(reading, right, prediction, variant, SHARP_FLOORS);
