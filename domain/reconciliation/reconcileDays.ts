@@ -56,21 +56,29 @@ function explainEvidence(
   weights: WeightSet,
 ): SeriesExplanation[] {
   const judgeBy = weightsFor(weights, provider);
-  const series = new Map<string, SeriesDayEvidence[]>();
+  return divideBySeries(evidence).map((series) =>
+    explainSeries({ provider, ...series, prices, weights: judgeBy }),
+  );
+}
+
+/** The days of a series, in the order in which they were given. */
+export interface SeriesOfDays {
+  accountId: string;
+  model: string;
+  days: SeriesDayEvidence[];
+}
+
+/** The evidence of a provider by account and model, in the order of both. */
+export function divideBySeries(evidence: readonly SeriesDayEvidence[]): SeriesOfDays[] {
+  const series = new Map<string, SeriesOfDays>();
   for (const one of evidence) {
-    const key = JSON.stringify([one.accountId, one.model]);
+    const { accountId, model } = one;
+    const key = JSON.stringify([accountId, model]);
     const known = series.get(key);
-    if (known) known.push(one);
-    else series.set(key, [one]);
+    if (known) known.days.push(one);
+    else series.set(key, { accountId, model, days: [one] });
   }
-  return [...series]
-    .sort(([a], [b]) => byText(a, b))
-    .flatMap(([, days]) => {
-      const [first] = days;
-      if (!first) return [];
-      const { accountId, model } = first;
-      return [explainSeries({ provider, accountId, model, days, prices, weights: judgeBy })];
-    });
+  return [...series].sort(([a], [b]) => byText(a, b)).map(([, of]) => of);
 }
 
 function findingsOf(

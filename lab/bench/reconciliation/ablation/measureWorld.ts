@@ -8,6 +8,7 @@ import type { Finding, SeriesExplanation } from '../../../../domain/reconciliati
 import { byText, type SeriesDayEvidence } from '../../../../domain/reconciliation/evidence/evidenceText.js';
 import type { ChargePrices } from '../../../../domain/reconciliation/matching/charges.js';
 import { matchDay } from '../../../../domain/reconciliation/matching/matchDay.js';
+import { divideBySeries } from '../../../../domain/reconciliation/reconcileDays.js';
 import { weightsFor } from '../../../../domain/reconciliation/weights/learn.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import type { GeneratedVisibility } from '../../../generators/world.js';
@@ -174,10 +175,10 @@ function accountsOf(
   switches.note = (what) => noted.add(typeof what === 'string' ? what : (names.get(what) ?? ''));
   const accounts = new Map<string, Account>();
   for (const { provider, suspects, evidence } of providers)
-    for (const [key, days] of seriesOf(evidence)) {
-      const [accountId = '', model = ''] = JSON.parse(key) as string[];
+    for (const divided of divideBySeries(evidence)) {
+      const { accountId } = divided;
       noted = new Set();
-      const bare = { provider, accountId, model, days };
+      const bare = { provider, ...divided };
       const series = { ...bare, usual: explained(bare, prices, engine), noted };
       const at = JSON.stringify([provider, accountId]);
       const known = accounts.get(at);
@@ -196,18 +197,6 @@ function accountsOf(
     );
   switches.note = undefined;
   return [...accounts.values()];
-}
-
-/** As domain/reconciliation/reconcileDays.ts divides an account's days: by account and model. */
-function seriesOf(evidence: readonly SeriesDayEvidence[]): [string, SeriesDayEvidence[]][] {
-  const series = new Map<string, SeriesDayEvidence[]>();
-  for (const one of evidence) {
-    const key = JSON.stringify([one.accountId, one.model]);
-    const known = series.get(key);
-    if (known) known.push(one);
-    else series.set(key, [one]);
-  }
-  return [...series].sort(([a], [b]) => byText(a, b));
 }
 
 function explained(
