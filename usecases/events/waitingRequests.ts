@@ -61,7 +61,7 @@ export class WaitingRequests<W extends Waiting> {
   /** In the order in which organizations get their turns. */
   readonly #lines = new Map<string, Line<W>>();
   readonly #underWay = new Map<string, UnderWay>();
-  readonly #rests = new Set<Rest>();
+  readonly #rests = new Map<string, Set<Rest>>();
   /** Requests that were held once. */
   readonly #repeats = new WeakSet<W>();
   #rows = 0;
@@ -141,20 +141,22 @@ export class WaitingRequests<W extends Waiting> {
     if (underWay.transactions === 0) this.#underWay.delete(first.orgId);
     const calls = taken.flatMap((request) => (this.#repeats.has(request) ? request.identities : []));
     const rest = calls.length === 0 ? undefined : { orgId: first.orgId, calls: new Set(calls) };
-    if (rest) this.#rests.add(rest);
+    if (rest) this.#rests.set(rest.orgId, (this.#rests.get(rest.orgId) ?? new Set()).add(rest));
     this.#free(first.orgId);
     return rest;
   }
 
   release(rest: Rest): void {
-    this.#rests.delete(rest);
+    const rests = this.#rests.get(rest.orgId);
+    rests?.delete(rest);
+    if (rests?.size === 0) this.#rests.delete(rest.orgId);
     this.#free(rest.orgId);
   }
 
   /** Calls of which no transaction may start now. */
   #notNow(orgId: string): ReadonlySet<string>[] {
-    const resting = [...this.#rests].filter((rest) => rest.orgId === orgId).map(({ calls }) => calls);
-    return [this.#underWay.get(orgId)?.identities ?? NOTHING, ...resting];
+    const running = this.#underWay.get(orgId)?.identities ?? NOTHING;
+    return [running, ...[...(this.#rests.get(orgId) ?? [])].map(({ calls }) => calls)];
   }
 
   /** Lets held requests into the next transaction, except for those that must still wait. */
