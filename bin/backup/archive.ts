@@ -165,11 +165,7 @@ export async function unpackBackup(path: string, target: UnpackTarget): Promise<
   try {
     return await readArchive<BackupManifest>(path, async (entry) => {
       const [, folder, rest] = /^(pg|data)\/(.+)$/.exec(entry.path) ?? [];
-      if (rest === undefined) {
-        if (entry.path !== HEADER_NAME) throw new TarError(`it holds ${entry.path}, which has no place`);
-        for await (const _ of entry.body);
-        return;
-      }
+      if (rest === undefined) return passHeader(entry);
       // Postgres syncs a cluster to disk before it replays a log into it; the keys must be synced here.
       if (folder === 'pg') await unpackEntry(entry, join(clusterFolder, rest), { runAs, sync: false });
       else await unpackEntry(entry, join(filesFolder, rest), { runAs: undefined, sync: true });
@@ -191,6 +187,17 @@ export async function unpackBackup(path: string, target: UnpackTarget): Promise<
   }
 }
 
+/**
+ * Reads past the header, the only entry of an archive that is neither stored nor unpacked.
+ * @throws TarError for another entry.
+ */
+export async function passHeader(entry: OpenTarEntry): Promise<void> {
+  if (entry.path !== HEADER_NAME) throw misplaced(entry);
+  for await (const _ of entry.body);
+}
+
+const misplaced = ({ path }: OpenTarEntry): TarError => new TarError(`it holds ${path}, which has no place`);
+
 /** Codes of the file system for a path that an undamaged archive never has: its folder comes first, and itself once. */
 const MISPLACED = new Set(['EEXIST', 'EISDIR', 'ENAMETOOLONG', 'ENOENT', 'ENOTDIR']);
 
@@ -203,9 +210,7 @@ async function unpackEntry(
     try {
       return act();
     } catch (error) {
-      if (MISPLACED.has((error as NodeJS.ErrnoException).code ?? ''))
-        throw new TarError(`it holds ${entry.path}, which has no place`);
-      throw error;
+      throw MISPLACED.has((error as NodeJS.ErrnoException).code ?? '') ? misplaced(entry) : error;
     }
   };
   if (entry.type === 'directory') {

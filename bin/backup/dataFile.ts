@@ -3,7 +3,6 @@ import { type BlobStore, isBlobKey } from '../../adapters/blobs/blobStore.js';
 import { migrate } from '../../db/migrate.js';
 import { type Manifest, readArchive } from '../../platform/archive/archiveReader.js';
 import { ArchiveWriter, type FinishedArchive } from '../../platform/archive/archiveWriter.js';
-import { TarError } from '../../platform/archive/tar.js';
 import type { Config } from '../../platform/config.js';
 import { openDataDir } from '../../platform/embedded/dataDir.js';
 import { startPostgres } from '../../platform/embedded/postgres.js';
@@ -29,6 +28,7 @@ import {
   HEADER_NAME,
   hasOurSchema,
   makeHeader,
+  passHeader,
   placeArchive,
   readHeader,
 } from './archive.js';
@@ -192,11 +192,7 @@ async function readParts(
       return;
     }
     const table = PART_PATH.exec(entry.path)?.[1];
-    if (table === undefined) {
-      if (entry.path !== HEADER_NAME) throw new TarError(`it holds ${entry.path}, which has no place`);
-      for await (const _ of entry.body);
-      return;
-    }
+    if (table === undefined) return passHeader(entry);
     await data.part(table, entry.body);
     bytes += entry.sizeBytes;
     progress.show(`${table}: ${inBytes(bytes)} imported`);
