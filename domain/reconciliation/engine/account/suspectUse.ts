@@ -87,7 +87,7 @@ function unseenUse(
   );
   const residuals = new Map(series.residuals.map((one) => [one.day, one]));
   const days = series.days.flatMap((day) => {
-    const uses = (key.uses ?? []).filter((use) => use.day === day.day && isModel(use, series.model));
+    const uses = (key.uses ?? []).filter((use) => use.day === day.day && isOf(use, series.model, input));
     // Beside a wrong rate the key's use is held at the agreed one: the rest is the rate's.
     const isMisrated = misrated.has(day.day);
     const cost = sumPico(uses.map((use) => costOf(use, series.model, input, isMisrated)));
@@ -113,17 +113,23 @@ function unseenUse(
 function shareOfDays(
   { uses = [] }: SuspectKey,
   { model, days }: SeriesExplanation,
-  { series }: AccountInput,
+  input: AccountInput,
 ): number {
-  const all = new Set(series.flatMap((one) => one.days.map(({ day }) => day)));
+  const all = new Set(input.series.flatMap((one) => one.days.map(({ day }) => day)));
   const known = new Set(days.map(({ day }) => day));
-  const used = new Set(uses.flatMap((use) => (known.has(use.day) && isModel(use, model) ? [use.day] : [])));
+  const used = new Set(
+    uses.flatMap((use) => (known.has(use.day) && isOf(use, model, input) ? [use.day] : [])),
+  );
   return used.size / Math.max(1, all.size);
 }
 
-/** Bills may name a model by its date; a series has the name of its price entry. */
-function isModel(use: KeyUse, model: string): boolean {
-  return use.model === model || use.model.startsWith(`${model}-`) || model.startsWith(`${use.model}-`);
+/**
+ * Whether the use is of this model: bills may name it by its date or another name, a series has the name of its price entry.
+ * Another model whose name begins alike is another one.
+ */
+function isOf(use: KeyUse, model: string, { provider, prices }: AccountInput): boolean {
+  const rates = new DayRates(prices.agreed, provider, microsOfDay(use.day));
+  return use.model === model || rates.nameOf(rates.entryKey(use.model)) === model;
 }
 
 /**

@@ -140,7 +140,8 @@ function withProof(
     amountOf: (meter, quantity) => amountAs(day, asUsed(meter), quantity),
     provenOf: (meter) => proven.get(meter.index) ?? 0n,
   };
-  if (day.list === day.agreed) return [plain];
+  // Without a call that was moved for sure, the list's rates alone would be what is explained.
+  if (day.list === day.agreed || ![...proven.values()].some((units) => units > 0n)) return [plain];
   return [
     plain,
     {

@@ -145,6 +145,24 @@ describe('keys that should have been unused', () => {
     }
   });
 
+  it('use is of the model that the bill names, and of none whose name begins alike', () => {
+    const MODEL = 'gpt-5';
+    const both = daysWith(bill).map((day) => {
+      const asModel = <T extends { model: string | null }>(cell: T): T =>
+        cell.model === SOL ? { ...cell, model: MODEL } : cell;
+      return { ...day, observed: day.observed.map(asModel), billed: day.billed.map(asModel) };
+    });
+    const inModels = (model: string) => {
+      const suspects = [key({ uses: uses(false).map((use) => ({ ...use, model })) })];
+      const { findings } = reconcileDays('openai', both, PRICES, DEFAULT_WEIGHTS, suspects);
+      return findings.filter((one) => one.kind === 'unauthorized_key_usage').map((one) => one.model);
+    };
+    // The unseen use of both days is on the bill of the larger model; the key is one of the smaller.
+    expect(inModels(MINI)).not.toContain(MODEL);
+    expect(inModels(MODEL)).toEqual([MODEL]);
+    expect(inModels(`${MODEL}-2025-08-07`)).toEqual([MODEL]);
+  });
+
   it('an unknown key is a suspicion, and nothing once it is used day by day', () => {
     const [finding] = findingsWith([key({ reason: 'unknown' })]).filter(
       (one) => one.kind === 'unauthorized_key_usage',

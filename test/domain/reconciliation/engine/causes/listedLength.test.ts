@@ -1,6 +1,10 @@
 /** Requests that are counted as longer than they were, on a bill with a discount that is not entered. */
 import { describe, expect, it } from 'vitest';
 import type { BilledCell } from '../../../../../domain/reconciliation/matching/cells.js';
+import { reconcileDays } from '../../../../../domain/reconciliation/reconcileDays.js';
+import { DEFAULT_WEIGHTS } from '../../../../../domain/reconciliation/weights/weightSet.js';
+import { BOOK } from '../../support.js';
+import { contractOf } from '../series/contracts.js';
 import { daysOf, findingsOfDays, isBetween } from '../series/support.js';
 import { said } from './bills.js';
 import { type Counts, calls, lines } from './support.js';
@@ -66,5 +70,28 @@ describe('ordinary requests on the line of long ones at its list price', () => {
       grade: 'HIGH',
     });
     expect(accused?.days).toHaveLength(4);
+  });
+});
+
+describe('requests of a service that is not seen, all of the long ones and half of the others', () => {
+  it('at the list price are charged without the contract, and none is taken for one counted as long', () => {
+    const agreed = contractOf(15n);
+    // A tenth of the ordinary ones is seen, so that nothing shows that any of them was counted as long.
+    const tenth = (counts: Counts): Counts =>
+      Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, Math.round(count / 10)]));
+    const days = daysOf(20, (at, day) => {
+      const atList = { day, book: isWrong(at) ? BOOK : agreed };
+      return {
+        observed: [calls(tenth(ordinaryOf(at)), { calls: 90, serviceTier: 'default' }, { day })],
+        billed: joined([
+          ...lines(half(ordinaryOf(at)), {}, {}, { day, book: agreed }),
+          ...lines(half(ordinaryOf(at)), {}, {}, atList),
+          ...lines(longOf(at), { longContext: true }, {}, atList),
+        ]),
+      };
+    });
+    const { findings } = reconcileDays('openai', days, { agreed, list: BOOK }, DEFAULT_WEIGHTS, []);
+    const accused = findings.filter(({ blame }) => blame === 'provider');
+    expect(accused.map((one) => said(one).is)).toEqual(['contract_rate_not_applied/list_price']);
   });
 });
