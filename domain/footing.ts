@@ -9,15 +9,16 @@ export interface Footed {
 }
 
 /**
- * Rounds amounts to cents that add up: rounds the total once, and adds missing cents to the amounts that lost
- * most, earlier ones first.
+ * Rounds amounts to cents that add up: rounds the total once and each amount down (a credit away from zero), and adds the
+ * missing cents to the amounts that lost most, earlier ones first.
  */
 export function footCents(exactPico: readonly Pico[]): Footed {
   const totalCents = centsFromPico(exactPico.reduce((sum, part) => sum + part, 0n));
-  const cents = exactPico.map((part) => part / PICO_PER_CENT);
+  const losses = exactPico.map((part) => ((part % PICO_PER_CENT) + PICO_PER_CENT) % PICO_PER_CENT);
+  const cents = exactPico.map((part, index) => (part - (losses[index] ?? 0n)) / PICO_PER_CENT);
   let missing = totalCents - cents.reduce((sum, part) => sum + part, 0n);
-  const byLoss = exactPico
-    .map((part, index) => ({ index, lost: part % PICO_PER_CENT }))
+  const byLoss = losses
+    .map((lost, index) => ({ index, lost }))
     .sort((a, b) => (a.lost === b.lost ? a.index - b.index : a.lost > b.lost ? -1 : 1));
   for (const { index } of byLoss) {
     if (missing === 0n) break;

@@ -1,4 +1,6 @@
 import { LINK_MINUTES } from '../../domain/access/sessionRules.js';
+import { footCents } from '../../domain/footing.js';
+import { absPico, centsFromPico, type Pico, picoFromNumber } from '../../domain/money.js';
 import { DAY_COUNT } from '../../lab/demo/calendar.js';
 import { left, right, type TextColumn, textTable } from '../terminal/textTable.js';
 import { ask, bodyOf, type LoadedDemo, type ServiceClient } from './demoLoad.js';
@@ -56,10 +58,16 @@ export interface FlaggedRun {
   firstDay: string;
   lastDay: string;
   days: number;
-  billedUsd: number;
-  oursUsd: number;
+  billedPico: Pico;
+  oursPico: Pico;
   cause: string;
 }
+
+/** An amount of the API, exact. */
+const picoOf = (usd: number): Pico => picoFromNumber(usd) ?? 0n;
+const sumOf = (amounts: readonly Pico[]): Pico => amounts.reduce((sum, one) => sum + one, 0n);
+const excessOf = (run: { billedPico: Pico; expectedPico: Pico }): Pico => run.billedPico - run.expectedPico;
+const descending = (a: Pico, b: Pico): number => (a === b ? 0 : a < b ? 1 : -1);
 
 const DAY_MS = 86_400_000;
 const dayOf = (gap: Json): string => gap.bucket.slice(0, 10);
@@ -90,8 +98,8 @@ export function flaggedRuns(gaps: readonly Json[]): FlaggedRun[] {
     if (open) {
       open.lastDay = dayOf(gap);
       open.days += 1;
-      open.billedUsd += gap.provider_cost_usd;
-      open.oursUsd += gap.our_cost_usd;
+      open.billedPico += picoOf(gap.provider_cost_usd);
+      open.oursPico += picoOf(gap.our_cost_usd);
     } else
       runs.push({
         provider: gap.provider,
@@ -99,8 +107,8 @@ export function flaggedRuns(gaps: readonly Json[]): FlaggedRun[] {
         firstDay: dayOf(gap),
         lastDay: dayOf(gap),
         days: 1,
-        billedUsd: gap.provider_cost_usd,
-        oursUsd: gap.our_cost_usd,
+        billedPico: picoOf(gap.provider_cost_usd),
+        oursPico: picoOf(gap.our_cost_usd),
         cause,
       });
   }
@@ -116,8 +124,8 @@ export interface ExplainedRun {
   kind: string;
   blame: string;
   grade: string;
-  billedUsd: number;
-  expectedUsd: number;
+  billedPico: Pico;
+  expectedPico: Pico;
 }
 
 /** Verifiable findings: the provider's mistakes first, largest first among them. */
@@ -135,17 +143,18 @@ export function explainedRuns(findings: readonly Json[]): ExplainedRun[] {
       kind,
       blame,
       grade: confidence,
-      billedUsd: 0,
-      expectedUsd: 0,
+      billedPico: 0n,
+      expectedPico: 0n,
     };
     run.models.push(finding.model);
-    run.billedUsd += finding.provider_cost_usd;
-    run.expectedUsd += finding.our_cost_usd;
+    run.billedPico += picoOf(finding.provider_cost_usd);
+    run.expectedPico += picoOf(finding.our_cost_usd);
     runs.set(id, run);
   }
-  const excess = (run: ExplainedRun) => run.billedUsd - run.expectedUsd;
   const isProviders = (run: ExplainedRun) => Number(run.blame === 'provider');
-  return [...runs.values()].sort((a, b) => isProviders(b) - isProviders(a) || excess(b) - excess(a));
+  return [...runs.values()].sort(
+    (a, b) => isProviders(b) - isProviders(a) || descending(excessOf(a), excessOf(b)),
+  );
 }
 
 /** Wrong rates of one model over the same days, as one line. */
@@ -157,8 +166,8 @@ export interface RateRun {
   classes: string[];
   /** Likely causes of all of them, by the taxonomy's keys. */
   looksLike: string[];
-  billedUsd: number;
-  expectedUsd: number;
+  billedPico: Pico;
+  expectedPico: Pico;
 }
 
 /** Differing rates, joined over the classes of one model and days; largest first. */
@@ -181,8 +190,8 @@ export function rateRuns(rates: readonly Json[]): RateRun[] {
         lastDay: rate.last_day,
         classes: [name],
         looksLike: [...rate.looks_like],
-        billedUsd: rate.billed_usd,
-        expectedUsd: rate.expected_usd,
+        billedPico: picoOf(rate.billed_usd),
+        expectedPico: picoOf(rate.expected_usd),
       });
       continue;
     }
@@ -190,14 +199,16 @@ export function rateRuns(rates: readonly Json[]): RateRun[] {
     if (rate.last_day > open.lastDay) open.lastDay = rate.last_day;
     if (!open.classes.includes(name)) open.classes.push(name);
     open.looksLike = open.looksLike.filter((hint) => rate.looks_like.includes(hint));
-    open.billedUsd += rate.billed_usd;
-    open.expectedUsd += rate.expected_usd;
+    open.billedPico += picoOf(rate.billed_usd);
+    open.expectedPico += picoOf(rate.expected_usd);
   }
-  return runs.sort((a, b) => b.billedUsd - b.expectedUsd - (a.billedUsd - a.expectedUsd));
+  return runs.sort((a, b) => descending(excessOf(a), excessOf(b)));
 }
 
-const money = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-const signed = (usd: number) => `${usd < 0 ? '−' : '+'}${money.format(Math.abs(usd))}`;
+const CENTS = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+/** In dollars and cents, rounded once. */
+const money = (pico: Pico) => CENTS.format(Number(centsFromPico(pico)) / 100);
+const signed = (pico: Pico) => `${pico < 0n ? '−' : '+'}${money(absPico(pico))}`;
 const daysText = (first: string, last: string) => (first === last ? first : `${first} – ${last.slice(5)}`);
 
 /** Places that the findings link to. */
@@ -243,22 +254,22 @@ function columnsOf(against: string, difference: string, what: string): TextColum
 /** The cells of a row except the last: days, subject, billed and expected amounts. */
 function cellsOf(
   run: (FlaggedRun | RateRun | ExplainedRun) & { model: string },
-  againstUsd: number,
+  againstPico: Pico,
 ): string[] {
   return [
     daysText(run.firstDay, run.lastDay),
     run.provider,
     run.model,
-    money.format(run.billedUsd),
-    money.format(againstUsd),
-    signed(run.billedUsd - againstUsd),
+    money(run.billedPico),
+    money(againstPico),
+    signed(run.billedPico - againstPico),
   ];
 }
 
 function gapSection({ gaps }: DemoFindings): string[] {
   const runs = flaggedRuns(gaps);
   const flagged = runs.reduce((sum, run) => sum + run.days, 0);
-  const rows = runs.map((run) => [...cellsOf(run, run.oursUsd), run.cause]);
+  const rows = runs.map((run) => [...cellsOf(run, run.oursPico), run.cause]);
   return section(
     `Flagged: ${flagged} of ${gaps.length} model-days, where the bill is not what was used`,
     textTable(columnsOf('ours $', 'gap $', 'what differs'), rows),
@@ -269,10 +280,10 @@ function explainedSection({ findings, financial }: DemoFindings): string[] {
   const rows = explainedRuns(findings).map((run) => {
     const model = run.models.length === 1 ? (run.models[0] ?? '') : `${run.models.length} models`;
     const whose = run.blame === 'provider' ? '' : ': no mistake of theirs';
-    return [...cellsOf({ ...run, model }, run.expectedUsd), run.grade, `${run.kind}${whose}`];
+    return [...cellsOf({ ...run, model }, run.expectedPico), run.grade, `${run.kind}${whose}`];
   });
-  const confirmed = money.format(financial.recoverable_confirmed_usd);
-  const review = money.format(financial.recoverable_review_usd);
+  const confirmed = money(picoOf(financial.recoverable_confirmed_usd));
+  const review = money(picoOf(financial.recoverable_review_usd));
   return section(
     `Explained: ${confirmed} $ can be claimed, ${review} $ need a review first`,
     textTable([...columnsOf('right $', 'too much $', 'grade'), left('explanation')], rows),
@@ -281,9 +292,9 @@ function explainedSection({ findings, financial }: DemoFindings): string[] {
 
 function rateSection({ rates }: DemoFindings): string[] {
   const runs = rateRuns(rates);
-  const excess = runs.reduce((sum, run) => sum + run.billedUsd - run.expectedUsd, 0);
+  const excess = sumOf(runs.map(excessOf));
   const rows = runs.map((run) => [
-    ...cellsOf(run, run.expectedUsd),
+    ...cellsOf(run, run.expectedPico),
     run.looksLike.join(', ') || `${run.classes.length} kinds of tokens`,
   ]);
   return section(
@@ -296,26 +307,25 @@ function unobservedSection({ gaps, differences, suspectKeys }: DemoFindings): st
   const lines: string[] = [];
   for (const key of suspectKeys)
     lines.push(
-      `${key.provider} bills ${money.format(key.billed_usd ?? 0)} $ for key ${key.provider_key_id}, which no entry and no call knows`,
+      `${key.provider} bills ${money(picoOf(key.billed_usd ?? 0))} $ for key ${key.provider_key_id}, which no entry and no call knows`,
     );
   const hours = gaps.filter(
     (gap) => gap.flagged_gap && gap.unobserved_minutes && gap.match_status === 'partial',
   );
   const [first] = hours;
   if (first) {
-    const usd = hours.reduce((sum, gap) => sum + gap.gap_parts.volume_usd, 0);
+    const billed = sumOf(hours.map((gap) => picoOf(gap.gap_parts.volume_usd)));
     lines.push(
-      `${first.provider} on ${first.bucket.slice(0, 10)}: ${first.unobserved_minutes / 60} hours without a call of ours, ${money.format(usd)} $ billed meanwhile`,
+      `${first.provider} on ${first.bucket.slice(0, 10)}: ${first.unobserved_minutes / 60} hours without a call of ours, ${money(billed)} $ billed meanwhile`,
     );
   }
-  const fees = new Map<string, number>();
+  const fees = new Map<string, Pico>();
   for (const gap of gaps.filter(({ reason }) => reason === 'not_observable'))
-    fees.set(gap.model, (fees.get(gap.model) ?? 0) + gap.provider_cost_usd);
-  for (const [label, usd] of fees)
-    lines.push(`${label}: ${money.format(usd)} $; no call can show such a fee`);
+    fees.set(gap.model, (fees.get(gap.model) ?? 0n) + picoOf(gap.provider_cost_usd));
+  for (const [label, fee] of fees) lines.push(`${label}: ${money(fee)} $; no call can show such a fee`);
   for (const difference of differences)
     lines.push(
-      `${difference.provider} restated ${difference.day}: ${money.format(difference.counted_usd)} $ instead of ${money.format(difference.other_usd)} $; the later copy counts`,
+      `${difference.provider} restated ${difference.day}: ${money(picoOf(difference.counted_usd))} $ instead of ${money(picoOf(difference.other_usd))} $; the later copy counts`,
     );
   return section('Not observed', lines);
 }
@@ -339,33 +349,39 @@ function savingsSection({ savings }: DemoFindings): string[] {
     rule.name,
     (rule.blocked_calls || rule.downgraded_calls).toLocaleString('en-US'),
     rule.blocked_calls > 0 ? 'stopped' : 'moved',
-    money.format(rule.preventable_modeled_usd),
+    money(picoOf(rule.preventable_modeled_usd)),
   ]);
   return section(
-    `Rules that only observe would have saved ${money.format(savings.preventable_modeled_usd)} $ in ${DAY_COUNT} days`,
+    `Rules that only observe would have saved ${money(picoOf(savings.preventable_modeled_usd))} $ in ${DAY_COUNT} days`,
     textTable([left('rule'), right('calls'), left(''), right('saved $')], rows),
   );
 }
 
-function statementSection({ statement }: DemoFindings): string[] {
+/** The statement. Its rows are in cents that add up to the invoice total, which is rounded once. */
+export function statementSection({ statement }: Pick<DemoFindings, 'statement'>): string[] {
   const { total } = statement;
-  const { HIGH, MEDIUM, LOW, UNVERIFIED } = total.verified_usd;
-  const rows: [string, number][] = [
-    ['usage at list', total.list_usd],
-    ['discounts of the contract', -total.contract_discount_usd],
-    ['charged above the agreed rates', total.rate_difference_usd],
-    ['usage without a list price', total.not_priced_usd],
-    ['credits', total.credits_usd],
-    ['invoice total', total.invoice_total_usd],
+  const named: [string, Pico][] = [
+    ['usage at list', picoOf(total.list_usd)],
+    ['discounts of the contract', -picoOf(total.contract_discount_usd)],
+    ['charged above the agreed rates', picoOf(total.rate_difference_usd)],
+    ['usage without a list price', picoOf(total.not_priced_usd)],
+    ['credits', picoOf(total.credits_usd)],
   ];
-  const verified = HIGH + MEDIUM + LOW + UNVERIFIED;
+  const other = picoOf(total.invoice_total_usd) - sumOf(named.map(([, pico]) => pico));
+  const rows = [...named, ['other', other] as const].filter(([, pico]) => pico !== 0n);
+  const { partsPico, totalPico } = footCents(rows.map(([, pico]) => pico));
+  const verified = Object.values(total.verified_usd as Record<string, number>).map(picoOf);
+  const usd = (name: string) => money(picoOf(total[name]));
   return section(`Statement of ${statement.period} (${statement.status})`, [
     ...textTable(
       [left(''), right('$')],
-      rows.filter(([, usd]) => usd !== 0).map(([label, usd]) => [label, money.format(usd)]),
+      [
+        ...rows.map(([label], at) => [label, money(partsPico[at] ?? 0n)]),
+        ['invoice total', money(totalPico)],
+      ],
     ),
-    `of the usage, calls match ${money.format(verified)} $ (${money.format(HIGH)} $ at HIGH) and not ${money.format(total.not_matched_by_calls_usd)} $`,
-    `of these, findings explain ${money.format(total.explained_by_findings_usd)} $, nothing explains ${money.format(total.unexplained_usd)} $`,
+    `of the usage, calls match ${money(sumOf(verified))} $ (${money(picoOf(total.verified_usd.HIGH))} $ at HIGH) and not ${usd('not_matched_by_calls_usd')} $`,
+    `of these, findings explain ${usd('explained_by_findings_usd')} $, nothing explains ${usd('unexplained_usd')} $`,
   ]);
 }
 

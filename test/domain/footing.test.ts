@@ -7,8 +7,8 @@ const CENT = 10_000_000_000n;
 const amounts = fc.array(
   fc.oneof(
     fc.bigInt({ min: 0n, max: 3n * CENT }),
-    fc.bigInt({ min: 0n, max: 10n ** 20n }),
-    fc.constantFrom(CENT / 2n, 4_000_000_000n),
+    fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),
+    fc.constantFrom(CENT / 2n, 4_000_000_000n, -CENT / 2n),
   ),
   { maxLength: 30 },
 );
@@ -32,6 +32,11 @@ describe('amounts that foot', () => {
 
   it('leave whole cents unchanged', () => {
     expect(footCents([5n * CENT, 0n, 2n * CENT]).partsPico).toEqual([5n * CENT, 0n, 2n * CENT]);
+  });
+
+  it('divide credits as they divide charges', () => {
+    const half = -CENT / 2n;
+    expect(footCents([half, half, half])).toEqual({ totalPico: -2n * CENT, partsPico: [0n, -CENT, -CENT] });
   });
 
   it('assign a cent that three parts make up together to the first of them', () => {
