@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTab, seriousFindings, startBrowser, type Tab, visit } from '../support/browser.js';
 import { type ClaimedDemo, startClaimedDemo } from '../support/claimedDemo.js';
@@ -26,6 +26,14 @@ const open = (): Promise<Tab> => openTab(browser, demo.api.baseUrl, demo.organiz
 /** `$1,234.50` of an amount of whole cents. */
 const dollars = (cents: number) =>
   (cents / 100).toLocaleString('en-US', { style: 'currency', currency: 'USD' });
+
+/** The shown amounts of a row, without its name. One in parentheses is below zero. */
+async function centsOfRow(row: Locator): Promise<number[]> {
+  const texts = await row.locator('th, td').allInnerTexts();
+  return texts
+    .slice(1)
+    .map((text) => Number(text.replace(/[^\d.]/g, '').replace('.', '')) * (text.includes('(') ? -1 : 1));
+}
 
 const focused = (page: Page) =>
   page.evaluate<string>('document.activeElement?.getAttribute("aria-label") ?? ""');
@@ -153,6 +161,15 @@ describe('the statement of a month', () => {
     expect(await foot.innerText()).toContain(
       total.invoice_total_usd.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
     );
+    for (const name of ['Usage', 'Invoice', 'Verification']) {
+      const table = page.getByRole('table', { name, exact: true });
+      const rows = await table.locator('tbody tr').all();
+      const shown = await Promise.all(rows.map(centsOfRow));
+      const added = (await centsOfRow(table.locator('tfoot tr'))).map((_, column) =>
+        shown.reduce((sum, row) => sum + (row[column] ?? 0), 0),
+      );
+      expect(added, name).toEqual(await centsOfRow(table.locator('tfoot tr')));
+    }
     expect(faults).toEqual([]);
     await close();
   });

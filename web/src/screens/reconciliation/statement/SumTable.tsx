@@ -1,10 +1,10 @@
 import { Link } from 'wouter';
 import { providerName } from '../../../app/providers';
 import { type Column, DataTable } from '../../../parts/DataTable';
-import { exactSum } from '../../../parts/exactSum';
+import { exactSum, footedCents } from '../../../parts/exactSum';
 import { Money } from '../../../parts/Money';
 import { Card, Chip } from '../../../parts/Page';
-import type { Line, Statement, Sum } from './lines';
+import type { Figures, Line, Statement, Sum } from './lines';
 import css from './Statement.module.css';
 
 /** One sum of the statement by provider and in total. The foot is the API's result; the rows are added to check it. */
@@ -39,33 +39,30 @@ export function SumTable({ statement, sum }: { statement: Statement; sum: Sum })
             cell: (line) => <Name line={line} period={statement.period} />,
             foot: `${sum.result} (sum of ${lines.length} rows)`,
           },
-          ...columnsOf(statement, sum),
+          ...columnsOf(statement, { ...sum, lines }),
         ]}
       />
     </Card>
   );
 }
 
+/** A column of each provider and of all. The lines of a sum are in cents that add up to its result. */
 export function columnsOf(statement: Statement, sum?: Sum): Column<Line>[] {
   const isProvisional = statement.status === 'provisional';
-  const columns = statement.providers.map(
-    (one): Column<Line> => ({
-      id: one.provider,
-      head: providerName(one.provider),
+  const column = (id: string, head: string, figures: Figures): Column<Line> => {
+    const lines = sum?.lines ?? [];
+    const cents = footedCents(lines.map(({ value }) => value(figures)));
+    return {
+      id,
+      head,
       isNumber: true,
-      cell: ({ value }) => <Money usd={value(one)} />,
-      foot: sum && <Money usd={sum.total(one)} isProvisional={isProvisional} />,
-    }),
-  );
+      cell: (line) => <Money usd={line.value(figures)} shown={cents[lines.indexOf(line)]} />,
+      foot: sum && <Money usd={sum.total(figures)} isProvisional={isProvisional} />,
+    };
+  };
   return [
-    ...columns,
-    {
-      id: 'total',
-      head: 'Total',
-      isNumber: true,
-      cell: ({ value }) => <Money usd={value(statement.total)} />,
-      foot: sum && <Money usd={sum.total(statement.total)} isProvisional={isProvisional} />,
-    },
+    ...statement.providers.map((one) => column(one.provider, providerName(one.provider), one)),
+    column('total', 'Total', statement.total),
   ];
 }
 

@@ -4,7 +4,7 @@ import type { Decimal } from '../../../app/format';
 import { negated } from '../../../parts/exactSum';
 
 export type Statement = components['schemas']['Statement'];
-type Figures = components['schemas']['StatementFigures'];
+export type Figures = components['schemas']['StatementFigures'];
 
 export interface Line {
   id: string;
