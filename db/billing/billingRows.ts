@@ -9,6 +9,7 @@ import {
   BILLING_FORMATS,
   type BillingFormat,
   factsOfFormat,
+  isTierNamed,
   provisionalDaysOf,
 } from '../../domain/billing/sources.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
@@ -224,6 +225,7 @@ export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<Bi
   return rows.map(({ format, unconverted, ...cell }) => ({
     ...cell,
     roundingPico: factsOfFormat(format).roundingPico,
+    ...(isTierNamed(format, cell.longContext) ? { tierNamed: true } : {}),
     ...(unconverted ? { unconverted } : {}),
   }));
 }

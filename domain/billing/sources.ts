@@ -179,6 +179,25 @@ export function factsOfFormat(format: BillingFormat): FormatFacts {
   return FACTS[format];
 }
 
+/** The clouds' exports and answers, each line of which is labelled with a meter, a SKU or a usage type. */
+const LABELLED_BY_METER: ReadonlySet<BillingFormat> = new Set([
+  'azure_cost_details',
+  'azure_query_pages',
+  'google_billing_export',
+  'aws_ce_pages',
+]);
+
+/**
+ * Whether a line of `standard` is known to be of the ordinary tier, since its label would name another: clouds sell each
+ * tier under a meter of its own (Azure `pp`, Bedrock `-priority` and `-flex`, Google `Priority`). A CUR line whose usage
+ * type could not be read has its model from the product's attributes, which name neither tier nor length; a usage type that
+ * was read states the length. Other formats have a column for the tier that may be empty, or no place for it.
+ */
+export function isTierNamed(format: BillingFormat, longContext: boolean | null): boolean {
+  if (format === 'aws_cur2' || format === 'aws_cur_legacy') return longContext !== null;
+  return LABELLED_BY_METER.has(format);
+}
+
 /** The rank of a day; a day that the export marks as not final ranks below the API. */
 export function rankOfDay(format: BillingFormat, isFinal: boolean | null): number {
   const { rank } = FACTS[format];

@@ -93,6 +93,7 @@ function billedToJson(cell: BilledCell): Json[] {
     textOf(cell.amountPico),
     textOf(cell.listAmountPico),
     textOf(cell.roundingPico),
+    ...(cell.tierNamed ? [true] : []),
   ];
 }
 
@@ -112,6 +113,7 @@ function billedFromJson(values: readonly Json[]): BilledCell {
     amountPico: bigintOf(values[11]),
     listAmountPico: maybeBigint(values[12]),
     roundingPico: bigintOf(values[13]),
+    ...(values[14] === true ? { tierNamed: true } : {}),
   };
 }
 

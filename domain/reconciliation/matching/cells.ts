@@ -26,6 +26,8 @@ export interface BilledCell {
   listAmountPico: Pico | null;
   /** Maximum rounding of one row's amount. */
   roundingPico: Pico;
+  /** The label would name a tier beside the ordinary one: see isTierNamed. Absent: unknown, or such labels do not. */
+  tierNamed?: true;
   /** The currency has no exchange rate: `amountPico` is zero instead of the billed amount. */
   unconverted?: boolean;
 }

@@ -29,6 +29,8 @@ export interface Meter {
   /** From the cost rows, else from the usage report; null: neither has it. */
   quantity: bigint | null;
   quantitySource: 'cost' | 'usage' | 'none';
+  /** Every row's label would name a tier beside the ordinary one: the line's tier is a fact of the bill. */
+  tierNamed?: boolean;
   parts: MeterPart[];
   split: SplitSource;
   /** Whether the bill or the usage report separates long from ordinary requests. */
@@ -90,6 +92,7 @@ function groupMeters(billed: readonly BilledCell[], rates: DayRates): Meter[] {
       known.quantity =
         known.quantity === null || cell.quantity === null ? null : known.quantity + cell.quantity;
       if (known.quantity === null) known.quantitySource = 'none';
+      known.tierNamed &&= cell.tierNamed ?? false;
       continue;
     }
     meters.set(key, {
@@ -104,6 +107,7 @@ function groupMeters(billed: readonly BilledCell[], rates: DayRates): Meter[] {
       roundingPico: cell.roundingPico * BigInt(cell.rowCount),
       quantity: cell.quantity,
       quantitySource: cell.quantity === null ? 'none' : 'cost',
+      tierNamed: cell.tierNamed ?? false,
       parts: [],
       split: 'none',
       lengthTold: cell.longContext !== null,

@@ -1,5 +1,5 @@
 /** Groups rows of bills into the cells to compare, as db/billing/billingRows.ts does in SQL. */
-import { factsOfFormat } from '../../../domain/billing/sources.js';
+import { factsOfFormat, isTierNamed } from '../../../domain/billing/sources.js';
 import type { BilledCell, UsageCell } from '../../../domain/reconciliation/matching/cells.js';
 import type { SourcedRow } from './fetchRows.js';
 
@@ -43,6 +43,7 @@ export function billedCellsOf(rows: readonly SourcedRow[]): ByDay<BilledCell> {
         amountPico: row.amountPico,
         listAmountPico: null,
         roundingPico: factsOfFormat(format).roundingPico,
+        ...(isTierNamed(format, row.longContext) ? { tierNamed: true } : {}),
       },
     });
   }

@@ -24,7 +24,9 @@ export const amounts = fc.bigInt({ min: 0n, max: 10n ** 18n });
 const quantities = fc.bigInt({ min: 0n, max: 10n ** 24n });
 const flags = fc.constantFrom(true, false, null);
 
-export const billedCells: fc.Arbitrary<BilledCell> = fc.record({
+const labelledTiers = fc.constantFrom({ tierNamed: true } as const, {});
+
+const plainCells = fc.record({
   accountId: accounts,
   lineItem: fc.constantFrom('', 'gpt-6-sol', 'web search tool calls'),
   model: fc.option(models, { nil: null, freq: 8 }),
@@ -40,6 +42,10 @@ export const billedCells: fc.Arbitrary<BilledCell> = fc.record({
   listAmountPico: fc.option(amounts, { nil: null }),
   roundingPico: fc.bigInt({ min: 0n, max: 10n ** 10n }),
 });
+
+export const billedCells: fc.Arbitrary<BilledCell> = fc
+  .tuple(plainCells, labelledTiers)
+  .map(([cell, label]) => ({ ...cell, ...label }));
 
 export const usageCells: fc.Arbitrary<UsageCell> = fc.record({
   accountId: accounts,

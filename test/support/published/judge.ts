@@ -1,7 +1,12 @@
 /** A published case as the product sees it: its bill through the readers, its calls priced by the product's own prices. */
 import { type BillingFileSummary, readBillingFile } from '../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
-import { type BillingFormat, factsOfFormat, provisionalDaysOf } from '../../../domain/billing/sources.js';
+import {
+  type BillingFormat,
+  factsOfFormat,
+  isTierNamed,
+  provisionalDaysOf,
+} from '../../../domain/billing/sources.js';
 import { MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { priceCall } from '../../../domain/pricing/cost.js';
 import { bookWithOwnPrices, type OwnPrice } from '../../../domain/pricing/ownPrices.js';
@@ -127,6 +132,7 @@ function billedOf(rows: readonly BilledRow[], day: string, format: BillingFormat
       amountPico: row.amountPico ?? 0n,
       listAmountPico: null,
       roundingPico: factsOfFormat(format).roundingPico,
+      ...(isTierNamed(format, row.longContext) ? { tierNamed: true } : {}),
     }));
 }
 

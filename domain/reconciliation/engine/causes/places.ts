@@ -138,8 +138,8 @@ export function ratioText({ billedPico, expectedPico }: Ratio): string {
 /** Facts that a day's calls and reports leave open: they support no accusation. */
 
 /**
- * Neither an answer nor the provider's usage report names the tier that served the day's calls. The tier of a cost line
- * is mostly the reader's word for "no tier named", so it is no evidence.
+ * Neither an answer nor the provider's usage report nor the label of a line names the tier that served the day's calls. The
+ * tier of other cost lines is mostly the reader's word for "no tier named", so it is no evidence.
  */
 export function isTierOpen({ evidence, meters }: SeriesDay): boolean {
   const isReported = evidence.observed.some((one) => one.status !== 'error' && one.serviceTier !== '');
@@ -149,6 +149,7 @@ export function isTierOpen({ evidence, meters }: SeriesDay): boolean {
       ({ meter, tokenClass }) =>
         meter.amountPico !== 0n &&
         meter.split !== 'usage_report' &&
+        !meter.tierNamed &&
         !isOfOneTier(evidence, meters, tokenClass),
     )
   );

@@ -37,6 +37,36 @@ describe('the rates of another tier', () => {
       }
   });
 
+  it('are the provider’s mistake where the lines’ labels would name the tier, though no call and no usage report contains it', () => {
+    const named = (input: Parameters<typeof merged>[0]) => ({
+      ...withoutTier(input),
+      billed: input.billed.map((one) => ({ ...one, tierNamed: true as const })),
+    });
+    const [finding, more] = findingsOf({ ...asPriority(HOW_LONG['for some days']), input: named });
+    expect(more).toBeUndefined();
+    expect(finding && said(finding)).toEqual({
+      is: 'service_tier_rate_misapplied/tier:standard as priority',
+      blame: 'provider',
+      claimable: true,
+      grade: 'HIGH',
+    });
+  });
+
+  it('are for the client to report where one of the copies of a line has no such label', () => {
+    const partly = (input: Parameters<typeof merged>[0]) => ({
+      ...withoutTier(input),
+      billed: input.billed.flatMap((one) => [
+        { ...one, tierNamed: true as const },
+        { ...one, quantity: 0n, amountPico: 0n },
+      ]),
+    });
+    const [finding] = findingsOf({ ...asPriority(HOW_LONG['for some days']), input: partly });
+    expect(finding && said(finding)).toMatchObject({
+      is: 'client_metering_error/tier_not_told:priority',
+      blame: 'own',
+    });
+  });
+
   it('are the provider’s mistake for some days between right ones, where answers contain the tier', () => {
     const [finding] = findingsOf(asPriority(HOW_LONG['for some days']));
     expect(finding && said(finding)).toEqual({
