@@ -11,7 +11,7 @@ import { canLast, type SeriesContext } from '../causes/cause.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './dollars.js';
 import { historyOf, isCheaperUse, isNoFactor, isRuledOutByHistory, missesCounts } from './doubts.js';
 import type { Aspect } from './fit.js';
-import { FEWER_SEEN, fewerSeen, lacksEveryClass } from './seenLess.js';
+import { FEWER_SEEN, fewerSeen, lacksCalls } from './seenLess.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
 
 /**
@@ -188,7 +188,7 @@ function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): Judge
     state = one;
     most = pooled[at] ?? 0;
   });
-  const canBeFewer = kind === 'none' || (kind === 'unexplained' && lacksEveryClass(work, series.noise));
+  const canBeFewer = kind === 'none' || (kind === 'unexplained' && lacksCalls(work, series.noise));
   const fewer = canBeFewer && series.aspect === 'counts' ? fewerSeen(work, series.noise) : undefined;
   if (fewer) return judgedAsFewer(series, work, byKind, fewer);
   const shown = work.states.get(state);

@@ -51,9 +51,15 @@ function seenShare({ day, meters }: DayReading): number {
   return billed > 0 && seen > 0 ? seen / billed : 1;
 }
 
-/** Unobserved calls lack all of their classes, in any mixture; a wrong count lacks one class. */
-export function lacksEveryClass({ reading }: DayWork, { coverage }: SeriesNoise): boolean {
-  const classes = new Map<string, { billed: number; seen: number; value: number }>();
+/** Classes that every call has: a prompt and an answer. */
+const OF_EVERY_CALL: readonly string[] = ['input', 'output'];
+
+/**
+ * Unobserved calls lack input and output, in any mixture, and every other class that they use: a service that caches nothing
+ * lacks no cached tokens. A wrong count lacks one class.
+ */
+export function lacksCalls({ reading }: DayWork, noise: SeriesNoise): boolean {
+  const classes = new Map<string, ClassOfDay>();
   let whole = 0;
   for (const { of, billed, observed, value } of reading.meters) {
     const known = classes.get(of.tokenClass) ?? { billed: 0, seen: 0, value: 0 };
@@ -64,8 +70,24 @@ export function lacksEveryClass({ reading }: DayWork, { coverage }: SeriesNoise)
       value: known.value + value,
     });
   }
-  const usual = Math.min(1, coverage);
-  return [...classes.values()].every(
-    ({ billed, seen, value }) => value < FEWER_WEIGHS * whole || seen < billed * usual * (1 - LESS / 2),
+  const usual = Math.min(1, noise.coverage);
+  const weighs = [...classes].filter(([, { value }]) => value >= FEWER_WEIGHS * whole);
+  if (weighs.every(([, { billed, seen }]) => seen < billed * usual * (1 - LESS / 2))) return true;
+  const lackOf = (name: string, { billed, seen }: ClassOfDay): number => {
+    const sigma = noise.classSigmas.get(name) ?? noise.quantitySigma;
+    return Math.log((billed * usual) / seen) / Math.max(sigma, LESS_SIGMA_MIN);
+  };
+  return (
+    OF_EVERY_CALL.every((name) => {
+      const of = classes.get(name);
+      return of !== undefined && lackOf(name, of) > SIGMAS;
+    }) && weighs.every(([name, of]) => lackOf(name, of) > -SIGMAS)
   );
+}
+
+/** Counts of a class on all meters of a day, and what they cost. */
+interface ClassOfDay {
+  billed: number;
+  seen: number;
+  value: number;
 }

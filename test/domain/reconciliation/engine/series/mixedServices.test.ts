@@ -55,4 +55,44 @@ describe('of two services', () => {
       if (last - first < 10) expect(findings.filter(({ critical }) => critical)).toEqual([]);
     },
   );
+
+  it.each([
+    ['caches nothing', { input: 0.6, output: 0.7 }],
+    ['reads long prompts and answers briefly', { input: 1, output: 0.03 }],
+    ['is small and caches nothing', { input: 0.15, output: 0.1 }],
+  ])('one that %s makes no alarm on the days on which it sends nothing', (_, share) => {
+    const withSecond = (at: number): Use => {
+      const use = useOf(at);
+      const scatter = 1 + 0.1 * Math.sin(at);
+      return {
+        input: use.input + Math.round(use.input * share.input * scatter),
+        cache_read: use.cache_read,
+        output: use.output + Math.round(use.output * share.output),
+      };
+    };
+    for (const [first, last] of [
+      [8, 8],
+      [8, 9],
+      [5, 12],
+    ] as const) {
+      const [finding, more] = findingsOf({
+        bill: (_lines, at) => linesFor(withSecond(at)),
+        seen: (use, at) => (isBetween(at, first, last) ? use : withSecond(at)),
+      });
+      expect(more).toBeUndefined();
+      expect(finding).toMatchObject({ kind: 'unobserved_usage', blame: 'none', critical: false });
+    }
+  });
+
+  it('a count that is wrong where the answers were all seen is an alarm', () => {
+    const findings = findingsOf({
+      bill: (_lines, at) => {
+        const use = useOf(at);
+        const factor = 1 + 0.13 * (at % 4) + 0.2;
+        return linesFor(at === 8 ? { ...use, input: Math.round(use.input * factor) } : use);
+      },
+    });
+    expect(findings.map(({ kind }) => kind)).not.toContain('unobserved_usage');
+    expect(findings.length).toBe(1);
+  });
 });
