@@ -300,7 +300,12 @@ function groupAccount(
   const dividers = new Map<string, ReturnType<typeof dividerAmong>>();
   for (const cell of ofProfiles) {
     const own = links.profilesOf(cell.model).flatMap((key) => groups.get(key) ?? []);
-    const divide = dividers.get(cell.model) ?? dividerAmong(own);
+    const divide =
+      dividers.get(cell.model) ??
+      dividerAmong(
+        own,
+        ofProfiles.filter((one) => one.model === cell.model),
+      );
     dividers.set(cell.model, divide);
     divide(cell).forEach((part, at) => {
       if (part.calls > 0 || Object.values(part.tokens).some((count) => count > 0n))

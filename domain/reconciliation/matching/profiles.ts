@@ -19,12 +19,46 @@ interface ProfileGroup {
   observed: readonly ObservedCell[];
 }
 
+/** Counts of a use's fresh input, and of what it read from the cache and wrote to it; in one unit. */
+interface InputCounts {
+  input: bigint;
+  cached: bigint;
+}
+
+/** Counts that differ by one part in so many are the same. */
+const SAME_PARTS = 500n;
+
 /**
- * A function that divides calls among these groups, a part for each. Weights are by class what a group's bill has beyond
+ * The fresh input on each of several bills that count all that is cached on them as input once more. Only their sum can be held
+ * against the calls: divided as their input is, the calls' fresh tokens would go where most is cached. Undefined where the
+ * bills together do not count so: their cached tokens are those of the calls, and their input has as many more.
+ */
+export function freshBesidesCached(
+  bills: readonly InputCounts[],
+  calls: InputCounts,
+): readonly bigint[] | undefined {
+  const isSame = (a: bigint, b: bigint) => (a > b ? a - b : b - a) * SAME_PARTS <= b;
+  const [input, cached] = [sum(bills.map((one) => one.input)), sum(bills.map((one) => one.cached))];
+  if (calls.cached === 0n || !isSame(cached, calls.cached) || !isSame(input - calls.input, calls.cached))
+    return undefined;
+  const fresh = bills.map((one) => one.input - one.cached);
+  return fresh.every((one) => one >= 0n) ? fresh : undefined;
+}
+
+/**
+ * A function that divides these calls among these groups, a part for each. Weights are by class what a group's bill has beyond
  * the calls that name its profile; they do not change while calls are divided.
  */
-export function dividerAmong(groups: readonly ProfileGroup[]): (cell: ObservedCell) => ObservedCell[] {
+export function dividerAmong(
+  groups: readonly ProfileGroup[],
+  calls: readonly ObservedCell[],
+): (cell: ObservedCell) => ObservedCell[] {
   const byClass = new Map(TOKEN_CLASSES.map((name) => [name, groups.map((group) => leftOf(group, name))]));
+  const fresh = freshBesidesCached(
+    groups.map((_, at) => countsOf((name) => byClass.get(name)?.[at] ?? 0n)),
+    countsOf((name) => usedBy(calls, name)),
+  );
+  if (fresh) byClass.set('input', [...fresh]);
   const whole = groups.map((_, at) => sum(TOKEN_CLASSES.map((name) => byClass.get(name)?.[at] ?? 0n)));
   const weightsOf = (name: TokenClass) => {
     const own = byClass.get(name) ?? [];
@@ -49,10 +83,19 @@ export function dividerAmong(groups: readonly ProfileGroup[]): (cell: ObservedCe
   };
 }
 
+const countsOf = (of: (name: TokenClass) => bigint): InputCounts => ({
+  input: of('input'),
+  cached: of('cache_read') + of('cache_write_5m') + of('cache_write_1h'),
+});
+
+/** In 1e-12 tokens. */
+function usedBy(calls: readonly ObservedCell[], name: TokenClass): bigint {
+  return sum(calls.map((cell) => (cell.status === 'error' ? 0n : cell.tokens[name]))) * QUANTITY_ONE;
+}
+
 /** In 1e-12 tokens. */
 function leftOf({ billed, observed }: ProfileGroup, name: TokenClass): bigint {
   const lines = billed.filter((cell) => cell.tokenClass === name);
-  const named = sum(observed.map((cell) => (cell.status === 'error' ? 0n : cell.tokens[name])));
-  const left = sum(lines.map((cell) => cell.quantity ?? 0n)) - named * QUANTITY_ONE;
+  const left = sum(lines.map((cell) => cell.quantity ?? 0n)) - usedBy(observed, name);
   return left > 0n ? left : 0n;
 }

@@ -9,6 +9,7 @@ import type { ChargePrices } from '../../matching/charges.js';
 import { apportion, expectedOfMeter } from '../../matching/classLines.js';
 import { takesCalls } from '../../matching/lineUse.js';
 import { buildMeters, type Meter, type MeterPart } from '../../matching/meters.js';
+import { freshBesidesCached } from '../../matching/profiles.js';
 import { bookedPartsOf } from '../causes/bookedLate.js';
 import type { Booked, MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
 
@@ -79,35 +80,75 @@ interface OpenMeter {
   interrupted: bigint;
 }
 
+/** By their meters, the quantities as which calls are divided among lines, where these are not the billed ones. */
+type Weights = ReadonlyMap<Meter, bigint>;
+
 function metersOf(evidence: SeriesDayEvidence, rates: DayRates, context: SeriesContext): MeterDay[] {
   const billable = evidence.observed.filter((cell) => cell.status !== 'error');
   // Only the cells' order by hour differs from the day's own match, and no hour is asked for here.
   const asCells = billable.map((cell) => ({ ...cell, accountId: evidence.accountId, hourMicros: 0n }));
   const billed = buildMeters(evidence.billed, evidence.usage, asCells, rates, evidence.pricedAs);
-  const open = billed.flatMap((meter): OpenMeter[] =>
-    isTokenClass(meter.tokenClass)
-      ? [{ meter, tokenClass: meter.tokenClass, observedMix: [], observed: 0n, failed: 0n, interrupted: 0n }]
-      : [],
+  const placedBy = (weights: Weights): OpenMeter[] => {
+    const open = billed.flatMap((meter): OpenMeter[] =>
+      isTokenClass(meter.tokenClass)
+        ? [{ meter, tokenClass: meter.tokenClass, observedMix: [], observed: 0n, failed: 0n, interrupted: 0n }]
+        : [],
+    );
+    for (const vector of evidence.observed)
+      for (const tokenClass of TOKEN_CLASSES)
+        if (vector.tokens[tokenClass] > 0n) place(open, tokenClass, vector, evidence, rates, context, weights);
+    return open;
+  };
+  const open = placedBy(new Map());
+  const fresh = freshByPlace(open);
+  return (fresh.size > 0 ? placedBy(fresh) : open).map((one, index) =>
+    closed(one, index, evidence.pricedAs, rates),
   );
-  const hasQuantities = evidence.visibility === 'V2' || evidence.visibility === 'V3';
-  for (const vector of evidence.observed) {
-    for (const tokenClass of TOKEN_CLASSES) {
-      if (vector.tokens[tokenClass] > 0n)
-        place(open, tokenClass, vector, rates, context.tells.serviceTier, hasQuantities);
-    }
-  }
-  return open.map((one, index) => closed(one, index, evidence.pricedAs, rates));
 }
+
+/** The fresh input on lines that differ by their place alone, where these count what is cached on them once more. */
+function freshByPlace(open: readonly OpenMeter[]): Weights {
+  const uses = new Map<string, OpenMeter[]>();
+  for (const one of open) {
+    const { serviceTier, isBatch, longContext } = one.meter;
+    const key = JSON.stringify([serviceTier, isBatch, longContext]);
+    uses.set(key, [...(uses.get(key) ?? []), one]);
+  }
+  const fresh = new Map<Meter, bigint>();
+  for (const lines of uses.values()) {
+    const inputs = lines.filter((one) => one.tokenClass === 'input');
+    if (inputs.length < 2 || lines.some(({ meter }) => meter.quantity === null)) continue;
+    const cached = lines.filter((one) => CACHED.has(one.tokenClass));
+    const sumOf = (of: readonly OpenMeter[], value: (one: OpenMeter) => bigint) =>
+      of.reduce((sum, one) => sum + value(one), 0n);
+    const billed = ({ meter }: OpenMeter) => meter.quantity ?? 0n;
+    const seen = ({ observed }: OpenMeter) => observed;
+    const bills = inputs.map((one) => {
+      const beside = cached.filter(({ meter }) => meter.region === one.meter.region);
+      return { input: billed(one), cached: sumOf(beside, billed) };
+    });
+    const calls = { input: sumOf(inputs, seen), cached: sumOf(cached, seen) };
+    freshBesidesCached(bills, calls)?.forEach((quantity, at) => {
+      const line = inputs[at];
+      if (line) fresh.set(line.meter, quantity);
+    });
+  }
+  return fresh;
+}
+
+const CACHED: ReadonlySet<TokenClass> = new Set(['cache_read', 'cache_write_5m', 'cache_write_1h']);
 
 /** Books a vector's tokens of a class on the meters that take it, or on one of its own where the bill has none. */
 function place(
   open: OpenMeter[],
   tokenClass: TokenClass,
   vector: ObservedVector,
+  evidence: SeriesDayEvidence,
   rates: DayRates,
-  tierTold: boolean,
-  hasQuantities: boolean,
+  { tells }: SeriesContext,
+  divideBy: Weights,
 ): void {
+  const hasQuantities = evidence.visibility === 'V2' || evidence.visibility === 'V3';
   const circumstances = circumstancesOf(vector, rates);
   const same = open.filter((one) => one.tokenClass === tokenClass);
   const quantity = vector.tokens[tokenClass] * QUANTITY_ONE;
@@ -129,7 +170,7 @@ function place(
     ),
   );
   // Clients that never report a tier may have used any: the bill's own tiers are no disagreement.
-  if (!tierTold && vector.serviceTier === '')
+  if (!tells.serviceTier && vector.serviceTier === '')
     takers = same.filter(({ meter }) =>
       takesCalls({ ...meter, serviceTier: '' }, [], { ...circumstances, serviceTier: '' }),
     );
@@ -139,7 +180,8 @@ function place(
     takers = [own];
   }
   const weights = takers.map(
-    ({ meter }) => meter.quantity ?? (meter.amountPico > 0n ? meter.amountPico : 0n),
+    ({ meter }) =>
+      divideBy.get(meter) ?? meter.quantity ?? (meter.amountPico > 0n ? meter.amountPico : 0n),
   );
   const shares = takers.length === 1 ? [quantity] : apportion(quantity, weights);
   takers.forEach((taker, at) => {
