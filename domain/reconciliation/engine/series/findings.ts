@@ -75,7 +75,7 @@ export interface FindingInput {
 export function findingsOf(run: RunOfDays, input: FindingInput): Finding[] {
   const whole = findingOf(run, input);
   if (whole.grade === 'HIGH' || run.state.hypothesis?.blame !== 'provider') return [whole];
-  const sure = run.days.filter((day) => holdsAlone(run, day, input.noise));
+  const sure = run.days.filter((day) => holdsAlone(run, day, input));
   if (sure.length === 0 || sure.length === run.days.length) return [whole];
   const finding = findingOf({ ...run, days: sure }, input);
   if (finding.grade !== 'HIGH' || absPico(finding.impactPico) * 2n < absPico(whole.impactPico))
@@ -103,7 +103,7 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
   );
   const best = Math.min(most, pooled, shareOf(ourPrice));
   const next = nearerOf(nextBest(run, shares, kind, best), ourPrice);
-  const missing = missingGates({ run, history, noise: input.noise, odds: next?.odds ?? ODDS_MAX });
+  const missing = missingGates({ ...input, run, history, odds: next?.odds ?? ODDS_MAX });
   const limited = isGuess(run, missing, input.noise.coverage) ? Math.min(best, GUESS_MAX) : best;
   const explained = calibrated(limited, missing.length);
   const strongest = strongestOf(run);

@@ -12,18 +12,25 @@ import { GATES, type Gate } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
 import { isMixAssumed, type MeterReading } from './reading.js';
+import type { DayState } from './states.js';
 
 /** Agreement of sources on a price by which a provider may be accused. */
 const AGREED: ReadonlySet<string> = new Set(['agree', 'contract']);
 
-export interface GateInput {
+/** Facts of the series that gates of single days ask for. */
+export interface GateFacts {
+  noise: SeriesNoise;
+  /** By day, what the explanations of its aspects predict together; absent: one aspect is all there is. */
+  together: ReadonlyMap<string, DayState>;
+}
+
+export interface GateInput extends GateFacts {
   run: RunOfDays;
   history: RunHistory;
-  noise: SeriesNoise;
   odds: number;
 }
 
-type DayRule = (judged: JudgedDay, isRate: boolean, noise: SeriesNoise) => boolean;
+type DayRule = (judged: JudgedDay, isRate: boolean, facts: GateFacts) => boolean;
 
 /** The conditions of gates for every day by itself. */
 const DAY_RULES = {
@@ -32,14 +39,14 @@ const DAY_RULES = {
   price_source_dated: (judged) => hasPrice(judged),
   price_sources_agree: (judged, isRate) => !isRate || pricesAgree(judged),
   classes_complete: (judged, isRate) => isComplete(judged, isRate),
-  coverage_or_sealed_scope: (judged, isRate, noise) => isRate || isSealed(judged, noise),
-  residual_within_tolerance: (judged) => isWithinTolerance(judged),
+  coverage_or_sealed_scope: (judged, isRate, { noise }) => isRate || isSealed(judged, noise),
+  residual_within_tolerance: (judged, _, { together }) => isWithinTolerance(judged, together),
 } satisfies Partial<Record<Gate, DayRule>>;
 
 const ruleOf = (gate: Gate): DayRule | undefined => (DAY_RULES as Partial<Record<Gate, DayRule>>)[gate];
 
 /** The gates that do not hold, in their fixed order. */
-export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
+export function missingGates({ run, history, odds, ...facts }: GateInput): Gate[] {
   const { hypothesis } = run.state;
   if (!hypothesis) return [];
   // A price taken from a relative of the model is one only where the bill itself comes back to it.
@@ -57,11 +64,11 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
     account_known: run.days.every(({ judged }) => judged.work.reading.day.evidence.accountKnown),
     // A price of one source has a gate of its own: one missing fact closes one gate.
     evidence_needed: hypothesis.needs.every(
-      (need) => (isRate && need === 'second_price_source') || hasNeed(run, need, noise),
+      (need) => (isRate && need === 'second_price_source') || hasNeed(run, need, facts.noise),
     ),
   };
   const holds = (gate: Gate): boolean =>
-    together[gate] !== false && run.days.every(({ judged }) => ruleOf(gate)?.(judged, isRate, noise) ?? true);
+    together[gate] !== false && run.days.every(({ judged }) => ruleOf(gate)?.(judged, isRate, facts) ?? true);
   return GATES.filter((gate) => !holds(gate));
 }
 
@@ -69,12 +76,12 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
  * Whether a day of the run, by itself, satisfies each gate's condition for every day. What days have together
  * (odds, evidence, how much of their counts is explained) is not asked here.
  */
-export function holdsAlone(run: RunOfDays, day: RunOfDays['days'][number], noise: SeriesNoise): boolean {
+export function holdsAlone(run: RunOfDays, day: RunOfDays['days'][number], facts: GateFacts): boolean {
   const { hypothesis } = run.state;
   if (!hypothesis) return false;
   const isRate = hypothesis.nature === 'rate';
   return (
-    Object.values<DayRule>(DAY_RULES).every((holds) => holds(day.judged, isRate, noise)) &&
+    Object.values<DayRule>(DAY_RULES).every((holds) => holds(day.judged, isRate, facts)) &&
     (isRate || isMostlyExplained({ ...run, days: [day] }))
   );
 }
@@ -124,15 +131,19 @@ function isSealed({ work, shown }: JudgedDay, noise: SeriesNoise): boolean {
   return (shown?.fit.coverage ?? noise.coverage) >= COVERAGE_MIN;
 }
 
-/** The residual of the explanation on its meters. */
-function isWithinTolerance(judged: JudgedDay): boolean {
+/**
+ * The residual of the explanation on its meters, as the day's explanations of rates and of counts leave it together: a rate of
+ * the same lines that has an explanation of its own is no doubt about their counts.
+ */
+function isWithinTolerance(judged: JudgedDay, together: GateFacts['together']): boolean {
   const { work, shown } = judged;
   if (!shown?.variant) return false;
   if (work.reading.depth !== 'quantities') return true;
+  const { amounts } = (together.get(work.reading.day.day) ?? shown).prediction;
   let left = 0;
   for (const meter of touchedOf(judged)) {
     if (meter.rateEvidence === 'none') continue;
-    const predicted = shown.prediction.amounts[meter.of.index] ?? Number.NaN;
+    const predicted = amounts[meter.of.index] ?? Number.NaN;
     left += Math.max(0, Math.abs(meter.amount - predicted) - meter.rateSigma);
   }
   const rounding = work.reading.meters.reduce((total, meter) => total + meter.of.meter.roundingPico, 0n);
