@@ -78,8 +78,7 @@ export function findingsOf(run: RunOfDays, input: FindingInput): Finding[] {
   const sure = run.days.filter((day) => holdsAlone(run, day, input));
   if (sure.length === 0 || sure.length === run.days.length) return [whole];
   const finding = findingOf({ ...run, days: sure }, input);
-  if (finding.grade !== 'HIGH' || absPico(finding.impactPico) * 2n < absPico(whole.impactPico))
-    return [whole];
+  if (finding.grade !== 'HIGH') return [whole];
   const others = run.days.filter((day) => !sure.includes(day));
   return [finding, findingOf({ ...run, days: others }, input)];
 }

@@ -91,12 +91,22 @@ function metersOf(evidence: SeriesDayEvidence, rates: DayRates, context: SeriesC
   const placedBy = (weights: Weights): OpenMeter[] => {
     const open = billed.flatMap((meter): OpenMeter[] =>
       isTokenClass(meter.tokenClass)
-        ? [{ meter, tokenClass: meter.tokenClass, observedMix: [], observed: 0n, failed: 0n, interrupted: 0n }]
+        ? [
+            {
+              meter,
+              tokenClass: meter.tokenClass,
+              observedMix: [],
+              observed: 0n,
+              failed: 0n,
+              interrupted: 0n,
+            },
+          ]
         : [],
     );
     for (const vector of evidence.observed)
       for (const tokenClass of TOKEN_CLASSES)
-        if (vector.tokens[tokenClass] > 0n) place(open, tokenClass, vector, evidence, rates, context, weights);
+        if (vector.tokens[tokenClass] > 0n)
+          place(open, tokenClass, vector, evidence, rates, context, weights);
     return open;
   };
   const open = placedBy(new Map());
@@ -180,8 +190,7 @@ function place(
     takers = [own];
   }
   const weights = takers.map(
-    ({ meter }) =>
-      divideBy.get(meter) ?? meter.quantity ?? (meter.amountPico > 0n ? meter.amountPico : 0n),
+    ({ meter }) => divideBy.get(meter) ?? meter.quantity ?? (meter.amountPico > 0n ? meter.amountPico : 0n),
   );
   const shares = takers.length === 1 ? [quantity] : apportion(quantity, weights);
   takers.forEach((taker, at) => {

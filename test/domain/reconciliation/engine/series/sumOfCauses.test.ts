@@ -116,6 +116,32 @@ describe('rates and counts', () => {
   });
 });
 
+describe('units too many of batch calls that are charged at the standard price', () => {
+  it('are as sure as at the right price: the wrong rate of their line is explained by itself', () => {
+    const findings = findingsOf({
+      bill: (lines, at, use) => {
+        const doubled = isBetween(at, 5, 9);
+        const quantity = lines.input.quantity + (doubled ? lines.cache_read.quantity : 0n);
+        const amountPico = chargeFor('input', BigInt(use.input + (doubled ? use.cache_read : 0)));
+        const all: Lines = { ...lines, input: { quantity, amountPico } };
+        // Batch calls cost half.
+        return isBetween(at, 5, 9)
+          ? all
+          : (['input', 'cache_read', 'output'] as const).reduce((half, name) => priced(half, name, 50n), all);
+      },
+      input: (input) => ({
+        ...input,
+        billed: input.billed.map((cell) => ({ ...cell, isBatch: true })),
+        observed: input.observed.map((cell) => ({ ...cell, isBatch: true })),
+      }),
+    });
+    expect(brief(findings)).toEqual([
+      'batch_discount_not_applied HIGH: 10 11 12 13 14',
+      'cached_tokens_double_metered HIGH: 10 11 12 13 14',
+    ]);
+  });
+});
+
 describe('counts that agree to the unit', () => {
   const failed: Use = { input: 912_345, cache_read: 0, output: 187_651 };
   const withFailures = (on: (at: number) => boolean, told: Use) =>

@@ -1,0 +1,98 @@
+/** Calls do not name their place or profile: where cached tokens are counted twice, each line's own cached ones are the excess. */
+import { describe, expect, it } from 'vitest';
+import { QUANTITY_ONE } from '../../../../../domain/billing/billedRow.js';
+import type { BilledCell } from '../../../../../domain/reconciliation/matching/cells.js';
+import { matchDay } from '../../../../../domain/reconciliation/matching/matchDay.js';
+import { DEFAULT_WEIGHTS } from '../../../../../domain/reconciliation/weights/weightSet.js';
+import { aBilledCell, aDay, anObservedCell, BOOK, tokens, usd } from '../../support.js';
+import { chargeFor, findingsOf, isBetween, type Use } from './support.js';
+
+/** The part of each class that is used at the second place, in thousandths: where little is fresh, much is cached. */
+const THERE: Record<keyof Use, number> = { input: 310, cache_read: 820, output: 455 };
+const thereOf = (use: Use, name: keyof Use) => Math.floor((use[name] * THERE[name]) / 1_000);
+
+function atPlaces(use: Use, isDoubled: boolean): BilledCell[] {
+  const there: Use = {
+    input: thereOf(use, 'input'),
+    cache_read: thereOf(use, 'cache_read'),
+    output: thereOf(use, 'output'),
+  };
+  const here: Use = {
+    input: use.input - there.input,
+    cache_read: use.cache_read - there.cache_read,
+    output: use.output - there.output,
+  };
+  return (
+    [
+      [null, here],
+      ['data_zone', there],
+    ] as const
+  ).flatMap(([region, at]) =>
+    (Object.keys(at) as (keyof Use)[]).map((tokenClass) => {
+      const count = BigInt(at[tokenClass] + (isDoubled && tokenClass === 'input' ? at.cache_read : 0));
+      const amountPico = chargeFor(tokenClass, count);
+      return aBilledCell({ tokenClass, region, isBatch: false, quantity: count * QUANTITY_ONE, amountPico });
+    }),
+  );
+}
+
+describe('cached tokens that each of several lines counts as input once more', () => {
+  it('are on each line as many as are cached there, wherever the calls were', () => {
+    const uses: Use[] = [];
+    const findings = findingsOf({
+      bill: (lines, at, use) => {
+        uses[at] = use;
+        return lines;
+      },
+      input: (input, at) => ({ ...input, billed: atPlaces(uses[at] as Use, isBetween(at, 5, 9)) }),
+    });
+    expect(findings.map(({ kind, grade }) => `${kind} ${grade}`)).toEqual([
+      'cached_tokens_double_metered HIGH',
+    ]);
+    const doubled = uses.slice(5, 10);
+    const there = doubled.reduce((sum, use) => sum + BigInt(thereOf(use, 'cache_read')), 0n);
+    const all = doubled.reduce((sum, use) => sum + BigInt(use.cache_read), 0n);
+    const overOf = (region: string | null) =>
+      findings[0]?.lines
+        .filter((line) => line.region === region)
+        .reduce((sum, line) => sum + line.billedPico - line.expectedPico, 0n);
+    expect([overOf('data_zone'), overOf(null)]).toEqual([
+      chargeFor('input', there),
+      chargeFor('input', all - there),
+    ]);
+  });
+
+  it('leave each inference profile the fresh tokens that its bill has besides', () => {
+    const [global, us] = ['global.', 'us.'].map((profile) => `${profile}anthropic.claude-opus-5`);
+    const line = (model: string | undefined, tokenClass: 'input' | 'cache_read', count: number) =>
+      aBilledCell({ model, tokenClass, isBatch: false, quantity: tokens(count), amountPico: usd('1') });
+    const inputs = (extra: number) => {
+      const { buckets } = matchDay(
+        BOOK,
+        'aws_bedrock',
+        aDay({
+          billed: [
+            line(global, 'input', 50_000 + 90_000 + extra),
+            line(global, 'cache_read', 90_000),
+            line(us, 'input', 150_000 + 10_000),
+            line(us, 'cache_read', 10_000),
+          ],
+          observed: [
+            anObservedCell({
+              model: 'anthropic.claude-opus-5',
+              calls: 30,
+              tokens: { input: 200_000n, cache_read: 100_000n },
+            }),
+          ],
+        }),
+        DEFAULT_WEIGHTS.link,
+      );
+      return buckets.map(
+        ({ lines }) => lines.find(({ tokenClass }) => tokenClass === 'input')?.observedQuantity,
+      );
+    };
+    expect(inputs(0)).toEqual([tokens(50_000), tokens(150_000)]);
+    // With more than is cached nothing shows whose the rest is, and the calls are divided as the bill is.
+    expect(inputs(60_000)).toEqual([tokens(111_111), tokens(88_889)]);
+  });
+});
