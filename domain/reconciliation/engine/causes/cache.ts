@@ -1,3 +1,4 @@
+import type { Pico } from '../../../money.js';
 import { CACHE_SHARES } from '../calibration.js';
 import {
   type Hypothesis,
@@ -212,9 +213,24 @@ export const doubleMetered: Hypothesis = {
 };
 
 function added(day: SeriesDay): Variant[] {
-  return cachedOnTop(day).map(({ hasWrites, quantities }) =>
-    countedVariant(day, hasWrites ? 'reads_and_writes' : 'reads', quantities),
+  return cachedOnTop(day).map(({ hasWrites, quantities }) => ({
+    ...countedVariant(day, hasWrites ? 'reads_and_writes' : 'reads', quantities),
+    worthOf: (meter, units) => asCachedUse(day, meter, units),
+  }));
+}
+
+/**
+ * Cached tokens on the meter of input were used as they were cached: a line may hold calls of several tiers, and those that
+ * read most from the cache need not have most of its fresh input.
+ */
+function asCachedUse(day: SeriesDay, meter: MeterDay, units: bigint): Pico | null {
+  const mix = [...READS, ...WRITES].flatMap((tokenClass) =>
+    (partnerOfClass(day, meter, tokenClass)?.mix ?? []).map(({ circumstances, quantity }) => ({
+      circumstances,
+      quantity,
+    })),
   );
+  return mix.length === 0 ? null : amountAs(day, { ...meter, mix }, units);
 }
 
 /**

@@ -53,13 +53,13 @@ export function partsOf(
   const coverage = state?.fit.coverage ?? noise.coverage;
   reading.meters.forEach((one, at) => {
     const variant = state?.variant?.touches(one.of) ? state.variant : null;
-    const predicted = state?.prediction.quantities[at];
+    const predictions = state?.prediction.quantities;
     const [taken, left] =
       one.of.meter.quantity === null
         ? partsOfAmount(reading, one, variant, coverage, noise)
         : aspect === 'rates'
           ? partsOfRate(one, variant, right.amounts[at] ?? Number.NaN)
-          : partsOfCount(reading, one, variant, predicted, coverage, noise);
+          : partsOfCount(reading, one, variant, predictions, coverage, noise);
     if (taken) explained.push(taken);
     if (left) unexplained.push(left);
   });
@@ -86,7 +86,7 @@ function partsOfCount(
   reading: DayReading,
   one: MeterReading,
   variant: Variant | null,
-  predicted: number | undefined,
+  predictions: readonly number[] | undefined,
   coverage: number,
   noise: SeriesNoise,
 ): Taken {
@@ -105,7 +105,7 @@ function partsOfCount(
   const volume = taken === 0n ? 0n : min(whole, charged);
   charged -= max(0n, volume);
   const rest = min(
-    restOfVolume(reading, one, billed - taken, atRates ?? expected, predicted, coverage, noise, taken),
+    restOfVolume(reading, one, billed - taken, atRates ?? expected, predictions, coverage, noise, taken),
     charged,
   );
   return [
@@ -155,21 +155,40 @@ function restOfVolume(
   one: MeterReading,
   remaining: bigint,
   atRates: Pico,
-  predicted: number | undefined,
+  predictions: readonly number[] | undefined,
   coverage: number,
   noise: SeriesNoise,
   taken: bigint,
 ): Pico {
   if (!reading.comparable) return 0n;
+  const predicted = predictions?.[one.of.index];
   const quantity = predicted === undefined || Number.isNaN(predicted) ? one.billed * coverage : predicted;
   const sigma = Math.hypot(sigmaOf(one, noise), CENT / Math.max(one.value, 1));
   if (isScatter(one.billed * coverage, quantity, sigma)) return 0n;
+  if (one.of.booked && isClassScatter(reading, one, predictions, coverage, noise)) return 0n;
   const usual = BigInt(Math.round((quantity - Number(taken) * coverage) / coverage));
   const usualPico = amountAs(reading.day, one.of, usual > 0n ? usual : 0n);
   const rest = usualPico === null || remaining === usual ? 0n : atRates - usualPico;
   // Services miss calls of different mixes: a line with more than was seen lacks nothing because other lines have still more.
   if (rest < 0n && taken === 0n && one.billed >= one.observed) return 0n;
   return absPico(rest) <= CENT_PICO ? 0n : rest;
+}
+
+/** Of a class of which a part is booked on another day, lines show nothing by themselves. */
+function isClassScatter(
+  { meters }: DayReading,
+  one: MeterReading,
+  predictions: readonly number[] | undefined,
+  coverage: number,
+  noise: SeriesNoise,
+): boolean {
+  let [billed, predicted] = [0, 0];
+  meters.forEach((other, at) => {
+    if (other.of.tokenClass !== one.of.tokenClass) return;
+    billed += other.billed * coverage;
+    predicted += predictions?.[at] ?? Number.NaN;
+  });
+  return isScatter(billed, predicted, sigmaOf(one, noise));
 }
 
 function isScatter(billed: number, predicted: number, sigma: number): boolean {

@@ -206,13 +206,18 @@ function missedShare(run: RunOfDays): number {
   for (const { judged } of run.days) {
     const { shown } = judged;
     if (!shown?.variant || shown.variant.provenOf) return 0;
+    const booked = new Map<string, number>();
     for (const { of, billed, observed, value } of touchedOf(judged)) {
       const predicted = shown.prediction.quantities[of.index] ?? Number.NaN;
       if (Number.isNaN(predicted) || !(billed > 0)) continue;
       const perUnit = value / Math.max(billed, predicted, observed, 1);
-      missed += perUnit * Math.abs(billed * Math.min(1, shown.fit.coverage) - predicted);
+      const off = perUnit * (billed * Math.min(1, shown.fit.coverage) - predicted);
+      // Of a class of which a part is booked on another day, its lines together show the count.
+      if (of.booked) booked.set(of.tokenClass, (booked.get(of.tokenClass) ?? 0) + off);
+      else missed += Math.abs(off);
       moved += perUnit * Math.abs(predicted - observed);
     }
+    for (const off of booked.values()) missed += Math.abs(off);
   }
   return missed === 0 ? 0 : missed / moved;
 }

@@ -187,13 +187,17 @@ export function deviationsOf(reading: DayReading, prediction: Prediction, noise:
   });
 }
 
-/** Meters that differ by their place alone are compared as one: calls do not report where they were served. */
+/**
+ * Meters that differ by their place alone are compared as one: calls do not report where they were served. So are all of a
+ * class of which a part is booked on another day: the hours that are have a mixture of lines of their own.
+ */
 function groupsOf(reading: DayReading): readonly (readonly number[])[] {
   const known = GROUPS.get(reading);
   if (known) return known;
   const groups = new Map<string, number[]>();
-  reading.meters.forEach(({ of: { meter }, billed }, at) => {
-    const key = `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${Number.isNaN(billed)}`;
+  reading.meters.forEach(({ of: { meter, booked }, billed }, at) => {
+    const line = `${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${Number.isNaN(billed)}`;
+    const key = `${meter.tokenClass}|${booked ? '' : line}`;
     const group = groups.get(key);
     if (group) group.push(at);
     else groups.set(key, [at]);

@@ -63,8 +63,8 @@ describe('cached tokens that each of several lines counts as input once more', (
   });
 
   it('leave each inference profile the fresh tokens that its bill has besides', () => {
-    const [global, us] = ['global.', 'us.'].map((profile) => `${profile}anthropic.claude-opus-5`);
-    const line = (model: string | undefined, tokenClass: 'input' | 'cache_read', count: number) =>
+    const [global, us] = ['global.anthropic.claude-opus-5', 'us.anthropic.claude-opus-5'] as const;
+    const line = (model: string, tokenClass: 'input' | 'cache_read', count: number) =>
       aBilledCell({ model, tokenClass, isBatch: false, quantity: tokens(count), amountPico: usd('1') });
     const inputs = (extra: number) => {
       const { buckets } = matchDay(
