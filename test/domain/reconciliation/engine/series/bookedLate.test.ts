@@ -2,8 +2,17 @@
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../../../domain/reconciliation/engine/series/finding.js';
 import type { DayInput } from '../../../../../domain/reconciliation/matching/cells.js';
-import { aUsageCell, tokens } from '../../support.js';
-import { findingsOf, isBetween, type Lines, linesFor, type Use, useOf } from './support.js';
+import { aBilledCell, aUsageCell, tokens } from '../../support.js';
+import {
+  chargeFor,
+  findingsOf,
+  isBetween,
+  type Lines,
+  linesFor,
+  observedOf,
+  type Use,
+  useOf,
+} from './support.js';
 
 /** What the provider counts of the day's use. */
 type Counting = (use: Use, at: number) => Use;
@@ -67,6 +76,54 @@ describe('costs of a day’s last hours on the bill of the next day', () => {
     expect(only?.grade).toBe('HIGH');
     const cached = [6, 7, 8, 9, 10, 11, 12].reduce((total, at) => total + useOf(at).cache_read, 0);
     expect(Number(only?.impactPico) / (cached * 2e6)).toBeCloseTo(1, 2);
+  });
+
+  it('leave it also where the booked hours have no batch calls, which have lines of their own', () => {
+    const doubled: Counting = (use, at) =>
+      isBetween(at, 6, 12) ? { ...use, input: use.input + use.cache_read } : use;
+    // A third of each class is used by batches, and all of it before the evening.
+    const batchOf = ({ input, cache_read, output }: Use): Use => ({
+      input: Math.round(input / 3),
+      cache_read: Math.round(cache_read / 3),
+      output: Math.round(output / 3),
+    });
+    const findings = findingsOf({
+      input: (input, at) => {
+        const batch = batchOf(useOf(at));
+        const rest = sum(useOf(at), batch, -1);
+        const uses = [sum(bookedAt(doubled, at), doubled(batch, at), -1), doubled(batch, at)] as const;
+        const reported = [doubled(rest, at), doubled(batch, at)] as const;
+        const names = Object.keys(batch) as (keyof Use)[];
+        const isBatchAt = [false, true] as const;
+        return {
+          ...input,
+          billed: isBatchAt.flatMap((isBatch, of) =>
+            names.map((tokenClass) => {
+              const count = BigInt(uses[of as 0 | 1][tokenClass]);
+              const amountPico = chargeFor(tokenClass, count) / (isBatch ? 2n : 1n);
+              return aBilledCell({ tokenClass, isBatch, quantity: tokens(Number(count)), amountPico });
+            }),
+          ),
+          usage: isBatchAt.flatMap((isBatch, of) =>
+            names.map((tokenClass) =>
+              aUsageCell({
+                tokenClass,
+                isBatch,
+                longContext: false,
+                quantity: tokens(reported[of as 0 | 1][tokenClass]),
+              }),
+            ),
+          ),
+          observed: [
+            observedOf(input.day, rest),
+            observedOf(input.day, batch, { isBatch: true, calls: 300 }),
+          ],
+        };
+      },
+    });
+    expect(findings.map((one) => `${brief(one)} ${one.grade}`)).toEqual([
+      'cached_tokens_double_metered/reads provider: 11 12 13 14 15 16 17 HIGH',
+    ]);
   });
 
   it('are no excuse for use that no day lacks', () => {

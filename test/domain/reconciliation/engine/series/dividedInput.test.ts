@@ -4,8 +4,8 @@ import { QUANTITY_ONE } from '../../../../../domain/billing/billedRow.js';
 import type { BilledCell } from '../../../../../domain/reconciliation/matching/cells.js';
 import { matchDay } from '../../../../../domain/reconciliation/matching/matchDay.js';
 import { DEFAULT_WEIGHTS } from '../../../../../domain/reconciliation/weights/weightSet.js';
-import { aBilledCell, aDay, anObservedCell, BOOK, tokens, usd } from '../../support.js';
-import { chargeFor, findingsOf, isBetween, type Use } from './support.js';
+import { aBilledCell, aDay, anObservedCell, aUsageCell, BOOK, tokens, usd } from '../../support.js';
+import { chargeFor, findingsOf, isBetween, observedOf, type Use, useOf } from './support.js';
 
 /** The part of each class that is used at the second place, in thousandths: where little is fresh, much is cached. */
 const THERE: Record<keyof Use, number> = { input: 310, cache_read: 820, output: 455 };
@@ -60,6 +60,65 @@ describe('cached tokens that each of several lines counts as input once more', (
       chargeFor('input', there),
       chargeFor('input', all - there),
     ]);
+  });
+
+  it('cost what their own calls’ input costs, where one line has batch calls that are mostly cached and others that are not', () => {
+    // In thousandths of a class: batch calls use little fresh input, and most of what is cached.
+    const share = { input: 150, cache_read: 800, output: 300 } as const;
+    const inBatch = (use: Use): Use => ({
+      input: Math.floor((use.input * share.input) / 1_000),
+      cache_read: Math.floor((use.cache_read * share.cache_read) / 1_000),
+      output: Math.floor((use.output * share.output) / 1_000),
+    });
+    const findings = findingsOf({
+      input: (input, at) => {
+        const use = useOf(at);
+        const batch = inBatch(use);
+        const counted = (one: Use, name: keyof Use) =>
+          BigInt(one[name] + (isBetween(at, 5, 9) && name === 'input' ? one.cache_read : 0));
+        const rest: Use = {
+          input: use.input - batch.input,
+          cache_read: use.cache_read - batch.cache_read,
+          output: use.output - batch.output,
+        };
+        const names = Object.keys(use) as (keyof Use)[];
+        return {
+          ...input,
+          billed: names.map((tokenClass) => {
+            const [half, full] = [counted(batch, tokenClass), counted(rest, tokenClass)];
+            const amountPico = chargeFor(tokenClass, half) / 2n + chargeFor(tokenClass, full);
+            return aBilledCell({
+              tokenClass,
+              isBatch: null,
+              quantity: (half + full) * QUANTITY_ONE,
+              amountPico,
+            });
+          }),
+          usage: names.flatMap((tokenClass) =>
+            [rest, batch].map((one, of) =>
+              aUsageCell({
+                tokenClass,
+                isBatch: of === 1,
+                longContext: false,
+                quantity: counted(one, tokenClass) * QUANTITY_ONE,
+              }),
+            ),
+          ),
+          observed: [
+            observedOf(input.day, rest),
+            observedOf(input.day, batch, { isBatch: true, calls: 300 }),
+          ],
+        };
+      },
+    });
+    const [only, ...others] = findings;
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({ kind: 'cached_tokens_double_metered', grade: 'HIGH' });
+    const worth = [5, 6, 7, 8, 9].map(useOf).reduce((sum, use) => {
+      const { cache_read: half } = inBatch(use);
+      return sum + (use.cache_read - half) * 2 + half;
+    }, 0);
+    expect(Number(only?.impactPico) / (worth * 1e6)).toBeCloseTo(1, 6);
   });
 
   it('leave each inference profile the fresh tokens that its bill has besides', () => {
