@@ -69,8 +69,8 @@ export interface FindingInput {
 }
 
 /**
- * The findings of a run with a named explanation: one, or two where most of its dollars are on days that have all that
- * certainty needs and only the others keep it from HIGH. Days of a finding need not follow each other then.
+ * The findings of a run with a named explanation: one, or two where some of its days have all that certainty needs and only
+ * the others keep it from HIGH, however few the days are. Days of a finding need not follow each other then.
  */
 export function findingsOf(run: RunOfDays, input: FindingInput): Finding[] {
   const whole = findingOf(run, input);

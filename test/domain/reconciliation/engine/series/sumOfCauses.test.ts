@@ -116,6 +116,37 @@ describe('rates and counts', () => {
   });
 });
 
+describe('days that have all that certainty needs', () => {
+  it('are sure however many other days of the same mistake are not', () => {
+    const findings = findingsOf({
+      bill: (lines, at, use) =>
+        isBetween(at, 5, 14)
+          ? {
+              ...lines,
+              input: {
+                quantity: lines.input.quantity + lines.cache_read.quantity,
+                amountPico: chargeFor('input', BigInt(use.input + use.cache_read)),
+              },
+            }
+          : lines,
+      // From the fourth of these days on a seventh of the calls goes unseen.
+      seen: (use, at) =>
+        isBetween(at, 8, 14)
+          ? {
+              input: Math.round(use.input * 0.86),
+              cache_read: Math.round(use.cache_read * 0.86),
+              output: Math.round(use.output * 0.86),
+            }
+          : use,
+    });
+    const doubled = findings.filter(({ kind }) => kind === 'cached_tokens_double_metered');
+    expect(brief(doubled)).toEqual([
+      'cached_tokens_double_metered HIGH: 10 11 12',
+      'cached_tokens_double_metered LOW: 13 14 15 16 17 18 19',
+    ]);
+  });
+});
+
 describe('units too many of batch calls that are charged at the standard price', () => {
   it('are as sure as at the right price: the wrong rate of their line is explained by itself', () => {
     const findings = findingsOf({
