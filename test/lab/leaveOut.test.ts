@@ -1,19 +1,24 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Finding, LAPSE } from '../../domain/reconciliation/engine/index.js';
+import { calibrated, calibrationSteps } from '../../domain/reconciliation/engine/calibration.js';
+import type { Finding } from '../../domain/reconciliation/engine/index.js';
 import {
   type FindingDayOutcome,
-  fitLapseRates,
+  fitCalibrated,
   recalibrated,
 } from '../../lab/bench/reconciliation/leaveOut.js';
+
+const ALL = { blame: 'provider', missing: [], visibility: 'V3' } as const;
+const LACKS_ONE = { ...ALL, missing: ['closed_period'] } as const;
 
 const finding = (more: Partial<Finding>): Finding =>
   ({
     kind: 'batch_discount_not_applied',
     blame: 'provider',
     grade: 'HIGH',
-    probability: 0.99 * (1 - LAPSE.allGates),
+    probability: calibrated(0.99, ALL),
     missing: [],
+    waterfall: [],
     visibility: 'V3',
     ...more,
   }) as Finding;
@@ -21,7 +26,8 @@ const finding = (more: Partial<Finding>): Finding =>
 const GATED: Partial<Finding> = {
   missing: ['closed_period'],
   grade: 'MEDIUM',
-  probability: 0.99 * (1 - LAPSE.missingGate),
+  probability: calibrated(0.9, LACKS_ONE),
+  waterfall: calibrationSteps(0.9, LACKS_ONE),
 };
 
 const daysOf = (of: Finding, trueDays: number, falseDays: number): FindingDayOutcome[] =>
@@ -37,19 +43,19 @@ const several = (more: Partial<Finding>, right: number, wrong: number) => [
 
 describe('lapse rates', () => {
   it('come near the share of false findings that their probability does not allow for', () => {
-    const rates = fitLapseRates([...several({}, 1000, 0), ...several(GATED, 900, 110)]);
-    expect(rates.allGates).toBeLessThan(0.001);
-    expect(rates.missingGate).toBeCloseTo(0.1, 1);
+    const { lapse } = fitCalibrated([...several({}, 890, 110), ...several(GATED, 900, 100)]);
+    expect(lapse).toBeCloseTo(0.1, 1);
+    expect(fitCalibrated(several({}, 1000, 0)).lapse).toBeLessThan(0.001);
   });
 
   it('stay near their prior where few findings are known', () => {
-    expect(fitLapseRates([])).toEqual({ allGates: 0.01, missingGate: 0.01 });
-    expect(fitLapseRates(several({}, 0, 1)).allGates).toBeLessThan(0.05);
+    expect(fitCalibrated([])).toMatchObject({ lapse: 0.01, surer: expect.closeTo(0, 6) });
+    expect(fitCalibrated(several({}, 0, 1)).lapse).toBeLessThan(0.05);
   });
 
   it('count a long finding as five days, since its days are true or false together', () => {
-    const short = fitLapseRates([...several({}, 100, 0), ...daysOf(finding({}), 0, 5)]);
-    const long = fitLapseRates([...several({}, 100, 0), ...daysOf(finding({}), 0, 60)]);
+    const short = fitCalibrated([...several({}, 100, 0), ...daysOf(finding({}), 0, 5)]);
+    const long = fitCalibrated([...several({}, 100, 0), ...daysOf(finding({}), 0, 60)]);
     expect(long).toEqual(short);
   });
 
@@ -57,8 +63,8 @@ describe('lapse rates', () => {
     const count = fc.integer({ min: 0, max: 40 });
     fc.assert(
       fc.property(count, count, (right, wrong) => {
-        const { allGates: fewer } = fitLapseRates(several({}, right, wrong));
-        const { allGates: more } = fitLapseRates(several({}, right, wrong + 1));
+        const { lapse: fewer } = fitCalibrated(several({}, right, wrong));
+        const { lapse: more } = fitCalibrated(several({}, right, wrong + 1));
         expect(fewer).toBeGreaterThanOrEqual(0);
         expect(more).toBeGreaterThan(fewer);
         expect(more).toBeLessThanOrEqual(1);
@@ -67,9 +73,33 @@ describe('lapse rates', () => {
   });
 });
 
-describe('findings by other lapse rates', () => {
-  const sure = { allGates: 0, missingGate: 0 };
-  const doubtful = { allGates: 0.3, missingGate: 0.3 };
+describe('the shift of findings that lack a gate', () => {
+  it('makes their probability the share of them that is true, above the model’s and below it', () => {
+    for (const [right, wrong] of [
+      [980, 20],
+      [600, 400],
+    ] as const) {
+      const { surer } = fitCalibrated(several(GATED, right, wrong));
+      expect(calibrated(0.9, LACKS_ONE, { lapse: 0, surer })).toBeCloseTo(right / (right + wrong), 2);
+    }
+  });
+
+  it('falls with every false finding, and rests on no finding that has all gates', () => {
+    const count = fc.integer({ min: 0, max: 40 });
+    fc.assert(
+      fc.property(count, count, (right, wrong) => {
+        const { surer } = fitCalibrated(several(GATED, right, wrong));
+        expect(fitCalibrated(several(GATED, right, wrong + 1)).surer).toBeLessThan(surer);
+        const others = [...several(GATED, right, wrong), ...several({}, wrong, right)];
+        expect(fitCalibrated(others).surer).toBe(surer);
+      }),
+    );
+  });
+});
+
+describe('findings by another calibration', () => {
+  const sure = { lapse: 0, surer: 0 };
+  const doubtful = { lapse: 0.3, surer: -1.5 };
 
   it('get the grade of the new probability', () => {
     expect(recalibrated([finding({})], doubtful)[0]?.grade).toBe('LOW');

@@ -1,20 +1,21 @@
-/** Fits the lapse rates that ship on all generators, and writes them into the engine's calibration. */
+/** Fits the calibration that ships on all generators, and writes it into the engine's calibration. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Fitted } from '../../../domain/reconciliation/engine/index.js';
 import { runPrepared } from './benchmark.js';
 import { repositoryRoot } from './books.js';
 import { expectedCalibrationError } from './calibration.js';
-import { type FindingDayOutcome, fitLapseRates, type LapseRates, probabilityBy } from './leaveOut.js';
+import { type FindingDayOutcome, fitCalibrated, probabilityBy } from './leaveOut.js';
 import { formatShare, formatTable } from './report.js';
 import type { GeneratorName, WorldOptions } from './worlds.js';
 
 const CALIBRATION = 'domain/reconciliation/engine/calibration.ts';
-const LINE = /^export const LAPSE = .*$/m;
-/** Rates are written in hundredths: a few hundred findings do not determine more, and the prior alone leaves less. */
+const LINE = /^export const FITTED = .*$/m;
+/** Numbers are written in hundredths: a few hundred findings do not determine more, and the prior alone leaves less. */
 const WRITTEN_DECIMALS = 2;
 const DECIMALS = 4;
 
-/** Judges the worlds at V3, writes the rates, and returns a table of the fits. */
+/** Judges the worlds at V3, writes the numbers, and returns a table of the fits. */
 export async function fitCalibration(
   generators: readonly GeneratorName[],
   worlds: readonly WorldOptions[],
@@ -25,12 +26,12 @@ export async function fitCalibration(
     days.set(generator, tally?.predictions ?? []);
   }
   const all = [...days.values()].flat();
-  const shipped = fitLapseRates(all);
-  writeRates(shipped);
+  const shipped = fitCalibrated(all);
+  writeFitted(shipped);
   const rows = generators.map((generator) => {
     const own = days.get(generator) ?? [];
     const others = [...days].flatMap(([name, other]) => (name === generator ? [] : other));
-    return rowOf(`${generator}, fitted on the others`, own, fitLapseRates(others));
+    return rowOf(`${generator}, fitted on the others`, own, fitCalibrated(others));
   });
   const table = formatTable(HEAD, [...rows, rowOf('all', all, shipped)]);
   return `${table}\n\nwritten: ${CALIBRATION}`;
@@ -41,30 +42,30 @@ const HEAD = [
   'findings',
   'days',
   'lapse, all gates',
-  'lapse, a gate missing',
+  'nats, a gate missing',
   'ECE of the model',
   'ECE',
 ];
 
-function rowOf(name: string, days: readonly FindingDayOutcome[], rates: LapseRates): string[] {
-  const by = (to: LapseRates) =>
+function rowOf(name: string, days: readonly FindingDayOutcome[], fitted: Fitted): string[] {
+  const by = (to: Fitted) =>
     expectedCalibrationError(days.map((one) => ({ ...one, probability: probabilityBy(one.finding, to) })));
   return [
     name,
     String(new Set(days.map(({ finding }) => finding)).size),
     String(days.length),
-    rates.allGates.toFixed(DECIMALS),
-    rates.missingGate.toFixed(DECIMALS),
-    formatShare(by({ allGates: 0, missingGate: 0 })),
-    formatShare(by(rates)),
+    fitted.lapse.toFixed(DECIMALS),
+    fitted.surer.toFixed(DECIMALS),
+    formatShare(by({ lapse: 0, surer: 0 })),
+    formatShare(by(fitted)),
   ];
 }
 
-function writeRates({ allGates, missingGate }: LapseRates): void {
+function writeFitted({ lapse, surer }: Fitted): void {
   const path = join(repositoryRoot(), CALIBRATION);
   const source = readFileSync(path, 'utf8');
-  if (!LINE.test(source)) throw new Error(`${CALIBRATION} has no line of LAPSE`);
-  const rate = (value: number) => String(Number(value.toFixed(WRITTEN_DECIMALS)));
-  const line = `export const LAPSE = { allGates: ${rate(allGates)}, missingGate: ${rate(missingGate)} } as const;`;
+  if (!LINE.test(source)) throw new Error(`${CALIBRATION} has no line of FITTED`);
+  const written = (value: number) => String(Number(value.toFixed(WRITTEN_DECIMALS)));
+  const line = `export const FITTED = { lapse: ${written(lapse)}, surer: ${written(surer)} } as const;`;
   writeFileSync(path, source.replace(LINE, line));
 }

@@ -1,17 +1,18 @@
 /**
- * Judges every generator, each with the lapse rates that are fitted on the others: figures of data on which nothing was
+ * Judges every generator, each with the calibration that is fitted on the others: figures of data on which nothing was
  * tuned.
  */
+import type { Fitted } from '../../../domain/reconciliation/engine/index.js';
 import type { GeneratedVisibility } from '../../generators/world.js';
 import { type Look, runPrepared } from './benchmark.js';
 import { pricesOf } from './books.js';
-import { fitLapseRates, type LapseRates, recalibrated } from './leaveOut.js';
+import { fitCalibrated, recalibrated } from './leaveOut.js';
 import { type Metrics, metricsOf } from './metrics.js';
 import { rotationTables } from './rotationReport.js';
 import { addWorld, emptyTally, type Tally } from './tally.js';
 import { BENIGN_SET, type GeneratorName, type WorldOptions } from './worlds.js';
 
-/** A generator's metrics by data: as the engine shipped, and at V3 with the lapse rates of the other generators. */
+/** A generator's metrics by data: as the engine shipped, and at V3 with the calibration of the other generators. */
 export interface GeneratorMetrics {
   generator: GeneratorName;
   shipped: Map<GeneratedVisibility | 'benign', Metrics>;
@@ -40,13 +41,13 @@ export async function judgeInRotation(
   return rotationTables(
     judgements.map((one) => {
       const others = judgements.filter((other) => other !== one);
-      const rates = fitLapseRates(others.flatMap(({ tallies }) => tallies.get('V3')?.predictions ?? []));
+      const fitted = fitCalibrated(others.flatMap(({ tallies }) => tallies.get('V3')?.predictions ?? []));
       return {
         generator: one.generator,
         shipped: new Map([...one.tallies].map(([name, tally]) => [name, metricsOf(tally)])),
         leftOut: {
-          V3: metricsOf(judgedAgain(one.mixed, rates)),
-          benign: metricsOf(judgedAgain(one.benign, rates)),
+          V3: metricsOf(judgedAgain(one.mixed, fitted)),
+          benign: metricsOf(judgedAgain(one.benign, fitted)),
         },
       };
     }),
@@ -76,10 +77,10 @@ async function judgeOne(
   return { generator, tallies, mixed, benign };
 }
 
-function judgedAgain(kept: readonly Kept[], rates: LapseRates): Tally {
+function judgedAgain(kept: readonly Kept[], fitted: Fitted): Tally {
   const tally = emptyTally();
   for (const { world, judged } of kept) {
-    const findings = recalibrated(judged.findings, rates);
+    const findings = recalibrated(judged.findings, fitted);
     addWorld(tally, world, { ...judged, prices: pricesOf(world), findings }, 'V3');
   }
   return tally;

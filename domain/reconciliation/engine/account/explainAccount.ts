@@ -4,7 +4,16 @@ import type { Provider } from '../../../providers.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { gradeAt } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
-import { AGREEMENT_MAX, BY_CHANCE, CLOSE, calibrated, NEARLY_SURE, TRIED } from '../calibration.js';
+import {
+  AGREEMENT_MAX,
+  BY_CHANCE,
+  CLOSE,
+  calibrated,
+  calibrationSteps,
+  gradedAs,
+  NEARLY_SURE,
+  TRIED,
+} from '../calibration.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../series/finding.js';
 import {
   addedLines,
@@ -150,11 +159,22 @@ function findingOf(
     ['evidence_needed', whose !== 'answered'],
   ];
   const missing = [...settled, ...lacking.flatMap(([gate, is]) => (is ? [gate] : []))];
-  const probability = Math.min(calibrated(base, missing.length), WHOSE[whose].probability);
+  const says = WHOSE[whose].says(move.from.model, move.to.model);
+  const of = { blame: says.blame, missing, visibility };
+  const probability = calibrated(likely, of);
+  const waterfall = [
+    {
+      signal: hasCounts ? 'quantities of two models' : 'amounts of two models',
+      level: `apart by at most ${percentOf(Math.max(...move.days.map((one) => one.mismatch)))} %`,
+      bits: bitsOf(base),
+    },
+    { signal: 'model of the events', level: WHOSE[whose].level, bits: bitsOf(likely) - bitsOf(base) },
+    ...calibrationSteps(likely, of),
+  ];
   const isOver = impactPico > 0n;
   const isClaimable = isOver && whose !== 'lasting';
   return {
-    ...WHOSE[whose].says(move.from.model, move.to.model),
+    ...says,
     direction: isOver ? 'overcharge' : 'undercharge',
     claimable: isClaimable,
     provider: input.provider,
@@ -164,21 +184,14 @@ function findingOf(
     lines: footed(addedLines(moved.flatMap(({ lines }) => lines)), impactPico),
     impactPico,
     recoverablePico: isClaimable ? impactPico : 0n,
-    grade: gradeAt(probability, missing.length, visibility),
+    grade: gradeAt(gradedAs(probability, { missing, waterfall }), missing.length, visibility),
     probability,
     matchProbability: before[0]?.matchProbability ?? likely,
     visibility,
     provisional: false,
     missing,
-    next: { kind: WHOSE[whose].rival, odds: probability / (1 - probability) },
-    waterfall: [
-      {
-        signal: hasCounts ? 'quantities of two models' : 'amounts of two models',
-        level: `apart by at most ${percentOf(Math.max(...move.days.map((one) => one.mismatch)))} %`,
-        bits: bitsOf(base),
-      },
-      { signal: 'model of the events', level: WHOSE[whose].level, bits: bitsOf(probability) - bitsOf(base) },
-    ],
+    next: { kind: WHOSE[whose].rival, odds: likely / (1 - likely) },
+    waterfall,
     critical: false,
     weightSet: input.weights.version,
   };

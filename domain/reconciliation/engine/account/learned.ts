@@ -10,6 +10,7 @@ import { claimProbability, type LearnedWeights } from '../../weights/learn.js';
 import { LEARNED_SIGNAL, rawProbabilityOf } from '../../weights/levels.js';
 import { bandOf, type Thresholds } from '../../weights/thresholds.js';
 import type { WeightSet } from '../../weights/weightSet.js';
+import { gradedAs } from '../calibration.js';
 import { HYPOTHESES } from '../causes/library.js';
 import type { Direction, Finding } from '../series/finding.js';
 
@@ -64,6 +65,7 @@ export interface GradeBasis {
   probability: number;
   missing: readonly string[];
   visibility: Visibility;
+  waterfall: readonly WaterfallStep[];
 }
 
 /** Told by the days beside a change of price alone: no credit makes these surer. */
@@ -78,8 +80,11 @@ const DATED_KINDS: ReadonlySet<FindingKind> = new Set([
  */
 export function learnedGrade(basis: GradeBasis, probability: number, thresholds: Thresholds): Grade {
   if (basis.grade === 'UNVERIFIED') return 'UNVERIFIED';
-  const band = bandOf(probability, thresholds);
-  const isLowered = basis.grade !== bandOf(basis.probability);
+  const band = bandOf(gradedAs(probability, basis), thresholds);
+  const own = bandOf(gradedAs(basis.probability, basis));
+  // Also where an earlier calibration graded it, nothing that was learned changes its grade.
+  if (band === own) return basis.grade;
+  const isLowered = basis.grade !== own;
   if (isLowered || DATED_KINDS.has(basis.kind)) return lowerOf(basis.grade, band);
   // The explanation of a finding is unknown here: none is raised above the lowest limit of its kind.
   const cap = capAt(basis.missing.length, basis.visibility);
@@ -122,10 +127,11 @@ export function learnedTier(
   if (!isViolation(kind) || probability === null || visibility === null || dispute.grade === null)
     return { tier: dispute.disputeTier, belowLow: false };
   const q = rawProbabilityOf(probability, waterfall);
-  const basis = { kind, missing, visibility, probability: q, grade: dispute.grade };
+  const basis = { kind, missing, visibility, waterfall, probability: q, grade: dispute.grade };
   // What was learned by then may have lowered or raised it: the engine's own grade is that of its own probability.
+  const own = gradedAs(q, { missing, waterfall });
   const grade =
-    q === probability ? basis.grade : lowerOf(gradeAt(q, missing.length, visibility), highestOfAny(basis));
+    q === probability ? basis.grade : lowerOf(gradeAt(own, missing.length, visibility), highestOfAny(basis));
   const now = learnedGrade(
     { ...basis, grade },
     claimProbability(q, kind, provider, learned),

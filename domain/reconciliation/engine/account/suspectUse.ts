@@ -12,7 +12,15 @@ import {
   lowerOf,
   picoFromChargeProduct,
 } from '../../matching/classLines.js';
-import { AFTER_REVOCATION, BURST, calibrated, KEY_DAY_MIN_PICO, SHORT_PERCENT } from '../calibration.js';
+import {
+  AFTER_REVOCATION,
+  BURST,
+  calibrated,
+  calibrationSteps,
+  gradedAs,
+  KEY_DAY_MIN_PICO,
+  SHORT_PERCENT,
+} from '../calibration.js';
 import type {
   ExplainedDay,
   Finding,
@@ -241,7 +249,10 @@ function findingOf(use: UnseenUse, input: AccountInput): Finding {
   const isRevoked = key.reason === 'billed_after_revocation';
   // A key that is only not registered may be the organization's own.
   const missing: Gate[] = isRevoked ? [] : ['evidence_needed'];
-  const probability = calibrated(probabilityOf(use), missing.length);
+  const visibility = leastOf(used.map((one) => one.visibility));
+  const likely = probabilityOf(use);
+  const of = { blame: 'provider', missing, visibility } as const;
+  const probability = calibrated(likely, of);
   const days = used.map(
     ({ day, usedPico, billedPico }): FindingDay => ({
       day,
@@ -255,7 +266,14 @@ function findingOf(use: UnseenUse, input: AccountInput): Finding {
     }),
   );
   const impactPico = sumPico(days.map((one) => one.impactPico));
-  const visibility = leastOf(used.map((one) => one.visibility));
+  const waterfall = [
+    {
+      signal: 'provider key',
+      level: `${key.reason}, ${days.length} days`,
+      bits: Math.log2(likely / (1 - likely)),
+    },
+    ...calibrationSteps(likely, of),
+  ];
   return {
     kind: 'unauthorized_key_usage',
     variant: isRevoked ? 'after_revocation' : 'unknown_key',
@@ -269,20 +287,17 @@ function findingOf(use: UnseenUse, input: AccountInput): Finding {
     lines: footed(addedLines(used.flatMap(({ lines }) => lines)), impactPico),
     impactPico,
     recoverablePico: impactPico,
-    grade: lowerOf(gradeAt(probability, missing.length, visibility), isRevoked ? 'HIGH' : 'LOW'),
+    grade: lowerOf(
+      gradeAt(gradedAs(probability, { missing, waterfall }), missing.length, visibility),
+      isRevoked ? 'HIGH' : 'LOW',
+    ),
     probability,
     matchProbability: AFTER_REVOCATION,
     visibility,
     provisional: false,
     missing,
-    next: { kind: 'unobserved_usage', odds: probability / (1 - probability) },
-    waterfall: [
-      {
-        signal: 'provider key',
-        level: `${key.reason}, ${days.length} days`,
-        bits: Math.log2(probability / (1 - probability)),
-      },
-    ],
+    next: { kind: 'unobserved_usage', odds: likely / (1 - likely) },
+    waterfall,
     cause: `The bill charges for key ${key.providerKeyId}, ${REASON[key.reason]}, and no recorded call uses it.`,
     advice: isRevoked
       ? ['Tell the provider when the key was revoked, and ask which addresses used it afterwards.']

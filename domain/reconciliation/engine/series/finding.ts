@@ -76,7 +76,7 @@ export interface Finding {
   /** The recoverable amount: the impact of a claimable overcharge, else 0. */
   recoverablePico: Pico;
   grade: Grade;
-  /** P(match) × P(hypothesis | data), calibrated; what the grade rests on. */
+  /** P(match) × P(hypothesis | data), calibrated together; what the grade rests on. */
   probability: number;
   matchProbability: number;
   visibility: Visibility;

@@ -12,8 +12,10 @@ import {
   CRITICAL_PICO,
   CRITICAL_Z,
   calibrated,
+  calibrationSteps,
   FAR_PICO,
   GUESS_MAX,
+  gradedAs,
   ODDS_MAX,
   PARTS_ALONE_MAX,
   REVIEW_MAX,
@@ -104,14 +106,22 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
   const next = nearerOf(nextBest(run, shares, kind, best), ourPrice);
   const missing = missingGates({ ...input, run, history, odds: next?.odds ?? ODDS_MAX });
   const limited = isGuess(run, missing, input.noise.coverage) ? Math.min(best, GUESS_MAX) : best;
-  const explained = calibrated(limited, missing.length);
   const strongest = strongestOf(run);
   const match = matchAt(strongest.judged, input);
-  const probability = match.probability * explained;
+  const { evidence } = strongest.judged.work.reading.day;
   const isDated = isMatterOfADay(run);
-  const grade = lowerOf(gradeOfRun(run, probability, missing), isDated ? 'LOW' : 'HIGH');
-  const impactPico = totalOf(run);
   const blame = isDated ? 'none' : hypothesis.blame;
+  const of = { blame, missing, visibility: evidence.visibility, isParts };
+  const likely = match.probability * limited;
+  const probability = calibrated(likely, of);
+  const waterfall = [
+    ...match.waterfall,
+    ...explanationSteps(run, strongest.judged, limited),
+    ...calibrationSteps(likely, of),
+  ];
+  const graded = gradedAs(probability, { missing, waterfall });
+  const grade = lowerOf(gradeOfRun(run, graded, missing), isDated ? 'LOW' : 'HIGH');
+  const impactPico = totalOf(run);
   // One source of a price is no accusation, and an undercharge is not claimed.
   const claimable =
     blame === 'provider' &&
@@ -119,7 +129,6 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
     !hypothesis.reviewOnly &&
     impactPico > 0n &&
     !missing.includes('price_sources_agree');
-  const { evidence } = strongest.judged.work.reading.day;
   const untold = run.days.flatMap(({ judged }) => judged.work.reading.day.untoldDiscount ?? []);
   return {
     kind,
@@ -139,7 +148,7 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
     provisional: false,
     missing,
     next,
-    waterfall: [...match.waterfall, ...explanationSteps(run, strongest.judged, explained)],
+    waterfall,
     cause: `${hypothesis.describe(state.variant)}${discountText(untold)}`,
     advice: [
       ...(isDated ? [DAY_OF_A_PRICE] : (hypothesis.advise?.(state.variant, evidence.sources) ?? [])),

@@ -113,7 +113,7 @@ const bitsOf = (natural: number): number => Math.max(-BITS_MAX, Math.min(BITS_MA
 /**
  * Why this explanation and no other, in bits: its prior against the null's, what amounts and quantities of its strongest
  * day say, and what the other days and the rival explanations add or take. The four sum to the log-odds of its
- * probability.
+ * probability before calibration.
  */
 export function explanationSteps(run: RunOfDays, strongest: JudgedDay, probability: number): WaterfallStep[] {
   const none = strongest.work.states.get(NULL_STATE);

@@ -155,7 +155,7 @@ export function switches(): Edit[] {
 const CALIBRATION = `${ENGINE}/calibration.js`;
 
 /** Fitted by another command, shares of a price list, or read once for all (movedModels.ts). */
-const NO_NUMBERS: ReadonlySet<string> = new Set(['LAPSE', 'CACHE_SHARES', 'NOT_ANSWERED_MAX']);
+const NO_NUMBERS: ReadonlySet<string> = new Set(['FITTED', 'CACHE_SHARES', 'NOT_ANSWERED_MAX']);
 
 function numberNames(): string[] {
   const names = textOf('calibration.js').matchAll(/^export const ([A-Z]\w*) = /gm);
