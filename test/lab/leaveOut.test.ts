@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { calibrated, calibrationSteps } from '../../domain/reconciliation/engine/calibration.js';
 import type { Finding } from '../../domain/reconciliation/engine/index.js';
+import { calibrated, calibrationSteps } from '../../domain/reconciliation/engine/series/gates.js';
 import {
   type FindingDayOutcome,
   fitCalibrated,

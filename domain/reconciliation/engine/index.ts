@@ -5,7 +5,7 @@
 export { keepDays } from './account/accountFindings.js';
 export { explainAccount } from './account/explainAccount.js';
 export { learnedTier } from './account/learned.js';
-export { calibratedAgain, FITTED, type Fitted, gradedAs, hasShift, uncalibrated } from './calibration.js';
+export { FITTED, type Fitted } from './calibration.js';
 export type { MeterDay, SeriesDay } from './causes/cause.js';
 export { HYPOTHESES } from './causes/library.js';
 export type { MeterImpact } from './series/dollars.js';
@@ -30,3 +30,4 @@ export {
   linesToText,
   reasonOf,
 } from './series/findingText.js';
+export { calibratedAgain, gradedAs, hasShift, uncalibrated } from './series/gates.js';

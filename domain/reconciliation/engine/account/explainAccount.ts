@@ -4,17 +4,9 @@ import type { Provider } from '../../../providers.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { gradeAt } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
-import {
-  AGREEMENT_MAX,
-  BY_CHANCE,
-  CLOSE,
-  calibrated,
-  calibrationSteps,
-  gradedAs,
-  NEARLY_SURE,
-  TRIED,
-} from '../calibration.js';
+import { AGREEMENT_MAX, BY_CHANCE, CLOSE, NEARLY_SURE, TRIED } from '../calibration.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../series/finding.js';
+import { calibrated, calibrationSteps, gradedAs } from '../series/gates.js';
 import {
   addedLines,
   byText,

@@ -10,9 +10,9 @@ import { claimProbability, type LearnedWeights } from '../../weights/learn.js';
 import { LEARNED_SIGNAL, rawProbabilityOf } from '../../weights/levels.js';
 import { bandOf, type Thresholds } from '../../weights/thresholds.js';
 import type { WeightSet } from '../../weights/weightSet.js';
-import { gradedAs } from '../calibration.js';
 import { HYPOTHESES } from '../causes/library.js';
 import type { Direction, Finding } from '../series/finding.js';
+import { gradedAs } from '../series/gates.js';
 
 /**
  * Findings with the probability that they are worth as claims, and the grade of that. Only what could be claimed is

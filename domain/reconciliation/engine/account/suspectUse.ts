@@ -12,15 +12,7 @@ import {
   lowerOf,
   picoFromChargeProduct,
 } from '../../matching/classLines.js';
-import {
-  AFTER_REVOCATION,
-  BURST,
-  calibrated,
-  calibrationSteps,
-  gradedAs,
-  KEY_DAY_MIN_PICO,
-  SHORT_PERCENT,
-} from '../calibration.js';
+import { AFTER_REVOCATION, BURST, KEY_DAY_MIN_PICO, SHORT_PERCENT } from '../calibration.js';
 import type {
   ExplainedDay,
   Finding,
@@ -29,6 +21,7 @@ import type {
   Gate,
   SeriesExplanation,
 } from '../series/finding.js';
+import { calibrated, calibrationSteps, gradedAs } from '../series/gates.js';
 import { addedLines, footed, keepDays, leastOf, placeOf, shareOfImpact, sumPico } from './accountFindings.js';
 import type { AccountInput } from './explainAccount.js';
 

@@ -11,11 +11,8 @@ import {
   CRITICAL_DIVISOR,
   CRITICAL_PICO,
   CRITICAL_Z,
-  calibrated,
-  calibrationSteps,
   FAR_PICO,
   GUESS_MAX,
-  gradedAs,
   ODDS_MAX,
   PARTS_ALONE_MAX,
   REVIEW_MAX,
@@ -38,7 +35,7 @@ import {
   UNKNOWN_REPEATS,
 } from './findingText.js';
 import type { SeriesNoise } from './fit.js';
-import { gradeOfRun, holdsAlone, missingGates } from './gates.js';
+import { calibrated, calibrationSteps, gradedAs, gradeOfRun, holdsAlone, missingGates } from './gates.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
 import {
   dayOf,

@@ -1,10 +1,18 @@
-/** The gates of HIGH beside the probability, and the grade that follows. */
+/** The gates of HIGH beside the probability, the calibrated probability, and the grade that follows. */
 
 import { absPico } from '../../../money.js';
-import type { Grade } from '../../matching/cells.js';
+import type { Grade, Visibility, WaterfallStep } from '../../matching/cells.js';
 import { gradeAt, lowerOf, tolerancePico } from '../../matching/classLines.js';
 import type { Meter } from '../../matching/meters.js';
-import { COVERAGE_MIN, ODDS_MIN, REST_DIVISOR } from '../calibration.js';
+import {
+  CERTAINTY_MAX,
+  COVERAGE_MIN,
+  FITTED,
+  type Fitted,
+  GRADED_DECIMALS,
+  ODDS_MIN,
+  REST_DIVISOR,
+} from '../calibration.js';
 import type { EvidenceNeed } from '../causes/cause.js';
 import { areRefusalsTold } from '../causes/places.js';
 import { givesCounts, type RunHistory, touchedOf } from './doubts.js';
@@ -207,4 +215,76 @@ export function gradeOfRun(run: RunOfDays, probability: number, missing: readonl
   return run.days
     .map(({ judged }) => gradeAt(probability, missing.length, judged.work.reading.day.evidence.visibility))
     .reduce(lowerOf, run.state.hypothesis?.highest ?? 'HIGH');
+}
+
+// Calibration: from the probability of the model to the share of findings that are true, and to the grade
+
+/** The facts about a finding that its calibration depends on. */
+export interface Calibrated {
+  readonly blame: 'provider' | 'own' | 'none';
+  readonly missing: readonly string[];
+  readonly visibility: Visibility;
+  /** Parts of days show it alone: their limit is already the share of them that is true (PARTS_ALONE_MAX). */
+  readonly isParts?: boolean;
+}
+
+/** The probability that a finding is true, from its probability by the model alone. */
+export function calibrated(probability: number, of: Calibrated, { lapse, surer }: Fitted = FITTED): number {
+  if (of.missing.length === 0) return probability * (1 - lapse);
+  return isShifted(of) ? Math.min(CERTAINTY_MAX, shifted(probability, surer)) : probability;
+}
+
+/** With amounts alone nothing is raised, nor where nobody is accused: the shift is fitted to neither. */
+const isShifted = ({ blame, visibility, isParts = false }: Calibrated): boolean =>
+  blame === 'provider' && !isParts && (visibility === 'V3' || visibility === 'V2');
+
+/** The step of a waterfall that holds the shift of an accusation that lacks a gate. */
+const CALIBRATION_SIGNAL = 'calibration';
+
+/** That step, from the probability of the model to the calibrated one; none of findings that are not shifted. */
+export function calibrationSteps(probability: number, of: Calibrated): WaterfallStep[] {
+  if (of.missing.length === 0 || !isShifted(of) || probability <= 0) return [];
+  const bits = bitsOf(calibrated(probability, of)) - bitsOf(probability);
+  return [{ signal: CALIBRATION_SIGNAL, level: 'lacks_a_gate', bits }];
+}
+
+/** What a probability is read from again: the finding's gates and its waterfall. */
+export interface Stated {
+  readonly missing: readonly string[];
+  readonly waterfall: readonly WaterfallStep[];
+}
+
+/** The probability of the model, from that of a finding. */
+export function uncalibrated(probability: number, { missing, waterfall }: Stated): number {
+  if (missing.length === 0) return probability / (1 - FITTED.lapse);
+  const bits = stepsOf(waterfall).reduce((sum, step) => sum + step.bits, 0);
+  return bits === 0 ? probability : shifted(probability, -bits * Math.LN2);
+}
+
+/** A finding's probability with other numbers than those that ship, for the benchmark. */
+export function calibratedAgain(probability: number, of: Stated & Calibrated, fitted: Fitted): number {
+  return calibrated(uncalibrated(probability, of), { ...of, isParts: !hasShift(of) }, fitted);
+}
+
+/** Whether the shift is of such findings. */
+export const hasShift = ({ waterfall }: Stated): boolean => stepsOf(waterfall).length > 0;
+
+/**
+ * The probability that a finding's grade follows from, of the stated one: where a gate is missing no more than the model's.
+ * Findings that lack a fact are true more often than the model says, all together; that makes no single one surer.
+ */
+export function gradedAs(probability: number, of: Stated): number {
+  if (of.missing.length === 0) return probability;
+  return Math.min(probability, Number(uncalibrated(probability, of).toFixed(GRADED_DECIMALS)));
+}
+
+const stepsOf = (waterfall: readonly WaterfallStep[]): readonly WaterfallStep[] =>
+  waterfall.filter(({ signal }) => signal === CALIBRATION_SIGNAL);
+
+const bitsOf = (probability: number): number => Math.log2(probability / (1 - probability));
+
+/** The probability whose log-odds are so many nats higher. */
+function shifted(probability: number, nats: number): number {
+  const odds = (probability / (1 - probability)) * Math.exp(nats);
+  return Number.isFinite(odds) ? odds / (1 + odds) : 1;
 }

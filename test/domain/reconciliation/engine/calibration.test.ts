@@ -1,16 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  FITTED,
+  GUESS_MAX,
+  NOT_ANSWERED_MAX,
+  PARTS_ALONE_MAX,
+} from '../../../../domain/reconciliation/engine/calibration.js';
+import {
   type Calibrated,
   calibrated,
   calibrationSteps,
-  FITTED,
-  GUESS_MAX,
   gradedAs,
-  NOT_ANSWERED_MAX,
-  PARTS_ALONE_MAX,
   uncalibrated,
-} from '../../../../domain/reconciliation/engine/calibration.js';
+} from '../../../../domain/reconciliation/engine/series/gates.js';
 import { VISIBILITIES } from '../../../../domain/reconciliation/matching/cells.js';
 import { gradeAt } from '../../../../domain/reconciliation/matching/classLines.js';
 
