@@ -9,6 +9,8 @@ const FIRST_BLOCK = 64 * 1024;
 export interface CopiedRows {
   readonly count: number;
   readonly lines: Buffer;
+  /** Further rows were left out, because the lines have reached the limit of bytes. */
+  readonly isCut: boolean;
 }
 
 /**
@@ -19,20 +21,35 @@ export class CopyOut extends pg.Query {
   #block = Buffer.allocUnsafe(FIRST_BLOCK);
   #length = 0;
   #count = 0;
+  #isCut = false;
+  readonly #bytesMax: number;
 
-  /** COPY takes no parameters, so the values of `$1…` are written into the statement as literals. */
-  constructor(sql: string, values: readonly SqlValue[], done: (error: Error | undefined) => void) {
+  /**
+   * COPY takes no parameters, so the values of `$1…` are written into the statement as literals. Lines that begin
+   * behind `bytesMax` are left out.
+   */
+  constructor(
+    sql: string,
+    values: readonly SqlValue[],
+    done: (error: Error | undefined) => void,
+    bytesMax = Number.POSITIVE_INFINITY,
+  ) {
     const select = sql.replaceAll(/\$(\d+)/g, (_, number) => literalOf(values[Number(number) - 1] ?? null));
     super(`copy (${select}) to stdout (null '${String.fromCharCode(COPIED_NULL)}')`, done);
+    this.#bytesMax = bytesMax;
   }
 
   /** The rows so far. */
   get copied(): CopiedRows {
-    return { count: this.#count, lines: this.#block.subarray(0, this.#length) };
+    return { count: this.#count, lines: this.#block.subarray(0, this.#length), isCut: this.#isCut };
   }
 
   /** Called by the driver for each row; the bytes are valid during the call only. */
   handleCopyData({ chunk }: { chunk: Buffer }): void {
+    if (this.#length >= this.#bytesMax) {
+      this.#isCut = true;
+      return;
+    }
     const length = this.#length + chunk.length;
     if (length > this.#block.length) {
       const block = Buffer.allocUnsafe(Math.max(length, 2 * this.#block.length));

@@ -113,11 +113,14 @@ export class OrgDb {
     return (await this.#run(statementOf(sql, values, name))).rows as T[];
   }
 
-  /** Rows as lines of COPY's text form: for exports, which only pass values on. */
-  async copyRows(sql: string, values: readonly SqlValue[]): Promise<CopiedRows> {
-    if (this.#connection) return copyRows(this.#connection, sql, values);
+  /**
+   * Rows as lines of COPY's text form: for exports, which only pass values on. Lines that begin behind `bytesMax` are
+   * left out.
+   */
+  async copyRows(sql: string, values: readonly SqlValue[], bytesMax?: number): Promise<CopiedRows> {
+    if (this.#connection) return copyRows(this.#connection, sql, values, bytesMax);
     return this.database.transactOne(this.#role, this.#tenant, (connection) =>
-      copyRows(connection, sql, values),
+      copyRows(connection, sql, values, bytesMax),
     );
   }
 
@@ -183,9 +186,11 @@ function copyRows(
   connection: TransactionConnection,
   sql: string,
   values: readonly SqlValue[],
+  bytesMax: number | undefined,
 ): Promise<CopiedRows> {
   return new Promise((resolve, reject) => {
-    const copy = new CopyOut(sql, values, (error) => (error ? reject(error) : resolve(copy.copied)));
+    const done = (error: Error | undefined) => (error ? reject(error) : resolve(copy.copied));
+    const copy = new CopyOut(sql, values, done, bytesMax);
     connection.query(copy);
   });
 }

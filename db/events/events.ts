@@ -2,6 +2,7 @@ import { DomainError } from '../../domain/errors.js';
 import { EVENT_COLUMNS } from '../../domain/events/event.js';
 import { findMicrosOfUuid } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
+import type { CopiedRows } from '../copyOut.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { Turns } from '../turns.js';
@@ -325,16 +326,25 @@ export async function shortenChains(orgDb: OrgDb, walked: Chains): Promise<void>
   );
 }
 
-/** Rows of one statement of an export with payloads, each of which may take 256 KB. */
-const EXPORT_PAYLOAD_ROWS = 500;
-/** Rows of one without payloads. Planning a statement costs as much as 200 rows. */
-const EXPORT_ROWS = 2_000;
+/** Rows of the first statement of an export; the size of the rows before determines that of each further one. */
+const EXPORT_ROWS_FIRST = 500;
+/** Most rows of one. Planning a statement costs as much as 200 rows. */
+const EXPORT_ROWS_MAX = 8_000;
+/** Bytes that a statement of an export shall read. Two blocks are in memory at a time. */
+const EXPORT_BLOCK_BYTES = 2_097_152;
+/** Bytes from which on it leaves out its further rows, which are larger than those before. */
+const EXPORT_BYTES_MAX = 8 * EXPORT_BLOCK_BYTES;
 
 /** Indexes of the keyset's columns in an exported row. */
 const EXPORT_ID_INDEX = EVENT_COLUMNS.indexOf('id');
 const EXPORT_TIMESTAMP_INDEX = EVENT_COLUMNS.indexOf('timestamp');
 
 const LIST_COLUMNS: ReadonlySet<string> = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
+
+/** Payloads of the events `e`, with bounds that exclude partitions when the statement is planned. */
+const EXPORT_PAYLOADS = (lower: string) => `
+left join lateral (select * from event_payloads where org_id = $1 and timestamp = e.timestamp and event_id = e.id
+  and timestamp >= ${lower}::timestamptz and timestamp < $3::timestamptz offset 0) p on true`;
 
 /**
  * `project` is the parameter of the handle's project. A keyset of times alone is read in the index's order
@@ -346,7 +356,7 @@ select ${EVENT_COLUMNS.map((name) => (LIST_COLUMNS.has(name) ? `array_to_json(e.
 from (select * from events e where e.org_id = $1 and e.timestamp >= $2::timestamptz and e.timestamp < $3::timestamptz and e.ingested_at <= $4::timestamptz
   and e.superseded_by is null ${project === undefined ? '' : `and e.project_id = ${project}`}
   ${after ? 'and e.timestamp >= $5::timestamptz and (e.timestamp, e.id) > ($5::timestamptz, $6::uuid)' : ''}
-  order by e.timestamp fetch first ${rows} rows with ties) e ${includePayload ? PAYLOAD_JOIN : ''}
+  order by e.timestamp fetch first ${rows} rows with ties) e ${includePayload ? EXPORT_PAYLOADS(after ? '$5' : '$2') : ''}
 order by e.timestamp, e.id
 limit ${rows}`;
 
@@ -368,21 +378,29 @@ export async function* streamEventLines(
   ];
   const { projectId } = orgDb;
   const ofProject = projectId === undefined ? [] : [projectId];
-  const rowsMax = includePayload ? EXPORT_PAYLOAD_ROWS : EXPORT_ROWS;
-  const read = (after: readonly string[]) => {
+  const read = (rows: number, after: readonly string[]) => {
     const values = [...base, ...after, ...ofProject];
     const project = projectId === undefined ? undefined : `$${values.length}`;
-    return orgDb.copyRows(EXPORT_BASE(includePayload, after.length > 0, project, rowsMax), values);
+    const sql = EXPORT_BASE(includePayload, after.length > 0, project, rows);
+    return orgDb.copyRows(sql, values, EXPORT_BYTES_MAX);
   };
-  let rows = await read([]);
-  while (rows.count > 0) {
+  let asked = EXPORT_ROWS_FIRST;
+  let copied = await read(asked, []);
+  while (copied.count > 0) {
+    const hasMore = copied.isCut || copied.count === asked;
+    asked = rowsOfBlock(copied);
     // The next block is read while this one is written.
-    const next = rows.count === rowsMax ? read(placeOfLast(rows.lines)) : undefined;
+    const next = hasMore ? read(asked, placeOfLast(copied.lines)) : undefined;
     next?.catch(() => undefined);
-    yield rows.lines;
+    yield copied.lines;
     if (!next) return;
-    rows = await next;
+    copied = await next;
   }
+}
+
+/** Rows of the next block, if they are as large as those of this one. */
+function rowsOfBlock({ count, lines }: CopiedRows): number {
+  return Math.min(Math.ceil((EXPORT_BLOCK_BYTES * count) / lines.length), EXPORT_ROWS_MAX);
 }
 
 /** Time and id of the last line. */

@@ -104,6 +104,37 @@ describe('exported lines', () => {
     });
   });
 
+  it('have any payload, tool’s input and output as they are stored, and the service once', () => {
+    const aJson = fc.oneof(
+      fc.constantFrom({}, [], null, '', { _service: 1 }, { a: '_service', b: { _service: [] } }),
+      fc.jsonValue(),
+    );
+    const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+    const withService = (payload: unknown, service: unknown) => {
+      if (service === null) return payload;
+      if (isObject(payload)) return { ...(payload as object), _service: service };
+      return payload === null ? { _service: service } : { body: payload, _service: service };
+    };
+    const textOfJson = (value: unknown) => (value === null ? null : JSON.stringify(value));
+    const aLine = fc.tuple(aJson, aJson, aJson, aJson);
+    fc.assert(
+      fc.property(fc.array(aLine, { minLength: 1, maxLength: 5 }), (lines) => {
+        const stored = lines.map((values) =>
+          lineOf([...EVENT_COLUMNS.map(() => null), ...values.map(textOfJson)]),
+        );
+        const [chunk] = new CopiedJsonWriter(EXPORTED_COLUMNS, true).chunks(Buffer.from(stored.join('')));
+        const written = JSON.parse(`[${chunk}]`) as Record<string, unknown>[];
+        lines.forEach(([payload, input, output, service], at) => {
+          const { payload: joined, tool_input, tool_output } = written[at] as Record<string, unknown>;
+          const expected = [withService(payload, service), input, output];
+          expect([joined, tool_input, tool_output]).toEqual(JSON.parse(JSON.stringify(expected)));
+        });
+        expect(String(chunk).includes('"_service":1,"_service"')).toBe(false);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   it('come in chunks of at most 500, over blocks, with one comma between two objects of an array', () => {
     const line = lineOf(EVENT_COLUMNS.map(() => 'a'));
     const writer = new CopiedJsonWriter(EXPORTED_COLUMNS, true);

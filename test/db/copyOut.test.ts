@@ -75,6 +75,18 @@ it('reads in a transaction with other statements, and a failed one leaves the co
   expect([rows, again]).toEqual([[['7']], [{ seven: 7 }]]);
 });
 
+it('leaves out the rows that begin behind the limit of bytes, and says so', async () => {
+  const sql = `select repeat('x', 99) from generate_series(1, 10)`;
+  const read = async (bytesMax?: number) => {
+    const { count, lines, isCut } = await orgDb.copyRows(sql, [], bytesMax);
+    return [count, lines.length, isCut];
+  };
+  expect(await read()).toEqual([10, 1_000, false]);
+  expect(await read(1_000)).toEqual([10, 1_000, false]);
+  expect(await read(900)).toEqual([9, 900, true]);
+  expect(await read(1)).toEqual([1, 100, true]);
+});
+
 it('writes values into the statement so that none of them ends its literal', () => {
   const copy = new CopyOut('select $1, $2, $10', ["a'; drop table events; --", null], () => undefined);
   expect((copy as unknown as { text: string }).text).toContain(

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { type EventFilter, getEvent, listEvents } from '../../../db/events/events.js';
 import { listFormerPrices } from '../../../db/pricing/repriceRuns.js';
@@ -176,6 +177,8 @@ async function* writeBlocks(
     for (const chunk of writer.chunks(block)) {
       if (signal.aborted) return;
       yield chunk;
+      // Meanwhile the next block arrives, and other requests are served.
+      await nextTurn();
     }
   if (isArray) yield Buffer.from(']');
 }

@@ -191,15 +191,9 @@ const EXPORT_FORMS: Partial<Record<string, CopiedForm>> = {
 /** The exported rows of `streamEventLines` as the same objects as `presentEvent`. */
 export const EXPORTED_COLUMNS: CopiedColumns = {
   columns: EVENT_COLUMNS.map((name) => ({ name, form: EXPORT_FORMS[name] ?? 'text' })),
-  restOf: (values) => {
-    if (values.length === 0) return { payload: null };
-    const [payload, toolInput, toolOutput, service] = values as Json[];
-    return {
-      payload: presentPayload(payload ?? null, service ?? null),
-      tool_input: toolInput,
-      tool_output: toolOutput,
-    };
-  },
+  json: ['payload', 'tool_input', 'tool_output'],
+  inner: '_service',
+  join: (payload, service) => presentPayload(payload as Json | null, service as Json),
 };
 
 const eventFilters = {

@@ -176,6 +176,23 @@ describe('an export', () => {
     }
   });
 
+  it('holds every event whose payload is large, among small ones', async () => {
+    const org = await withManyEvents(600);
+    const large = 'x'.repeat(250_000);
+    for (let sent = 0; sent < 80; sent += 20) {
+      const events = Array.from({ length: 20 }, (_, index) =>
+        anEvent({ timestamp: `${DAY}T12:00:00Z`, request_id: `large-${sent + index}`, payload: { large } }),
+      );
+      await ingest(api, events, org.ingestKey);
+    }
+    const answer = await send(api, { path: `${WINDOW}&include_payload=true`, key: org.adminKey });
+    const exported = lines(answer.bytes.toString());
+    expect([exported.length, new Set(exported.map(({ id }) => id)).size]).toEqual([680, 680]);
+    expect(
+      exported.filter(({ payload }) => JSON.stringify(payload) === JSON.stringify({ large })).length,
+    ).toBe(80);
+  });
+
   it('takes both bounds as inside, to the microsecond', async () => {
     const org = await api.addOrganization();
     const at = `${DAY}T10:00:00.000005Z`;
