@@ -234,7 +234,7 @@ export function calibrated(probability: number, of: Calibrated, { lapse, surer }
   return isShifted(of) ? Math.min(CERTAINTY_MAX, shifted(probability, surer)) : probability;
 }
 
-/** With amounts alone nothing is raised, nor where nobody is accused: the shift is fitted to neither. */
+/** The shift was fitted to accusations beside quantities, so it moves no other finding. */
 const isShifted = ({ blame, visibility, isParts = false }: Calibrated): boolean =>
   blame === 'provider' && !isParts && (visibility === 'V3' || visibility === 'V2');
 

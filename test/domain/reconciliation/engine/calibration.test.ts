@@ -45,7 +45,7 @@ describe('the calibrated probability', () => {
     );
   });
 
-  it('is that of the model where a bill has amounts alone, and where nobody is accused', () => {
+  it('stays as the model has it for bills of amounts alone and for findings that accuse nobody', () => {
     for (const other of [
       { visibility: 'V1' },
       { visibility: 'V0' },
