@@ -30,7 +30,8 @@ export default class Reporter {
         for (const error of test.result().errors ?? []) console.log(textOf(error));
       }
     }
-    for (const error of unhandledErrors) console.log(`\nOUTSIDE OF ANY TEST\n${textOf(error)}`);
+    for (const error of unhandledErrors)
+      console.log(`\nOUTSIDE OF ANY TEST${placeOf(error)}\n${textOf(error)}`);
   }
 
   #seconds() {
@@ -40,6 +41,11 @@ export default class Reporter {
 
 function nameOf(task) {
   return `${task.module.relativeModuleId} > ${task.fullName}`;
+}
+
+/** Vitest's own names of the file and of the test that ran when an error appeared that no test awaited. */
+function placeOf({ VITEST_TEST_PATH: path, VITEST_TEST_NAME: name }) {
+  return [path, name].map((part) => (part ? `, ${part}` : '')).join('');
 }
 
 function textOf({ message, stack, diff, cause }) {

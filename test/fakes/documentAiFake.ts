@@ -1,11 +1,11 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { buffer } from 'node:stream/consumers';
 import grpc from '@grpc/grpc-js';
 import protoLoader from '@grpc/proto-loader';
 import { PDFDocument } from 'pdf-lib';
 import type { DocumentAiSettings } from '../../adapters/invoices/documentAi.js';
+import { createBodyServer } from '../support/bodyServer.js';
 
 export const PROCESSOR = 'projects/p/locations/eu/processors/abc';
 
@@ -218,9 +218,8 @@ function protoRoot() {
 /** The same over REST, and the part of Cloud Storage's JSON API that is used. */
 async function startHttp(state: DocumentAiState): Promise<{ server: Server; port: number }> {
   const { bucket } = state;
-  const server = createServer(async (request, response) => {
+  const server = createBodyServer(async (request, response, body) => {
     const url = new URL(request.url ?? '/', 'http://localhost');
-    const body = await buffer(request);
     const send = (status: number, value: object | Buffer) => {
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(Buffer.isBuffer(value) ? value : JSON.stringify(value));

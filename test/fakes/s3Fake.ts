@@ -5,10 +5,10 @@
  * SHA-256.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { buffer } from 'node:stream/consumers';
 import type { S3Settings } from '../../platform/config.js';
+import { createBodyServer } from '../support/bodyServer.js';
 
 const SKEW_MS_MAX = 15 * 60_000;
 const PAGE_KEYS = 3;
@@ -42,8 +42,7 @@ export async function startS3Fake(): Promise<S3Fake> {
     secretAccessKey: 'S3cret/of+the+fake',
   } as const;
 
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await buffer(request);
+  const serve = (request: IncomingMessage, response: ServerResponse, body: Buffer): void => {
     const url = new URL(request.url ?? '/', 'http://fake');
     const [, bucket, key = ''] = /^\/([^/]+)\/?(.*)$/.exec(url.pathname) ?? [];
     requests.push(`${request.method} ${key}`);
@@ -83,7 +82,7 @@ export async function startS3Fake(): Promise<S3Fake> {
     }
   };
 
-  const server = createServer((request, response) => void serve(request, response).catch(() => undefined));
+  const server = createBodyServer(serve);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     settings: { ...settings, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },

@@ -1,7 +1,7 @@
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventStreamCodec } from '@smithy/core/event-streams';
+import { createBodyServer } from '../support/bodyServer.js';
 
 /** A loopback fake of a provider's API: answers by path, as the provider's documentation shows them. */
 
@@ -40,13 +40,11 @@ export interface ScriptedApi {
 export async function startScriptedApi(answers: readonly ScriptedAnswer[]): Promise<ScriptedApi> {
   const requests: SeenRequest[] = [];
   const failed = new Map<ScriptedAnswer, number>();
-  const server = createServer(async (request, response) => {
+  const server = createBodyServer(async (request, response, bytes) => {
     // Answers are compared as texts, whenever they were made.
     response.sendDate = false;
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
     const path = decodeURIComponent(new URL(request.url ?? '/', 'http://fake').pathname);
-    const body = Buffer.concat(chunks).toString('utf8');
+    const body = bytes.toString('utf8');
     requests.push({ path, body, headers: request.headers });
     const answer = answers.find(
       (one) =>

@@ -1,5 +1,6 @@
-import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { createBodyServer } from './bodyServer.js';
 
 /** A message as a receiver sees it. */
 export interface ReceivedMessage {
@@ -27,13 +28,11 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const received: ReceivedMessage[] = [];
   const sockets = new Set<Socket>();
   let answer = NO_CONTENT;
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+  const server = createBodyServer((request, response, body) => {
     received.push({
       path: request.url ?? '',
       headers: request.headers,
-      body: Buffer.concat(chunks).toString('utf8'),
+      body: body.toString('utf8'),
     });
     answer(request, response);
   });

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
@@ -9,6 +9,7 @@ import { microsFromDate } from '../../domain/period.js';
 import { messageBody, type WebhookEventType } from '../../domain/webhooks/messages.js';
 import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
 import type { TestOrganization } from './api.js';
+import { createBodyServer } from './bodyServer.js';
 import { testSecretKeys } from './connectors.js';
 import type { TestDatabase } from './database.js';
 
@@ -44,14 +45,8 @@ export const answering =
 /** A receiver of webhooks on loopback. */
 export async function startReceiver(answer: Answer = answering(204)): Promise<Receiver> {
   const received: Received[] = [];
-  const server = createServer(async (request, response) => {
-    let body = '';
-    try {
-      for await (const chunk of request) body += String(chunk);
-    } catch {
-      return;
-    }
-    const one = { headers: request.headers, body, atMs: performance.now() };
+  const server = createBodyServer(async (request, response, body) => {
+    const one = { headers: request.headers, body: body.toString('utf8'), atMs: performance.now() };
     received.push(one);
     await answer(one, response, received.length);
   });

@@ -4,9 +4,10 @@
  * subscription, expiring tokens, exhausted query units.
  */
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exactJson, sumDecimals } from '../../../lab/bills/exactJson.js';
+import { createBodyServer } from '../../support/bodyServer.js';
 import { type Fault, FaultSwitch } from './faults.js';
 
 /** A line of the bill: the value of each dimension, and two decimals as the answer writes them. */
@@ -86,7 +87,9 @@ const DIMENSIONS = new Set([
 /** Starts Azure on a free loopback port; its origin is both the login's and the resource manager's address. */
 export async function startAzureBilling(options: AzureFakeOptions): Promise<AzureFake> {
   const azure = new Azure(options);
-  const server = createServer((request, response) => void azure.handle(request, response));
+  const server = createBodyServer((request, response, body) =>
+    azure.handle(request, response, body.toString('utf8')),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   azure.origin = origin;
@@ -121,10 +124,9 @@ class Azure {
     this.truth = options.truth;
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async handle(request: IncomingMessage, response: ServerResponse, text: string): Promise<void> {
     const url = new URL(request.url ?? '/', this.origin);
     const report = /\/oauth2\/v2\.0\/token$/.test(url.pathname) ? 'token' : 'query';
-    const text = await bodyOf(request);
     const recorded: AzureRequest = {
       report,
       path: decodeURIComponent(url.pathname),
@@ -315,12 +317,6 @@ function groupRows(charges: readonly AzureCharge[], asked: Asked, currency: stri
       ...asked.groups.map((name) => charge.dimensions[name] ?? ''),
       currency,
     ]);
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function throwFault(fault: Fault | undefined): void {

@@ -4,9 +4,10 @@
  * and thirteen before it are available, every answer costs a cent, and errors have status 400.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { sumDecimals } from '../../../lab/bills/exactJson.js';
+import { createBodyServer } from '../../support/bodyServer.js';
 
 /** A line of the bill. Decimals as they appear in the answer. */
 export interface AwsCharge {
@@ -100,8 +101,8 @@ export async function startCostExplorer(options: {
       return costAndUsage(truth, body, options.nowSeconds(), groupsMax, generation);
     throw new Refused('UnknownOperationException');
   };
-  const server = createServer(async (incoming, outgoing) => {
-    const text = await readAll(incoming);
+  const server = createBodyServer((incoming, outgoing, bytes) => {
+    const text = bytes.toString('utf8');
     const action = String(incoming.headers['x-amz-target'] ?? '').replace('AWSInsightsIndexService.', '');
     let body: AnyJson;
     try {
@@ -142,12 +143,6 @@ export async function startCostExplorer(options: {
       return new Promise((closed) => server.close(() => closed()));
     },
   };
-}
-
-async function readAll(incoming: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of incoming) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function send(outgoing: ServerResponse, status: number, body: object): void {

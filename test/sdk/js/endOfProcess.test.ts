@@ -1,5 +1,5 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { OpenAI } from 'openai';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Trueup } from '../../../sdk/js/src/node.js';
+import { createBodyServer } from '../../support/bodyServer.js';
 import { startTypeScript } from '../../support/childProgram.js';
 
 const PROGRAM = 'test/sdk/js/programs/someCalls.ts';
@@ -28,9 +29,7 @@ beforeEach(async () => {
   refusals = [];
   isHanging = false;
   spool = mkdtempSync(join(tmpdir(), 'trueup-spool-'));
-  server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+  server = createBodyServer((request, response, bytes) => {
     if (request.method !== 'POST') {
       response.writeHead(404).end();
       return;
@@ -40,7 +39,6 @@ beforeEach(async () => {
       response.writeHead(refusal.status, refusal.headers).end();
       return;
     }
-    const bytes = Buffer.concat(chunks);
     const text = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
     for (const { request_id: id } of JSON.parse(text.toString('utf8')).events as { request_id: string }[])
       arrived.set(id, (arrived.get(id) ?? 0) + 1);

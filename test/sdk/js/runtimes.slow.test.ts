@@ -1,6 +1,5 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../../../platform/projectRoot.js';
 import { readEvents } from '../../clients/support/observedEvents.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
+import { createBodyServer } from '../../support/bodyServer.js';
 import { installPackages } from '../../support/installPackages.js';
 
 /** The built package in each runtime that its README names. The runtimes come from the registry, 1 GB. */
@@ -69,10 +69,8 @@ afterAll(async () => {
 /** Chat completions with an id for each call. */
 async function startProvider() {
   let calls = 0;
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const { model, stream } = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  const server = createBodyServer((_request, response, body) => {
+    const { model, stream } = JSON.parse(body.toString('utf8'));
     calls += 1;
     const id = `chatcmpl-${calls}`;
     const line = (more: object) =>

@@ -1,10 +1,11 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createBodyServer } from '../../../support/bodyServer.js';
 import type { ChildProgram } from '../../../support/childProgram.js';
 import { startPython } from '../../../support/python.js';
 
@@ -26,9 +27,7 @@ beforeEach(async () => {
   refusals = [];
   held = 0;
   spool = mkdtempSync(join(tmpdir(), 'trueup-spool-'));
-  server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+  server = createBodyServer((request, response, bytes) => {
     if (held > 0) {
       held -= 1;
       onHeld();
@@ -39,7 +38,6 @@ beforeEach(async () => {
       response.writeHead(refusal.status, refusal.headers).end();
       return;
     }
-    const bytes = Buffer.concat(chunks);
     const text = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
     for (const { request_id: id } of JSON.parse(text.toString('utf8')).events as { request_id: string }[])
       arrived.set(id, (arrived.get(id) ?? 0) + 1);
