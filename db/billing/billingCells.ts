@@ -2,10 +2,10 @@ import { aheadMicrosOf, timesOfBillingDay } from '../../domain/billing/billingDa
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_HOUR } from '../../domain/period.js';
 import type { Biller } from '../../domain/providers.js';
-import type { HourCount } from '../../domain/reconciliation/matching/cells.js';
+import type { HourOfCalls } from '../../domain/reconciliation/matching/cells.js';
 import { column, converted, defineEntity } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
-import { hourCountsSql, readHourCounts } from '../usage/hourCounts.js';
+import { hourCountsSql, readHoursOfCalls } from '../usage/hourCounts.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from '../usage/rollups.js';
 import { readFoldState } from '../usage/usage.js';
 import { sumOfMeasure, usageLogSql } from '../usage/usageLog.js';
@@ -96,8 +96,16 @@ const KEYS = Object.keys(BILLING_KEYS).join(', ');
 
 /** The columns by which a day's bill is compared. */
 const DAY_KEYS = 'provider_account_id, model, service_tier, is_batch, context_band, status';
-const TOKENS =
-  'input_tokens + cache_read + cache_write_5m + cache_write_1h + output_tokens + input_audio + output_audio';
+/** Whole tokens in the order of TOKEN_CLASSES, as `readHoursOfCalls` parses them. */
+const TOKENS = [
+  'input_tokens',
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'output_tokens',
+  'input_audio',
+  'output_audio',
+].join(` || '/' || `);
 
 /** The columns of a part, under the account for comparison. */
 const COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_seen', 'last_seen']
@@ -153,7 +161,7 @@ export interface DayCell
     ObservedCell,
     'hourMicros' | 'billedBy' | 'providerKeyId' | 'firstSeenMicros' | 'lastSeenMicros'
   > {
-  hours: HourCount[];
+  hours: HourOfCalls[];
 }
 
 /** The same day with its hours summed, over all provider keys. */
@@ -163,13 +171,13 @@ export async function listObservedDay(inside: OrgDb, scope: DayScope): Promise<D
     scope,
     // Grouped once and then sorted: grouping by hour first would take three times as long.
     `select * from (
-       select ${DAY_CELL.columns}, ${hourCountsSql('hour', `(${TOKENS})`, 'true', 'calls')} as hours
+       select ${DAY_CELL.columns}, ${hourCountsSql('hour', TOKENS, 'true', 'calls')} as hours
        from cells group by ${DAY_KEYS} having sum(calls) <> 0 offset 0) days
      order by "providerAccountId", model, "serviceTier", "isBatch", "contextBand", status`,
     'day_observed',
   );
   const aheadHours = Number(timesOf(scope).aheadMicros / MICROS_PER_HOUR);
-  return DAY_CELL.read(rows).map((row) => ({ ...row, hours: readHourCounts(row.hours, aheadHours) }));
+  return DAY_CELL.read(rows).map((row) => ({ ...row, hours: readHoursOfCalls(row.hours, aheadHours) }));
 }
 
 function timesOf({ provider, day, offsetHours }: DayScope) {

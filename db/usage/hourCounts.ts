@@ -1,7 +1,7 @@
 import { QUANTITY_ONE, QUANTITY_SCALE } from '../../domain/billing/billedRow.js';
 import { parseScaled } from '../../domain/money.js';
 import { MICROS_PER_HOUR } from '../../domain/period.js';
-import type { HourCount } from '../../domain/reconciliation/matching/cells.js';
+import type { HourCount, HourOfCalls } from '../../domain/reconciliation/matching/cells.js';
 
 const SECONDS_PER_HOUR = 3600;
 
@@ -68,4 +68,31 @@ function readQuantity(text: string): bigint {
   const quantity = parseScaled(text, QUANTITY_SCALE);
   if (quantity === undefined) throw new RangeError(`not a finite numeric: ${text}`);
   return quantity;
+}
+
+/**
+ * Parses `hourCountsSql` with several whole numbers as the count, as `15/20/0`: their sums by time and, times
+ * QUANTITY_ONE, the sum of all. Times whose weights sum to zero are left out.
+ */
+export function readHoursOfCalls(text: string | null, aheadHours = 0): HourOfCalls[] {
+  if (text === null) return [];
+  const hours = new Map<number, { weight: number; tokens: bigint[] }>();
+  for (const part of text.split(',')) {
+    const [time, counts = '', weight] = part.split('=');
+    const hour = Math.floor(Number(time) / SECONDS_PER_HOUR) + aheadHours;
+    const known = hours.get(hour) ?? { weight: 0, tokens: [] };
+    hours.set(hour, known);
+    known.weight += Number(weight);
+    counts.split('/').forEach((count, at) => {
+      known.tokens[at] = (known.tokens[at] ?? 0n) + BigInt(count);
+    });
+  }
+  return [...hours]
+    .filter(([, { weight }]) => weight > 0)
+    .sort(([a], [b]) => a - b)
+    .map(([hour, { tokens }]) => ({
+      hourMicros: BigInt(hour) * MICROS_PER_HOUR,
+      quantity: tokens.reduce((sum, one) => sum + one, 0n) * QUANTITY_ONE,
+      tokens,
+    }));
 }

@@ -138,6 +138,15 @@ export const SHARE_SIGMA = 0.15;
 /** Several meters never change at the very same share, nor does one stay as it was while the others change. */
 export const TOO_ALIKE = 0.002;
 
+/** Hours of a day, by a clock that does not change. */
+export const HOURS_OF_DAY = 24;
+
+/** Share of the days with a part of a mistake on which it began the day before or goes on the day after. */
+export const OPEN_WINDOWS = 0.8;
+
+/** Share by which the hours of a line may count otherwise than the bill, and still show how its day was divided. */
+export const HOUR_SLACK = 0.01;
+
 // Evidence of a meter: shares of its amount or quantity
 
 /** Standard deviation of amount ÷ (quantity × rate), where the bill has both. */

@@ -1,5 +1,15 @@
+import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
-import type { BilledCell, BucketReason, ObservedCell, UsageCell, Visibility } from '../matching/cells.js';
+import { MICROS_PER_HOUR } from '../../period.js';
+import type {
+  BilledCell,
+  BucketReason,
+  HourCount,
+  HourOfCalls,
+  ObservedCell,
+  UsageCell,
+  Visibility,
+} from '../matching/cells.js';
 import type { ModelLevel } from '../matching/linkModels.js';
 
 /** Evidence as JSON with compact lists and exact decimal texts. */
@@ -20,7 +30,7 @@ interface EvidenceJson extends Omit<SeriesDayEvidence, 'billed' | 'usage' | 'obs
   v: number;
   billed: Json[][];
   usage: Json[][];
-  observed: [...Json[], string[]][];
+  observed: (Json | string[])[][];
   sources: SourceJson[];
 }
 
@@ -128,7 +138,35 @@ function usageToJson(cell: UsageCell): Json[] {
     cell.region,
     textOf(cell.quantity),
     textOf(cell.hourMicros),
+    ...hoursToJson(cell.hours ?? []),
   ];
+}
+
+/** The first hour since 1970, then the count of each hour from it on: whole tokens as numbers. */
+function hoursToJson(hours: readonly HourCount[]): Json[] {
+  const [first] = hours;
+  if (!first) return [];
+  const counts: Json[] = [];
+  for (const { hourMicros, quantity } of hours) {
+    const place = Number((hourMicros - first.hourMicros) / MICROS_PER_HOUR);
+    while (counts.length < place) counts.push(0);
+    const isWhole = quantity % QUANTITY_ONE === 0n && quantity / QUANTITY_ONE <= Number.MAX_SAFE_INTEGER;
+    counts.push(isWhole ? Number(quantity / QUANTITY_ONE) : textOf(quantity));
+  }
+  return [Number(first.hourMicros / MICROS_PER_HOUR), ...counts];
+}
+
+function hoursFromJson([first, ...counts]: readonly Json[]): HourCount[] {
+  return counts.flatMap((count, at) =>
+    count === 0
+      ? []
+      : [
+          {
+            hourMicros: BigInt(Number(first) + at) * MICROS_PER_HOUR,
+            quantity: typeof count === 'number' ? BigInt(count) * QUANTITY_ONE : bigintOf(count),
+          },
+        ],
+  );
 }
 
 function usageFromJson(values: readonly Json[]): UsageCell {
@@ -142,10 +180,11 @@ function usageFromJson(values: readonly Json[]): UsageCell {
     region: values[6] as string | null,
     quantity: bigintOf(values[7]),
     hourMicros: maybeBigint(values[8]),
+    ...(values.length > 9 && { hours: hoursFromJson(values.slice(9)) }),
   };
 }
 
-function vectorToJson(cell: ObservedVector): [...Json[], string[]] {
+function vectorToJson(cell: ObservedVector): (Json | string[])[] {
   return [
     cell.model,
     cell.serviceTier,
@@ -158,11 +197,21 @@ function vectorToJson(cell: ObservedVector): [...Json[], string[]] {
     cell.priceGaps,
     cell.unmetered,
     TOKEN_CLASSES.map((name) => cell.tokens[name].toString()),
+    ...(cell.hours ? [cell.hours.map(hourOfVectorToJson)] : []),
   ];
+}
+
+const hourOfVectorToJson = ({ hourMicros, tokens }: HourOfVector): string =>
+  [hourMicros / MICROS_PER_HOUR, ...tokens].join(' ');
+
+function hourOfVectorFromJson(text: string): HourOfVector {
+  const [hour = '0', ...tokens] = text.split(' ');
+  return { hourMicros: BigInt(hour) * MICROS_PER_HOUR, tokens: tokens.map(BigInt) };
 }
 
 function vectorFromJson(values: readonly (Json | string[])[]): ObservedVector {
   const counts = values[10] as string[];
+  const hours = values[11] as string[] | undefined;
   return {
     model: values[0] as string,
     serviceTier: values[1] as string,
@@ -178,6 +227,7 @@ function vectorFromJson(values: readonly (Json | string[])[]): ObservedVector {
       TokenClass,
       bigint
     >,
+    ...(hours && { hours: hours.map(hourOfVectorFromJson) }),
   };
 }
 
@@ -196,21 +246,50 @@ export const billedKey = (cell: BilledCell): string =>
 export const usageKey = (cell: UsageCell): string =>
   `${cell.accountId}|${cell.model}|${cell.tokenClass}|${cell.serviceTier}|${cell.isBatch}|${cell.longContext}|${cell.region}|${cell.hourMicros}|${cell.quantity}`;
 
-const vectorKey = (cell: ObservedVector): string =>
+const vectorKey = (cell: Omit<ObservedVector, 'hours'>): string =>
   `${cell.model}|${cell.serviceTier}|${cell.isBatch}|${cell.contextBand}|${cell.status}`;
 
 export const observedKey = (cell: ObservedCell): string =>
   `${cell.accountId}|${vectorKey(cell)}|${cell.hourMicros}`;
 
-/** A day's calls with their hours summed, in a fixed order. */
-export function vectorsOf(observed: readonly ObservedCell[]): ObservedVector[] {
+/**
+ * A day's calls with their hours summed, in a fixed order. `keepsHours`: each vector keeps its hours by class as well, if
+ * they are known of all of its calls.
+ */
+export function vectorsOf(observed: readonly ObservedCell[], keepsHours = false): ObservedVector[] {
   const vectors = new Map<string, ObservedVector>();
+  const hoursOf = new Map<string, Map<bigint, bigint[]> | undefined>();
   for (const { accountId: _, hourMicros: __, hours: ___, ...cell } of observed) {
     const key = vectorKey(cell);
     const known = vectors.get(key);
     vectors.set(key, known ? added(known, cell) : cell);
   }
-  return [...vectors].sort(([a], [b]) => byText(a, b)).map(([, vector]) => vector);
+  for (const cell of keepsHours ? observed : []) {
+    const key = vectorKey(cell);
+    const known = hoursOf.has(key) ? hoursOf.get(key) : new Map<bigint, bigint[]>();
+    hoursOf.set(key, known && addHours(known, cell));
+  }
+  return [...vectors]
+    .sort(([a], [b]) => byText(a, b))
+    .map(([key, vector]) => {
+      const hours = hoursOf.get(key);
+      if (!hours) return vector;
+      const sorted = [...hours].sort(([a], [b]) => Number(a - b));
+      return { ...vector, hours: sorted.map(([hourMicros, tokens]) => ({ hourMicros, tokens })) };
+    });
+}
+
+/** Adds a cell's hours by class; undefined: they are not known. */
+function addHours(hours: Map<bigint, bigint[]>, cell: ObservedCell): Map<bigint, bigint[]> | undefined {
+  const whole = { hourMicros: cell.hourMicros, tokens: TOKEN_CLASSES.map((name) => cell.tokens[name]) };
+  const own: readonly Pick<HourOfCalls, 'hourMicros' | 'tokens'>[] =
+    cell.hours ?? (cell.calls > 0 ? [whole] : []);
+  for (const { hourMicros, tokens } of own) {
+    if (!tokens) return undefined;
+    const known = hours.get(hourMicros);
+    hours.set(hourMicros, known ? known.map((count, at) => count + (tokens[at] ?? 0n)) : [...tokens]);
+  }
+  return hours;
 }
 
 function added(a: ObservedVector, b: ObservedVector): ObservedVector {
@@ -227,17 +306,33 @@ function added(a: ObservedVector, b: ObservedVector): ObservedVector {
   };
 }
 
-/** A day's usage report with its hours summed, in a fixed order. */
+/**
+ * A day's usage report with its hours summed, in a fixed order. Each cell keeps its hours with usage, if the report has
+ * hours, so that days compared with and without hours have the same evidence.
+ */
 export function dayUsageOf(usage: readonly UsageCell[]): UsageCell[] {
-  const cells = new Map<string, UsageCell>();
-  for (const { hours: _, ...cell } of usage) {
-    const whole = { ...cell, hourMicros: null, quantity: 0n };
-    const key = usageKey(whole);
-    const known = cells.get(key);
-    cells.set(key, { ...whole, quantity: (known?.quantity ?? 0n) + cell.quantity });
+  const cells = new Map<string, { cell: UsageCell; hours: Map<bigint, bigint> }>();
+  for (const { hours: own = [], hourMicros, ...cell } of usage) {
+    const key = usageKey({ ...cell, hourMicros: null, quantity: 0n });
+    const known = cells.get(key) ?? {
+      cell: { ...cell, hourMicros: null, quantity: 0n },
+      hours: new Map<bigint, bigint>(),
+    };
+    known.cell.quantity += cell.quantity;
+    for (const one of hourMicros === null ? own : [{ hourMicros, quantity: cell.quantity }])
+      if (one.quantity > 0n)
+        known.hours.set(one.hourMicros, (known.hours.get(one.hourMicros) ?? 0n) + one.quantity);
+    cells.set(key, known);
   }
-  return [...cells].sort(([a], [b]) => byText(a, b)).map(([, cell]) => cell);
+  return [...cells]
+    .sort(([a], [b]) => byText(a, b))
+    .map(([, { cell, hours }]) => (hours.size > 0 ? { ...cell, hours: inOrder(hours) } : cell));
 }
+
+const inOrder = (hours: ReadonlyMap<bigint, bigint>): HourCount[] =>
+  [...hours]
+    .map(([hourMicros, quantity]) => ({ hourMicros, quantity }))
+    .sort((a, b) => Number(a.hourMicros - b.hourMicros));
 
 /** The services of the calls of some accounts and models, most calls first. */
 export function sourcesOf(
@@ -269,7 +364,16 @@ export function sourcesOf(
 /** One model's day at one account with all inputs of explanations; nothing in it is derived from prices. */
 
 /** Calls of a day with the same circumstances and the same end; their hours are summed. */
-export type ObservedVector = Omit<ObservedCell, 'hourMicros' | 'hours' | 'accountId'>;
+export interface ObservedVector extends Omit<ObservedCell, 'hourMicros' | 'hours' | 'accountId'> {
+  /** The hours with calls, on days that are not as the bill has them; absent: none are known. */
+  hours?: readonly HourOfVector[];
+}
+
+/** Whole tokens by class in the order of TOKEN_CLASSES. */
+export interface HourOfVector {
+  readonly hourMicros: bigint;
+  readonly tokens: readonly bigint[];
+}
 
 export interface SeriesDayEvidence {
   /** UTC day, or the provider's own day if its clock is shifted. */
@@ -289,7 +393,7 @@ export interface SeriesDayEvidence {
   accountKnown: boolean;
   notYetObserved: boolean;
   billed: readonly BilledCell[];
-  /** The provider's own usage report; hours are summed. */
+  /** The provider's own usage report: whole days, with their hours where it has hours. */
   usage: readonly UsageCell[];
   observed: readonly ObservedVector[];
   /** The services of these calls with the limits of their clients, most calls first; at most SOURCES_MAX. */

@@ -46,6 +46,11 @@ export interface HourCount {
   readonly quantity: bigint;
 }
 
+/** One hour of a cell of calls. `tokens`: whole tokens by class, in the order of TOKEN_CLASSES; absent: not known. */
+export interface HourOfCalls extends HourCount {
+  readonly tokens?: readonly bigint[];
+}
+
 /** Quantities of the provider's own usage report, by hour if the report has hours. */
 export interface UsageCell {
   accountId: string;
@@ -81,7 +86,7 @@ export interface ObservedCell {
   /** Start of the hour; if hours were summed, of the first. */
   hourMicros: bigint;
   /** The hours with calls and their tokens of all classes, if hours were summed. */
-  hours?: readonly HourCount[];
+  hours?: readonly HourOfCalls[];
   calls: number;
   tokens: Readonly<Record<TokenClass, bigint>>;
   computedCostPico: Pico;

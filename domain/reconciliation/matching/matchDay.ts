@@ -95,7 +95,7 @@ function evidenceOf(bucket: BucketInput, { bucket: built }: BuiltBucket, input: 
     notYetObserved: bucket.notYetObserved,
     billed: bucket.billed,
     usage: dayUsageOf(bucket.usage),
-    observed: vectorsOf(bucket.observed),
+    observed: vectorsOf(bucket.observed, built.matchStatus !== 'matched'),
     sources: sourcesOf(input.sources, (account) => isComparedWith(bucket.accountId, account, input), models),
   };
 }

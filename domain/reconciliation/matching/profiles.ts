@@ -78,7 +78,9 @@ export function dividerAmong(
         TOKEN_CLASSES.map((name) => [name, parts.get(name)?.[at] ?? 0n]),
       ) as ObservedCell['tokens'],
       ...(cell.hours &&
-        hours && { hours: cell.hours.map((hour, n) => ({ ...hour, quantity: hours[n]?.[at] ?? 0n })) }),
+        hours && {
+          hours: cell.hours.map(({ hourMicros }, n) => ({ hourMicros, quantity: hours[n]?.[at] ?? 0n })),
+        }),
     }));
   };
 }

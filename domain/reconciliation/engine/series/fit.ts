@@ -35,6 +35,7 @@ import {
   USUAL_SPREADS,
 } from '../calibration.js';
 import type { MeterDay, Variant } from '../causes/cause.js';
+import { dearerByHour, natsOfHours } from '../causes/hours.js';
 import { seenUses } from '../causes/moves.js';
 import { amountAs } from '../causes/predict.js';
 import { CENT, type DayReading, isMixAssumed, type MeterReading, type Prediction } from './reading.js';
@@ -395,10 +396,16 @@ function weightedMedian(deviations: readonly Deviation[]): number {
   return 0;
 }
 
+/** A part of a day: its score, and how well hours of the day give the parts of its lines (hours.ts). */
+export interface PartFit {
+  readonly rate: number;
+  readonly hourNats: number;
+}
+
 /**
  * Score of the amounts if a part of the day was charged by the variant; undefined where no part predicts them. A mistake
- * begins and ends at any hour: on its first and last day a part of each meter's use was charged wrongly. The parts lie
- * near each other, since the hours are the same for all meters, and differ by what was used in them.
+ * begins and ends at any hour: on its first and last day a part of each meter's use was charged wrongly. The hours are the
+ * same for all meters: where they are known they give the parts, else these lie near each other.
  */
 export function partialFit(
   reading: DayReading,
@@ -406,10 +413,9 @@ export function partialFit(
   prediction: Prediction,
   variant: Variant,
   floors: Floors,
-): number | undefined {
+): PartFit | undefined {
   let rest = 0;
-  const shares: number[] = [];
-  let whole = 0;
+  const parts: { of: MeterDay; dearer: number; wrong: number; slack: number }[] = [];
   for (const [at, meter] of reading.meters.entries()) {
     const predicted = prediction.amounts[at] ?? Number.NaN;
     const usual = right.amounts[at] ?? Number.NaN;
@@ -418,21 +424,38 @@ export function partialFit(
       continue;
     }
     if (Number.isNaN(predicted) || Number.isNaN(usual)) return undefined;
-    const share = (meter.amount - usual) / (predicted - usual);
-    const slack = meter.rateSigma / Math.abs(predicted - usual);
-    if (share < -slack || share > 1 + slack) return undefined;
-    if (share > 1 - slack) whole += 1;
-    else if (share > slack) shares.push(share);
-    else return undefined;
+    const [wrong, slack] = [meter.amount - usual, meter.rateSigma];
+    parts.push({ of: meter.of, dearer: predicted - usual, wrong, slack });
   }
-  if (shares.length === 0) return undefined;
-  const spread = Math.max(...shares) - Math.min(...shares);
-  if (shares.length > 2 && spread < TOO_ALIKE) return undefined;
-  const all = [...shares, ...Array.from({ length: whole }, () => 1)];
-  const mean = all.reduce((sum, share) => sum + share, 0) / all.length;
-  const scatter = all.reduce((sum, share) => sum + ((share - mean) / SHARE_SIGMA) ** 2, 0);
-  const loose = all.length === 1 ? SINGLE : LOOSE * shares.length;
-  return rest + EDGE + loose - 0.5 * scatter;
+  const lines = parts.flatMap(({ of, dearer, ...line }) => {
+    const byHour = dearerByHour(reading.day, of, variant, dearer);
+    return byHour ? [{ ...line, byHour }] : [];
+  });
+  const hourNats = lines.length === parts.length ? natsOfHours(lines) : Number.NEGATIVE_INFINITY;
+  const within = parts.map(({ dearer, slack }) => Math.log((slack * ROOT_OF_TWO_PI) / Math.abs(dearer)));
+  const timed = EDGE + hourNats + within.reduce((sum, one) => sum + Math.min(0, one), 0);
+  const alike = alikeShares(parts);
+  const rate = Math.max(timed, alike);
+  return rate === Number.NEGATIVE_INFINITY ? undefined : { rate: rest + rate, hourNats };
+}
+
+const ROOT_OF_TWO_PI = Math.sqrt(2 * Math.PI);
+
+/** The score of parts of which no hours are known: the shares of all lines lie near each other. */
+function alikeShares(parts: readonly { dearer: number; wrong: number; slack: number }[]): number {
+  const no = Number.NEGATIVE_INFINITY;
+  const all = parts.map((one) => ({
+    share: one.wrong / one.dearer,
+    slack: one.slack / Math.abs(one.dearer),
+  }));
+  if (all.some(({ share, slack }) => share <= slack || share > 1 + slack)) return no;
+  const shares = all.flatMap(({ share, slack }) => (share > 1 - slack ? [] : [share]));
+  if (shares.length === 0) return no;
+  if (shares.length > 2 && Math.max(...shares) - Math.min(...shares) < TOO_ALIKE) return no;
+  const capped = all.map(({ share, slack }) => (share > 1 - slack ? 1 : share));
+  const mean = capped.reduce((sum, share) => sum + share, 0) / capped.length;
+  const scatter = capped.reduce((sum, share) => sum + ((share - mean) / SHARE_SIGMA) ** 2, 0);
+  return EDGE + (all.length === 1 ? SINGLE : LOOSE * shares.length) - 0.5 * scatter;
 }
 
 /**

@@ -86,7 +86,11 @@ type Weights = ReadonlyMap<Meter, bigint>;
 function metersOf(evidence: SeriesDayEvidence, rates: DayRates, context: SeriesContext): MeterDay[] {
   const billable = evidence.observed.filter((cell) => cell.status !== 'error');
   // Only the cells' order by hour differs from the day's own match, and no hour is asked for here.
-  const asCells = billable.map((cell) => ({ ...cell, accountId: evidence.accountId, hourMicros: 0n }));
+  const asCells = billable.map(({ hours: _, ...cell }) => ({
+    ...cell,
+    accountId: evidence.accountId,
+    hourMicros: 0n,
+  }));
   const billed = buildMeters(evidence.billed, evidence.usage, asCells, rates, evidence.pricedAs);
   const placedBy = (weights: Weights): OpenMeter[] => {
     const open = billed.flatMap((meter): OpenMeter[] =>

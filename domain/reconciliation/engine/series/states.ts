@@ -12,6 +12,7 @@ import {
   NOT_NAMED,
   NOTHING_SHOWS,
   NULL_IS_FINE,
+  ODDS_MIN,
   ONE_OF_MANY,
   OPEN_FLOORS,
   SAME_REPORTS,
@@ -55,7 +56,7 @@ export interface DayState {
   readonly prediction: Prediction;
   /** Null where the state predicts the same as the null. */
   readonly variant: Variant | null;
-  /** Only a part of the day was charged by it. */
+  /** Only a part of the day was charged by it, and no hours show which. */
   readonly isPartial?: true;
 }
 
@@ -296,13 +297,13 @@ function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, nois
     return { fit: fitted(own), prediction: own, variant: exact };
   }
   if (!draft.isEdge) return whole;
-  const rate = partialFit(reading, right, prediction, variant, SHARP_FLOORS);
-  if (rate === undefined || rate <= whole.fit.rate) return whole;
+  const part = partialFit(reading, right, prediction, variant, SHARP_FLOORS);
+  if (part === undefined || part.rate <= whole.fit.rate) return whole;
   return {
-    fit: { ...whole.fit, rate },
+    fit: { ...whole.fit, rate: part.rate },
     prediction: asCharged(reading, prediction, variant),
     variant,
-    isPartial: true,
+    ...(part.hourNats < Math.log(ODDS_MIN) && { isPartial: true }),
   };
 }
 
