@@ -50,28 +50,28 @@ export function natsOfHours(lines: readonly HourlyLine[]): number {
   return Math.log(density);
 }
 
-/** What a class had in each hour of the day, in 1e-12 tokens: by the usage report, else by the calls; undefined: unknown. */
-export function hoursOfClass(day: SeriesDay, tokenClass: TokenClass): number[] | undefined {
-  const usage = day.evidence.usage.filter((cell) => cell.tokenClass === tokenClass);
-  if (usage.some(({ hours }) => hours)) {
-    const hours = usage.flatMap((cell) => cell.hours ?? []);
-    return summed(hours.map((one) => [hourOf(day, one.hourMicros), Number(one.quantity)]));
-  }
+/**
+ * What a class had in each hour of the day, in 1e-12 tokens: by the usage report, else by the calls; undefined where neither
+ * has the hours of what is counted.
+ */
+export function hoursOfClass(day: SeriesDay, tokenClass: TokenClass, counted: number): number[] | undefined {
   const place = TOKEN_CLASSES.indexOf(tokenClass);
-  return callsByHour(day, (tokens) => [Number((tokens[place] ?? 0n) * QUANTITY_ONE)]);
+  const reported = day.evidence.usage.flatMap((cell) =>
+    cell.tokenClass === tokenClass ? (cell.hours ?? []) : [],
+  );
+  const called = day.evidence.observed.flatMap(({ status, hours = [] }) => (status === 'error' ? [] : hours));
+  return [
+    summed(reported.map((one) => [hourOf(day, one.hourMicros), Number(one.quantity)])),
+    summed(
+      called.map((one) => [hourOf(day, one.hourMicros), Number((one.tokens[place] ?? 0n) * QUANTITY_ONE)]),
+    ),
+  ].find((byHour) => isDivided(byHour, counted));
 }
 
-function callsByHour(day: SeriesDay, of: (tokens: readonly bigint[]) => number[]): number[] | undefined {
-  const calls = day.evidence.observed.filter(({ status }) => status !== 'error');
-  if (calls.some(({ hours }) => !hours)) return undefined;
-  return summed(
-    calls.flatMap(({ hours = [] }) =>
-      hours.flatMap(({ hourMicros, tokens }) =>
-        of(tokens).map((one): [number, number] => [hourOf(day, hourMicros), one]),
-      ),
-    ),
-  );
-}
+/** Whether the hours of the day hold what is counted of it. */
+const isDivided = (byHour: readonly number[], counted: number): boolean =>
+  byHour.length === HOURS_OF_DAY &&
+  Math.abs(byHour.reduce((sum, one) => sum + one, 0) - counted) <= HOUR_SLACK * Math.abs(counted);
 
 const hourOf = ({ day }: SeriesDay, micros: bigint): number =>
   Number((micros - microsOfDay(day)) / MICROS_PER_HOUR);
@@ -104,8 +104,7 @@ export function dearerByHour(
         return [hour, wrong === null || right === null ? Number.NaN : Number(wrong - right)];
       }),
     );
-    const sum = byHour.reduce((total, one) => total + one, 0);
-    if (Math.abs(sum - whole) <= HOUR_SLACK * Math.abs(whole)) return byHour.slice(0, HOURS_OF_DAY);
+    if (isDivided(byHour, whole)) return byHour;
   }
   return undefined;
 }

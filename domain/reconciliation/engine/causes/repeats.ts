@@ -3,6 +3,7 @@ import { absPico } from '../../../money.js';
 import {
   LESS_PERCENT,
   MORE_PERCENT,
+  ODDS_MIN,
   ONE_SHARE_PERCENT,
   REQUEST_PARTS,
   SAME_COUNT_PARTS,
@@ -20,6 +21,7 @@ import {
   touchesEdge,
   type Variant,
 } from './cause.js';
+import { dearerByHour, hoursOfClass, natsOfHours } from './hours.js';
 import { chargedMeters, partnerOfClass, sharedRatio } from './places.js';
 import { countedVariant, multipleOf, quantityVariant, sumOf } from './predict.js';
 
@@ -30,6 +32,8 @@ const WORDS = {
   again_beyond_usage_report:
     'Cached tokens were charged a second time as fresh input, which the provider’s own usage report does not count.',
   below_usage_report: 'The charge counts less than the provider’s own usage report does.',
+  hours_twice:
+    'Some hours of the day were charged twice: of every class the charge counts what these hours had more than the provider’s own usage report.',
   amounts_twice: 'What the provider’s own usage report counts once was charged twice.',
   amounts_of_half: 'Only half of what the provider’s own usage report counts was charged.',
   requests_counted_once: 'Tokens were charged twice, while the provider counts the requests once.',
@@ -52,11 +56,39 @@ export const duplicateQuantity: Hypothesis = {
     const against = countedOtherwise(day);
     if (!against) return [];
     if (!against.isMore) return [quantityVariant(day, 'below_usage_report', against.quantities)];
-    return against.isWhole ? [beyondReport(day, 'beyond_usage_report', against)] : [];
+    if (against.isWhole) return [beyondReport(day, 'beyond_usage_report', against)];
+    return areHoursTwice(day) ? [beyondReport(day, 'hours_twice', against)] : [];
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
+
+/**
+ * Whether some hours of the day had just what the charge counts more than the usage report, in every class: another project's
+ * use has no such mixture. Where they go on over midnight, both days show it together.
+ */
+function areHoursTwice(day: SeriesDay): boolean {
+  const beside = [day.before, day.after].map((one) =>
+    one && countedOtherwise(one)?.isMore ? Math.max(0, natsOfTwice(one)) : 0,
+  );
+  return natsOfTwice(day) + Math.max(...beside) >= Math.log(ODDS_MIN);
+}
+
+/** The hours are those of the report, or of calls that are what it counts. */
+function natsOfTwice(day: SeriesDay): number {
+  const classes = [...new Set(day.meters.map((meter) => meter.tokenClass))];
+  const lines = classes.flatMap((tokenClass) => {
+    const own = day.meters.filter((meter) => meter.tokenClass === tokenClass);
+    const counted = day.evidence.usage.filter((cell) => cell.tokenClass === tokenClass);
+    const reported = Number(sumOf(counted.map((cell) => cell.quantity)));
+    if (reported === 0) return [];
+    const byHour = hoursOfClass(day, tokenClass, reported);
+    const wrong = Number(sumOf(own.map(({ meter }) => meter.quantity ?? 0n))) - reported;
+    return [{ wrong, slack: reported / Number(SAME_COUNT_PARTS), byHour }];
+  });
+  const known = lines.flatMap(({ byHour, ...line }) => (byHour ? [{ ...line, byHour }] : []));
+  return known.length === lines.length ? natsOfHours(known) : Number.NEGATIVE_INFINITY;
+}
 
 /** Tokens twice and requests once, by the provider's own count: no report of tokens contradicts the bill. */
 export const duplicateTokens: Hypothesis = {
@@ -81,7 +113,7 @@ export const duplicatePart: Hypothesis = {
   highest: 'MEDIUM',
   variants: (day) => {
     const against = countedOtherwise(day);
-    return against?.isMore && !against.isWhole
+    return against?.isMore && !against.isWhole && !areHoursTwice(day)
       ? [quantityVariant(day, 'partly_beyond_usage_report', against.quantities)]
       : [];
   },
@@ -101,8 +133,9 @@ export const duplicateAmounts: Hypothesis = {
   variants: (day) => {
     const charged = chargedMeters(day.meters);
     const isCounted = charged.length > 0 && charged.every(({ meter }) => meter.quantitySource === 'usage');
-    const ratio = isCounted ? sharedRatio(charged) : undefined;
-    if (!ratio) return [];
+    if (!isCounted) return [];
+    const ratio = sharedRatio(charged);
+    if (!ratio) return ofSomeHours(day, charged);
     const isMeant = (meter: MeterDay) => charged.some((one) => one.index === meter.index);
     return having(
       { isAnyPrice: true },
@@ -114,6 +147,28 @@ export const duplicateAmounts: Hypothesis = {
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
+
+/** Some hours of a day charged twice: of the lines of each place that are dearer, each by what these hours had. */
+function ofSomeHours(day: SeriesDay, charged: readonly MeterDay[]): Variant[] {
+  const tooMuch = ({ meter, expectedPico }: MeterDay) => meter.amountPico - (expectedPico ?? 0n);
+  const isMeant = ({ meter }: MeterDay) =>
+    charged.some((one) => one.meter.region === meter.region && tooMuch(one) > one.meter.roundingPico + 1n);
+  const meant = charged.filter(isMeant);
+  const twice = multipleOf(day, 'amounts_twice', 2n, 1n, isMeant);
+  const [variant] = twice;
+  // What is exactly twice on all lines is no part of a day.
+  const isPart = meant.some(
+    (one) => tooMuch(one) * TIMES_PARTS < (one.expectedPico ?? 0n) * (TIMES_PARTS - 1n),
+  );
+  if (!variant || !isPart) return [];
+  const lines = meant.flatMap((one) => {
+    const byHour = dearerByHour(day, one, variant, Number(one.expectedPico));
+    const slack = Number(one.meter.roundingPico + 1n);
+    return byHour ? [{ byHour, wrong: Number(tooMuch(one)), slack }] : [];
+  });
+  const isKnown = lines.length === meant.length && natsOfHours(lines) >= Math.log(ODDS_MIN);
+  return isKnown ? having({ isAnyPrice: true }, twice) : [];
+}
 
 /**
  * Cached tokens on the input's lines once more, which the usage report has not: the provider's two reports contradict each
