@@ -35,7 +35,7 @@ import {
   USUAL_SPREADS,
 } from '../calibration.js';
 import type { MeterDay, Variant } from '../causes/cause.js';
-import { dearerByHour, natsOfHours } from '../causes/hours.js';
+import { dearerByHour, isShiftOfDays, natsOfHours } from '../causes/hours.js';
 import { seenUses } from '../causes/moves.js';
 import { amountAs } from '../causes/predict.js';
 import { CENT, type DayReading, isMixAssumed, type MeterReading, type Prediction } from './reading.js';
@@ -396,16 +396,9 @@ function weightedMedian(deviations: readonly Deviation[]): number {
   return 0;
 }
 
-/** A part of a day: its score, and how well hours of the day give the parts of its lines (hours.ts). */
-export interface PartFit {
-  readonly rate: number;
-  readonly hourNats: number;
-}
-
 /**
- * Score of the amounts if a part of the day was charged by the variant; undefined where no part predicts them. A mistake
- * begins and ends at any hour: on its first and last day a part of each meter's use was charged wrongly. The hours are the
- * same for all meters: where they are known they give the parts, else these lie near each other.
+ * Score of the amounts if a part of the day was charged by the variant; undefined where no part predicts them. The hours of a
+ * mistake are the same for all meters: where they are known they give the parts, else these lie near each other.
  */
 export function partialFit(
   reading: DayReading,
@@ -413,7 +406,7 @@ export function partialFit(
   prediction: Prediction,
   variant: Variant,
   floors: Floors,
-): PartFit | undefined {
+): { rate: number; hourNats: number } | undefined {
   let rest = 0;
   const parts: { of: MeterDay; dearer: number; wrong: number; slack: number }[] = [];
   for (const [at, meter] of reading.meters.entries()) {
@@ -431,7 +424,12 @@ export function partialFit(
     const byHour = dearerByHour(reading.day, of, variant, dearer);
     return byHour ? [{ ...line, byHour }] : [];
   });
-  const hourNats = lines.length === parts.length ? natsOfHours(lines) : Number.NEGATIVE_INFINITY;
+  // Where the report counts and the bill has amounts alone, use that is not charged may be booked on another day.
+  const isCountedApart = parts.some(({ of }) => of.meter.quantitySource === 'usage');
+  const isShift =
+    isCountedApart && (parts.some(({ wrong, slack }) => wrong < -slack) || isShiftOfDays(reading.day));
+  const areKnown = lines.length === parts.length && !isShift;
+  const hourNats = areKnown ? natsOfHours(lines) : Number.NEGATIVE_INFINITY;
   const within = parts.map(({ dearer, slack }) => Math.log((slack * ROOT_OF_TWO_PI) / Math.abs(dearer)));
   const timed = EDGE + hourNats + within.reduce((sum, one) => sum + Math.min(0, one), 0);
   const alike = alikeShares(parts);
@@ -441,7 +439,7 @@ export function partialFit(
 
 const ROOT_OF_TWO_PI = Math.sqrt(2 * Math.PI);
 
-/** The score of parts of which no hours are known: the shares of all lines lie near each other. */
+/** The same without hours: the shares of all lines lie near each other. */
 function alikeShares(parts: readonly { dearer: number; wrong: number; slack: number }[]): number {
   const no = Number.NEGATIVE_INFINITY;
   const all = parts.map((one) => ({
