@@ -108,10 +108,14 @@ const sumOf = (values: readonly bigint[]): bigint => values.reduce((total, value
 
 function isAtAgreedRates(line: Meter, rateOf: RateOf): boolean {
   if (line.quantity === null || !isTokenClass(line.tokenClass)) return false;
-  let product = 0n;
-  for (const { circumstances, quantity } of line.parts)
-    product += quantity * (rateOf(line.tokenClass, circumstances) ?? 0n);
-  return absPico(line.amountPico - product / CHARGE_DIVISOR) <= line.roundingPico + 1n;
+  const right = rightProduct(line, rateOf) / CHARGE_DIVISOR;
+  return absPico(line.amountPico - right) <= line.roundingPico + 1n;
+}
+
+/** What the line holds times the agreed rates; zero where a rate is unknown. */
+function rightProduct({ tokenClass, parts }: Meter, rateOf: RateOf): bigint {
+  if (!isTokenClass(tokenClass)) return 0n;
+  return sumOf(parts.map((part) => part.quantity * (rateOf(tokenClass, part.circumstances) ?? 0n)));
 }
 
 interface Counted {
@@ -271,19 +275,29 @@ function countAs(line: Meter, quantity: bigint): void {
   line.lengthTold = line.longContext !== null;
 }
 
-/**
- * Divides the tokens that are on no other side among the kinds of each line: a line at the rate of one kind holds that
- * kind, and the last line the rest. Only what the amounts confirm is kept.
- */
+/** The parts of each line of a side. */
+type Division = ReadonlyMap<Meter, MeterPart[]>;
+
+/** Divides the tokens that are on no other side among the kinds of each line. Only what the amounts confirm is kept. */
 function divide({ lines, kinds, more }: Side, moves: Moves, slack: bigint, rateOf: RateOf): void {
   if (kinds.length < 2 || more > slack || lines.every((line) => line.split === 'usage_report')) return;
   const gone = [...moves.values()].flat();
-  const left = new Map(
-    kinds.map((kind) => [
-      kind,
-      kind.quantity - sumOf(gone.filter((one) => isSameUse(one, kind)).map((one) => one.quantity)),
-    ]),
-  );
+  const left = kinds.map((kind) => ({
+    ...kind,
+    quantity: kind.quantity - sumOf(gone.filter((one) => isSameUse(one, kind)).map((one) => one.quantity)),
+  }));
+  const held = atAgreedRates(lines, left, rateOf) ?? besideAnotherRate(lines, left, rateOf);
+  for (const [line, parts] of held ?? [])
+    Object.assign(line, { parts, split: 'usage_report', lengthTold: true });
+}
+
+/** A line at the rate of one kind holds that kind, and the last line the rest. */
+function atAgreedRates(
+  lines: readonly Meter[],
+  kinds: readonly Kind[],
+  rateOf: RateOf,
+): Division | undefined {
+  const left = new Map(kinds.map((kind) => [kind, kind.quantity]));
   const held = new Map<Meter, MeterPart[]>();
   for (const line of lines) {
     const [only, ...others] = kinds.filter((kind) =>
@@ -295,18 +309,70 @@ function divide({ lines, kinds, more }: Side, moves: Moves, slack: bigint, rateO
     left.set(only, rest);
   }
   const [last, ...others] = lines.filter((line) => !held.has(line));
-  if (others.length > 0) return;
-  const rest = [...left].filter(([, quantity]) => quantity > 0n);
-  if (last)
-    held.set(
-      last,
-      rest.map(([kind, quantity]) => partOf(kind, last, quantity)),
-    );
-  const isWhole = [...held].every(
-    ([line, parts]) => sumOf(parts.map((part) => part.quantity)) === line.quantity,
+  if (others.length > 0) return undefined;
+  if (last) held.set(last, restOf(last, left));
+  const isConfirmed = [...held].every(
+    ([line, parts]) => isWhole(line, parts) && isAtAgreedRates(holding(line, parts), rateOf),
   );
-  if (!isWhole || ![...held].every(([line, parts]) => isAtAgreedRates(holding(line, parts), rateOf))) return;
-  for (const [line, parts] of held) Object.assign(line, { parts, split: 'usage_report', lengthTold: true });
+  return isConfirmed ? held : undefined;
+}
+
+const restOf = (line: Meter, left: ReadonlyMap<Kind, bigint>): MeterPart[] =>
+  [...left].filter(([, quantity]) => quantity > 0n).map(([kind, quantity]) => partOf(kind, line, quantity));
+
+const isWhole = (line: Meter, parts: readonly MeterPart[]): boolean =>
+  sumOf(parts.map((part) => part.quantity)) === line.quantity;
+
+/** Lines of a class, and kinds of its use, beyond which no division is looked for: there would be too many. */
+const DIVIDED_MAX = 3;
+
+/**
+ * The division where a rate of the class is wrong. A line that holds two kinds confirms it alone by its right amount, whatever
+ * the other lines cost; so does one ratio of charged to right amounts that it shares with every other line, since a division
+ * has no number of its own left to choose. Undefined where no division or more than one is confirmed.
+ */
+function besideAnotherRate(
+  lines: readonly Meter[],
+  kinds: readonly Kind[],
+  rateOf: RateOf,
+): Division | undefined {
+  if (lines.length < 2 || lines.length > DIVIDED_MAX || kinds.length > DIVIDED_MAX) return undefined;
+  const confirmed = lines.flatMap((last) => {
+    const others = lines.filter((line) => line !== last);
+    return divisionsOf(others, kinds, last).filter((held) => {
+      const parts = held.get(last) ?? [];
+      if (parts.length < 2 || !isWhole(last, parts)) return false;
+      const isAlike = (line: Meter) =>
+        haveOneRatio(holding(last, parts), holding(line, held.get(line) ?? []), rateOf);
+      return isAtAgreedRates(holding(last, parts), rateOf) || others.every(isAlike);
+    });
+  });
+  const [only, ...more] = confirmed;
+  return more.length === 0 ? only : undefined;
+}
+
+/** Every way in which each line holds one kind, and the last line the rest. */
+function divisionsOf(lines: readonly Meter[], kinds: readonly Kind[], last: Meter): Division[] {
+  const ways = lines.reduce<[Map<Meter, MeterPart[]>, Map<Kind, bigint>][]>(
+    (known, line) =>
+      known.flatMap(([held, left]) =>
+        kinds.flatMap((kind): typeof known => {
+          const rest = (left.get(kind) ?? 0n) - (line.quantity ?? 0n);
+          const parts = [partOf(kind, line, line.quantity ?? 0n)];
+          return rest < 0n ? [] : [[new Map(held).set(line, parts), new Map(left).set(kind, rest)]];
+        }),
+      ),
+    [[new Map(), new Map(kinds.map((kind) => [kind, kind.quantity]))]],
+  );
+  return ways.map(([held, left]) => held.set(last, restOf(last, left)));
+}
+
+/** Whether two lines were charged at one ratio to what they hold, within the rounding of both. */
+function haveOneRatio(a: Meter, b: Meter, rateOf: RateOf): boolean {
+  const [rightA, rightB] = [rightProduct(a, rateOf), rightProduct(b, rateOf)];
+  if (rightA <= 0n || rightB <= 0n || a.amountPico <= 0n) return false;
+  const slack = (a.roundingPico + 1n) * rightB + (b.roundingPico + 1n) * rightA;
+  return absPico(a.amountPico * rightB - b.amountPico * rightA) <= slack;
 }
 
 const partOf = (kind: Kind, line: Meter, quantity: bigint): MeterPart => ({

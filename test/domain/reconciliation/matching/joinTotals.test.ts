@@ -178,6 +178,37 @@ describe('counts of a bill joined with a report that counts some of them under a
     expect(meters.map(({ split }) => split)).toEqual(['usage_report', 'usage_report']);
   });
 
+  it('are divided so where one line alone is right, whatever the lines of long requests were charged', () => {
+    const line = { ...priced(1_600_000, 2), amountPico: 1_500_000n * 2_000_000n + 100_000n * 1_000_000n };
+    const usage = [cellOf(1_800_000), cellOf(100_000, { isBatch: true })];
+    for (const dollars of [1, 2, 7]) {
+      const long = priced(300_000, dollars, { longContext: true });
+      const meters = buildMeters([line, long], usage, [], ratesOf('openai'), OPENAI);
+      expect(meters.map(uses)).toEqual([['standard 1500000', 'batch 100000'], ['standard long 300000']]);
+    }
+  });
+
+  it('are divided so where all lines were charged at one ratio to what they hold then', () => {
+    for (const times of [2n, 10n]) {
+      const line = {
+        ...priced(1_600_000, 2),
+        amountPico: times * (1_500_000n * 2_000_000n + 100_000n * 1_000_000n),
+      };
+      const long = priced(300_000, 4 * Number(times), { longContext: true });
+      const usage = [cellOf(1_800_000), cellOf(100_000, { isBatch: true })];
+      const meters = buildMeters([line, long], usage, [], ratesOf('openai'), OPENAI);
+      expect(meters.map(uses)).toEqual([['standard 1500000', 'batch 100000'], ['standard long 300000']]);
+    }
+  });
+
+  it('are not divided where no division gives the amount of a line, or one ratio of all', () => {
+    const line = { ...priced(1_600_000, 2), amountPico: 1_500_000n * 2_000_000n + 100_000n * 1_000_001n };
+    const long = priced(300_000, 7, { longContext: true });
+    const usage = [cellOf(1_800_000), cellOf(100_000, { isBatch: true })];
+    const meters = buildMeters([line, long], usage, [], ratesOf('openai'), OPENAI);
+    expect(meters.map(({ split }) => split)).not.toContain('usage_report');
+  });
+
   it('leave the rest of a line that lost calls to another tier', () => {
     const line = { ...priced(500_000, 2), amountPico: 400_000n * 2_000_000n + 100_000n * 1_000_000n };
     const usage = [cellOf(900_000), cellOf(100_000, { isBatch: true })];
