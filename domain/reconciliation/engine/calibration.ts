@@ -16,7 +16,7 @@ import { PICO_PER_USD } from '../../money.js';
  * the model does not know; a share from 0 to 1. `surer`: nats that the log-odds of an accusation which lacks a gate are above
  * those of the model, whose limits hold for the worst of them.
  */
-export const FITTED = { lapse: 0, surer: 1.2 } as const;
+export const FITTED = { lapse: 0, surer: 1 } as const;
 export type Fitted = Readonly<Record<keyof typeof FITTED, number>>;
 
 /** Rounds away what a shift and its inverse leave: limits of the model lie at limits of grades. */
@@ -201,9 +201,6 @@ export const UNUSED_TIER = 0.04;
 
 /** Factor for a tier without its name: of the labels of a dearer tier that are known, each names it. */
 export const NOT_NAMED = 0.02;
-
-/** Factor for the rates of another model: they are many, and some rate of one of them fits by chance. */
-export const ONE_OF_MANY = 0.002;
 
 /** Factor for a part that is whatever the bill makes it: it predicts all that the whole predicts. */
 export const SOME_PART = 0.3;
@@ -417,9 +414,6 @@ export const SAME_COUNT_PARTS = 500n;
 /** A count within this part of a whole multiple is that multiple. */
 export const TIMES_PARTS = 100n;
 
-/** Counts of requests and of calls that differ by less are the same. */
-export const REQUEST_PARTS = 30n;
-
 /** Moved quantities ÷ this may be unseen: else any division fits such a day. */
 export const UNSEEN_MAX = 4n;
 
@@ -431,9 +425,6 @@ export const SAME_RATIO_PARTS = 2_000n;
 
 /** The same against observed counts, which scatter. */
 export const SEEN_RATIO_PARTS = 300n;
-
-/** An amount of another model’s rates is met within this part. */
-export const NOISE_PARTS = 2_000n;
 
 /** Ratios outside this or its inverse are no price of the same thing. */
 export const RATIO_MAX = 20n;

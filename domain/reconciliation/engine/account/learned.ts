@@ -88,19 +88,25 @@ export function learnedGrade(basis: GradeBasis, probability: number, thresholds:
   if (isLowered || DATED_KINDS.has(basis.kind)) return lowerOf(basis.grade, band);
   // The explanation of a finding is unknown here: none is raised above the lowest limit of its kind.
   const cap = capAt(basis.missing.length, basis.visibility);
-  return lowerOf(band, higherOf(basis.grade, lowerOf(cap, highestOfAll(basis.kind))));
+  return lowerOf(band, higherOf(basis.grade, lowerOf(cap, highestOfAll(basis))));
 }
 
-const highestOf = (kind: FindingKind): Grade[] =>
-  HYPOTHESES.filter((one) => one.kind === kind).map((one) => one.highest ?? 'HIGH');
+type OfKind = Pick<GradeBasis, 'kind' | 'missing'>;
+
+/** A finding over an account has no explanation of the library: a key that is only not registered is LOW (suspectUse.ts). */
+function highestOf({ kind, missing }: OfKind): Grade[] {
+  const own = HYPOTHESES.filter((one) => one.kind === kind).map((one) => one.highest ?? 'HIGH');
+  if (own.length > 0) return own;
+  return [kind === 'unauthorized_key_usage' && missing.length > 0 ? 'LOW' : 'HIGH'];
+}
 
 /** The grade that every explanation of a kind may have. */
-const highestOfAll = (kind: FindingKind): Grade => highestOf(kind).reduce(lowerOf, 'HIGH');
+const highestOfAll = (of: OfKind): Grade => highestOf(of).reduce(lowerOf, 'HIGH');
 
 /** The best grade that some explanation of a kind may have; where the bill shows amounts alone, the same as of all. */
-function highestOfAny({ kind, visibility }: GradeBasis): Grade {
-  if (visibility === 'V0' || visibility === 'V1') return highestOfAll(kind);
-  return highestOf(kind).reduce(higherOf, 'UNVERIFIED');
+function highestOfAny(of: GradeBasis): Grade {
+  if (of.visibility === 'V0' || of.visibility === 'V1') return highestOfAll(of);
+  return highestOf(of).reduce(higherOf, 'UNVERIFIED');
 }
 
 /** A dispute of a draft with what its tier rests on; what it was opened without is null. */

@@ -10,6 +10,7 @@ import type { ChargePrices } from '../../matching/charges.js';
 import { chargeProduct, picoFromChargeProduct } from '../../matching/classLines.js';
 import type { FindingKind } from '../../taxonomy.js';
 import { DAY_MIN_PICO, MISMATCH_MAX, MOVE_GAP_DAYS, NOT_ANSWERED_MAX } from '../calibration.js';
+import { ORDINARY } from '../causes/predict.js';
 import type {
   Excess,
   Finding,
@@ -126,14 +127,6 @@ export const GIVES_WAY: ReadonlySet<string> = new Set([
   'late_usage_adjustment',
   'client_metering_error',
 ]);
-
-const ORDINARY = {
-  serviceTier: 'standard',
-  isBatch: false,
-  longContext: false,
-  contextBand: 0,
-  region: null,
-} as const;
 
 export function findMovedUse(
   provider: Provider,

@@ -13,6 +13,7 @@ import {
   picoFromChargeProduct,
 } from '../../matching/classLines.js';
 import { AFTER_REVOCATION, BURST, KEY_DAY_MIN_PICO, SHORT_PERCENT } from '../calibration.js';
+import { ORDINARY } from '../causes/predict.js';
 import type {
   ExplainedDay,
   Finding,
@@ -145,17 +146,10 @@ function costOf(use: KeyUse, model: string, input: AccountInput, atAgreed = fals
 /** By class, at the agreed rates of ordinary requests. */
 function costsOf(use: KeyUse, model: string, { provider, prices }: AccountInput): Map<TokenClass, Pico> {
   const rates = new DayRates(prices.agreed, provider, microsOfDay(use.day));
-  const ordinary = {
-    serviceTier: 'standard',
-    isBatch: false,
-    longContext: false,
-    contextBand: 0,
-    region: null,
-  };
   return new Map(
     TOKEN_CLASSES.flatMap((name) => {
       const quantity = use.quantities[name] ?? 0n;
-      const rate = rates.rate(model, name, ordinary)?.rate ?? 0n;
+      const rate = rates.rate(model, name, ORDINARY)?.rate ?? 0n;
       return quantity === 0n ? [] : [[name, picoFromChargeProduct(chargeProduct(quantity, rate))] as const];
     }),
   );

@@ -19,12 +19,13 @@ import { allMoved } from './moves.js';
 import { areLinesLabelled, isTierOpen, LABELLED_TIERS, pairsBy, placeOf, profilesBeside } from './places.js';
 import {
   amountAs,
+  asBatch,
   asLinesName,
   hasQuantities,
   multipleOf,
   otherCharge,
   otherCircumstances,
-  rateVariant,
+  repriced,
   sumOf,
   under,
 } from './predict.js';
@@ -54,7 +55,9 @@ export const batchDiscountRate: Hypothesis = {
     ...having({ lastsAs: isOfSomeDays }, [
       ...asLinesName(day, 'on_other_line', 'isBatch'),
       // With amounts alone half of all is as well half of what the events count.
-      ...(hasQuantities(day) ? having({ chargedTier: BATCH }, atBatchRate(day)) : []),
+      ...(hasQuantities(day)
+        ? having({ chargedTier: BATCH }, otherCircumstances(day, 'batch_rate', asBatch))
+        : []),
       ...having(
         { isAnyPrice: true },
         multipleOf(day, 'discount_twice', 1n, 2n, (meter) => placeOf(meter).isBatch === true),
@@ -64,12 +67,6 @@ export const batchDiscountRate: Hypothesis = {
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
-
-function atBatchRate(day: SeriesDay): Variant[] {
-  return otherCircumstances(day, 'batch_rate', (at) =>
-    at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, isBatch: true },
-  );
-}
 
 /**
  * Batch calls on the meter of standard calls: the rates are right, the counts are not. The other way round the bill
@@ -122,20 +119,21 @@ export const serviceTierRate: Hypothesis = {
     if (isTierOpen(day)) used.delete(STANDARD_TIER);
     const listed = [...new Set([STANDARD_TIER, ...day.agreed.tiersOf(day.pricedAs)])].sort();
     const otherLines = asLinesName(day, 'on_other_line', 'serviceTier');
-    const otherRates = [...used].sort().flatMap((from) =>
-      listed
-        .filter((to) => to !== from)
-        .flatMap((to) =>
-          lengthsOf(context, day, from)
-            .flatMap(([words, isMeant]) => [
-              ...otherCircumstances(day, `tier:${from} as ${to}${words}`, (at) =>
-                isMeant(at) ? { ...at, serviceTier: to } : at,
-              ),
-              ...atListRates(day, `tier:${from} as ${to}${words} at list`, to, isMeant),
-            ])
-            .map((one) => ({ ...one, chargedTier: to })),
-        ),
-    );
+    const otherRates = [...used]
+      .sort()
+      .flatMap((from) =>
+        listed
+          .filter((to) => to !== from)
+          .flatMap((to) =>
+            atTier(
+              day,
+              context,
+              from,
+              to,
+              (words, isList) => `tier:${from} as ${to}${words}${isList ? ' at list' : ''}`,
+            ),
+          ),
+      );
     return [...otherLines, ...otherRates];
   },
   describe: (variant) => sentenceOf(SERVICE_TIER_WORDS, variant),
@@ -159,14 +157,13 @@ export const serviceTierUnnamed: Hypothesis = {
       .tiersOf(day.pricedAs)
       .filter((tier) => LABELLED_TIERS.has(tier))
       .flatMap((tier) =>
-        lengthsOf(context, day, STANDARD_TIER)
-          .flatMap(([words, isMeant]) => [
-            ...otherCircumstances(day, `unnamed:${tier}${words}`, (at) =>
-              isMeant(at) ? { ...at, serviceTier: tier } : at,
-            ),
-            ...atListRates(day, `unnamed_at_list:${tier}${words}`, tier, isMeant),
-          ])
-          .map((one) => ({ ...one, chargedTier: tier })),
+        atTier(
+          day,
+          context,
+          STANDARD_TIER,
+          tier,
+          (words, isList) => `${isList ? 'unnamed_at_list' : 'unnamed'}:${tier}${words}`,
+        ),
       );
   },
   fits: (run, context) => !touchesEdge(run, context),
@@ -175,6 +172,21 @@ export const serviceTierUnnamed: Hypothesis = {
     'Import the provider’s usage report of these days: it tells which tier served the calls. If none was asked for, ask for the ordinary rates.',
   ],
 };
+
+/** Calls of one tier at the rates of another, or at its list rates. */
+function atTier(
+  day: SeriesDay,
+  context: SeriesContext,
+  from: string,
+  to: string,
+  nameOf: (words: string, isList: boolean) => string,
+): Variant[] {
+  const variants = lengthsOf(context, day, from).flatMap(([words, isMeant]) => [
+    ...otherCircumstances(day, nameOf(words, false), (at) => (isMeant(at) ? { ...at, serviceTier: to } : at)),
+    ...atListRates(day, nameOf(words, true), to, isMeant),
+  ]);
+  return having({ chargedTier: to }, variants);
+}
 
 /**
  * All calls of a tier or, where some are long, the ordinary ones alone: not every tier takes long requests. Where they are of
@@ -219,12 +231,7 @@ function atListRates(
     return charged === null || usual === null ? null : charged + usual;
   };
   // What the other tier lists no rate for, such as long requests, was charged as it should be.
-  const isListed = (meter: MeterDay) => amountOf(meter, sumOf(meter.mix.map((one) => one.quantity))) !== null;
-  const touched = day.meters
-    .filter((meter) => meter.mix.some(isMeant) && isListed(meter))
-    .map((meter) => meter.index);
-  if (touched.length === 0) return [];
-  return [rateVariant(day, name, amountOf, (meter) => touched.includes(meter.index))];
+  return repriced(day, name, amountOf, (meter) => meter.mix.some(isMeant));
 }
 
 const REGION_WORDS = {

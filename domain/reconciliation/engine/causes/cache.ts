@@ -9,16 +9,16 @@ import {
   sentenceOf,
   type Variant,
 } from './cause.js';
-import { partnerOfClass } from './places.js';
+import { movedVariant } from './moves.js';
+import { pairsOfClasses, partnerOfClass } from './places.js';
 import {
   amountAs,
   asLinesLast,
   countedVariant,
   metersOf,
-  movedVariant,
   otherCharge,
   quantityVariant,
-  rateVariant,
+  repriced,
   scaled,
   sumOf,
 } from './predict.js';
@@ -39,7 +39,6 @@ export const cacheReadRate: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'second_price_source'],
   variants: (day) => {
-    const isRead = (meter: { tokenClass: string }) => meter.tokenClass === 'cache_read';
     if (!day.meters.some(isRead)) return [];
     return [
       ...otherCharge(day, 'input_rate', { tokenClass: 'input' }, isRead),
@@ -58,42 +57,22 @@ export const cacheReadRate: Hypothesis = {
   advise: () => ['Ask for the cached rate on these tokens: the bill itself counts them as cached.'],
 };
 
+const isRead = ({ tokenClass }: MeterDay) => tokenClass === 'cache_read';
+
 function ofInput(day: SeriesDay, [name, numerator, denominator]: (typeof CACHE_SHARES)[number]): Variant[] {
-  const isRight = day.meters
-    .filter((meter) => meter.tokenClass === 'cache_read')
-    .every((meter) => {
-      const quantity = meter.mix.reduce((sum, part) => sum + part.quantity, 0n);
-      const input = amountAs(day, meter, quantity, { tokenClass: 'input' });
-      return scaled(input, numerator, denominator) === amountAs(day, meter, quantity);
-    });
-  if (isRight) return [];
-  return having({ isAnyPrice: true }, [
-    rateVariant(
-      day,
-      `input_share:${name}`,
-      (meter, quantity) =>
-        scaled(amountAs(day, meter, quantity, { tokenClass: 'input' }), numerator, denominator),
-      (meter) => meter.tokenClass === 'cache_read',
-    ),
-  ]);
+  const amountOf = (meter: MeterDay, quantity: bigint) =>
+    scaled(amountAs(day, meter, quantity, { tokenClass: 'input' }), numerator, denominator);
+  return having({ isAnyPrice: true }, repriced(day, `input_share:${name}`, amountOf, isRead));
 }
 
 /** The cache rate's share of the input rate, taken of the cache rate again. */
 function twice(day: SeriesDay): Variant[] {
-  return having({ isAnyPrice: true }, [
-    rateVariant(
-      day,
-      'discount_twice',
-      (meter, quantity) => {
-        const input = amountAs(day, meter, quantity, { tokenClass: 'input' });
-        const right = amountAs(day, meter, quantity);
-        return right === null || input === null || input === right || input === 0n
-          ? null
-          : scaled(right, right, input);
-      },
-      (meter) => meter.tokenClass === 'cache_read',
-    ),
-  ]);
+  const amountOf = (meter: MeterDay, quantity: bigint) => {
+    const input = amountAs(day, meter, quantity, { tokenClass: 'input' });
+    const right = amountAs(day, meter, quantity);
+    return right === null || input === null ? null : scaled(right, right, input);
+  };
+  return having({ isAnyPrice: true }, repriced(day, 'discount_twice', amountOf, isRead));
 }
 
 const CACHE_WRITE_WORDS = {
@@ -164,23 +143,16 @@ export const cacheWriteQuantity: Hypothesis = {
   nature: 'quantity',
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
-  variants: (day, context) => {
-    const pairs = (from: MeterDay['tokenClass'], to: MeterDay['tokenClass']) =>
-      metersOf(day, from).flatMap((meter) => {
-        const partner = partnerOfClass(day, meter, to);
-        return partner ? [[meter, partner] as const] : [];
-      });
-    return [
-      ...(context.tells.longWrites
-        ? movedVariant(day, 'in_1h_meter', pairs('cache_write_5m', 'cache_write_1h'))
-        : []),
-      ...movedVariant(day, 'in_5m_meter', pairs('cache_write_1h', 'cache_write_5m')),
-      ...movedVariant(day, 'in_input_meter', [
-        ...pairs('cache_write_5m', 'input'),
-        ...pairs('cache_write_1h', 'input'),
-      ]),
-    ];
-  },
+  variants: (day, context) => [
+    ...(context.tells.longWrites
+      ? movedVariant(day, 'in_1h_meter', pairsOfClasses(day, 'cache_write_5m', 'cache_write_1h'))
+      : []),
+    ...movedVariant(day, 'in_5m_meter', pairsOfClasses(day, 'cache_write_1h', 'cache_write_5m')),
+    ...movedVariant(day, 'in_input_meter', [
+      ...pairsOfClasses(day, 'cache_write_5m', 'input'),
+      ...pairsOfClasses(day, 'cache_write_1h', 'input'),
+    ]),
+  ],
   describe: (variant) => sentenceOf(CACHE_WRITE_WORDS, variant),
   advise: () => ASK,
 };

@@ -102,8 +102,6 @@ export interface Traits {
   readonly chargedTier?: string;
   /** It charges for a tier that no line names, although the tier's label is known. */
   readonly isTierUnnamed?: true;
-  /** It charges the rates of one of the provider's many other models. */
-  readonly isOtherModel?: true;
   /** Its rates are on no line of the model's own price list: a price list may as well have them. */
   readonly isAnyPrice?: true;
   /** It takes a contract's discount off once more. */
@@ -194,7 +192,6 @@ export const EVIDENCE_NEEDS = [
   'failed_attempts',
   'refusals_told',
   'usage_report',
-  'request_counts',
   'place',
 ] as const;
 export type EvidenceNeed = (typeof EVIDENCE_NEEDS)[number];

@@ -36,7 +36,9 @@ import {
   placeKey,
 } from './places.js';
 import {
+  asBatch,
   countedVariant,
+  countsByClass,
   metersOf,
   multipleOf,
   otherCircumstances,
@@ -111,12 +113,12 @@ export const clientCounts: Hypothesis = {
     ...missingClasses(day),
     ...(context.tells.longWrites ? [] : lifetimesMissing(day)),
     ...having({ lastsAs: isOfARelease }, reasoning(day)),
-    ...untold(day, 'batch_not_flagged', 'batch'),
-    ...(isAnyTierUntold(day) ? untold(day, 'tier_not_told', 'tier') : []),
-    ...overtold(day, 'tier_as_requested', 'tier'),
+    ...told(day, 'batch_not_flagged', 'batch', 'bill'),
+    ...(isAnyTierUntold(day) ? told(day, 'tier_not_told', 'tier', 'bill') : []),
+    ...told(day, 'tier_as_requested', 'tier', 'calls'),
     ...(isCountedAlike(day)
       ? []
-      : having({ lastsAs: isNoEpisode }, overtold(day, 'length_miscounted', 'length'))),
+      : having({ lastsAs: isNoEpisode }, told(day, 'length_miscounted', 'length', 'calls'))),
     ...sentTwice(day),
   ],
   describe: (variant) => sentenceOf(WORDS, variant),
@@ -220,13 +222,11 @@ const CACHED: ReadonlySet<MeterDay['tokenClass']> = new Set([
 /** A class that is billed and was never seen, or that some clients report to lack, while the others fit. */
 function missingClasses(day: SeriesDay): Variant[] {
   const isUntold = cannotTell(day.evidence.sources);
-  return grouped(day.meters, (meter) => meter.tokenClass).flatMap((meters) => {
-    const seen = sumOf(meters.map((meter) => meter.observed));
-    const billed = sumOf(meters.map((meter) => meter.meter.quantity ?? 0n));
-    const isPart = isUntold && CACHED.has(meters[0]?.tokenClass ?? 'input') && seen < billed;
-    if ((seen > 0n && !isPart) || billed === 0n || meters.length === day.meters.length) return [];
+  return countsByClass(day).flatMap(({ tokenClass, meters, billed, observed }) => {
+    const isPart = isUntold && CACHED.has(tokenClass) && observed < billed;
+    if ((observed > 0n && !isPart) || billed === 0n || meters.length === day.meters.length) return [];
     const free = new Map(meters.map((meter) => [meter.index, null]));
-    return [quantityVariant(day, `class_missing:${meters[0]?.tokenClass}`, free)];
+    return [quantityVariant(day, `class_missing:${tokenClass}`, free)];
   });
 }
 
@@ -283,25 +283,17 @@ function dividedBut(day: SeriesDay, wrong: Circumstance): Map<number, bigint> {
   );
 }
 
-/** The bill separates kinds that the calls do not, or not all of them: each class as a whole is right. */
-function untold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
-  const [billed, observed] = countsWith(day, wrong);
-  if (billed * 100n <= observed * CIRCUMSTANCE_PERCENT) return [];
-  const quantities = dividedBut(day, wrong);
-  return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
-}
-
-/** The calls report more of these than the bill has: each class as a whole is right. */
-function overtold(day: SeriesDay, name: string, wrong: Circumstance): Variant[] {
-  const [billed, observed] = countsWith(day, wrong);
-  if (observed * 100n <= billed * CIRCUMSTANCE_PERCENT) return [];
-  const quantities = dividedBut(day, wrong);
-  return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
-}
-
-function countsWith(day: SeriesDay, wrong: Circumstance): readonly [billed: bigint, observed: bigint] {
-  const told = day.meters.filter(HAS[wrong]);
-  return [sumOf(told.map((meter) => meter.meter.quantity ?? 0n)), sumOf(told.map((meter) => meter.observed))];
+/**
+ * The bill has more of these than the calls, which do not tell them all apart, or the calls have more, which tell some wrongly:
+ * each class as a whole is right.
+ */
+function told(day: SeriesDay, name: string, wrong: Circumstance, more: 'bill' | 'calls'): Variant[] {
+  const own = day.meters.filter(HAS[wrong]);
+  const billed = sumOf(own.map(({ meter }) => meter.quantity ?? 0n));
+  const observed = sumOf(own.map((meter) => meter.observed));
+  const [most, least] = more === 'bill' ? [billed, observed] : [observed, billed];
+  const quantities = most * 100n <= least * CIRCUMSTANCE_PERCENT ? undefined : dividedBut(day, wrong);
+  return quantities && quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
 }
 
 /** Half of what was observed, everywhere. */
@@ -350,11 +342,7 @@ export const clientAmounts: Hypothesis = {
   variants: (day, context) => [
     ...multipleOf(day, 'cents_as_dollars', 100n, 1n),
     ...multipleOf(day, 'dollars_as_cents', 1n, 100n),
-    ...(context.tells.batch || !isMixOpen(day)
-      ? []
-      : otherCircumstances(day, 'batch_not_flagged', (at) =>
-          at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, isBatch: true },
-        )),
+    ...(context.tells.batch || !isMixOpen(day) ? [] : otherCircumstances(day, 'batch_not_flagged', asBatch)),
     ...(isTierOpen(day) ? tiers(day) : []),
     ...(isMixOpen(day) ? asRequested(day) : []),
     ...cheaperShare(day, context),

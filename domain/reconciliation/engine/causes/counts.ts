@@ -1,7 +1,7 @@
 import { AGREE_PERCENT, NOISE_PERCENT } from '../calibration.js';
 import { coversMost, type Hypothesis, lasts, type SeriesDay, sentenceOf, touchesEdge } from './cause.js';
 import { cannotTell } from './client.js';
-import { countedVariant, metersOf, quantityVariant, sumOf } from './predict.js';
+import { countedVariant, countsByClass, isOneRatioOf, metersOf, quantityVariant, sumOf } from './predict.js';
 
 const WORDS = {
   all: 'Attempts that failed were billed.',
@@ -111,10 +111,7 @@ export const countInflation: Hypothesis = {
   highest: 'LOW',
   reviewOnly: true,
   variants: (day) =>
-    [...new Set(day.meters.map((meter) => meter.tokenClass))].flatMap((tokenClass) => {
-      const meters = day.meters.filter((meter) => meter.tokenClass === tokenClass);
-      const billed = sumOf(meters.map(({ meter }) => meter.quantity ?? 0n));
-      const observed = sumOf(meters.map((meter) => meter.observed));
+    countsByClass(day).flatMap(({ tokenClass, meters, billed, observed }) => {
       const difference = billed > observed ? billed - observed : observed - billed;
       const isAlone = meters.length === day.meters.length;
       // Where clients report that they lack cached input, no count of it is held against the bill.
@@ -140,17 +137,9 @@ const cachedOf = (day: SeriesDay): bigint =>
   sumOf(metersOf(day, 'cache_read', 'cache_write_5m', 'cache_write_1h').map((meter) => meter.observed));
 
 function othersAgree(day: SeriesDay, tokenClass: string): boolean {
-  const shares = [...new Set(day.meters.map((meter) => meter.tokenClass))].flatMap((name) => {
-    const meters = day.meters.filter((meter) => meter.tokenClass === name);
-    const billed = sumOf(meters.map(({ meter }) => meter.quantity ?? 0n));
-    const observed = sumOf(meters.map((meter) => meter.observed));
-    return name === tokenClass || billed === 0n ? [] : [(observed * 1_000n) / billed];
-  });
-  const [least, most] = shares.reduce(
-    ([low, high], one) => [one < low ? one : low, one > high ? one : high],
-    [shares[0] ?? 0n, shares[0] ?? 0n],
-  );
-  return (most - least) * 100n <= most * AGREE_PERCENT;
+  const others = countsByClass(day).filter((one) => one.tokenClass !== tokenClass && one.billed > 0n);
+  const shares = others.map(({ billed, observed }) => (observed * 1_000n) / billed);
+  return isOneRatioOf(shares, AGREE_PERCENT);
 }
 
 const CACHE_CLASSES: ReadonlySet<string> = new Set([

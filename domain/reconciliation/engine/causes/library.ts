@@ -13,13 +13,12 @@ import { clientAmounts, clientCounts } from './client.js';
 import { countInflation, cutStreams, failedRequests } from './counts.js';
 import { longContextEpisode, longContextQuantity, longContextRate } from './longContext.js';
 import { lateUsage, periodDoubleCount, periodDoubleCountAlike, timingShift } from './neighbourDays.js';
-import { listRate, modalityQuantity, modalityRate, otherModelRate, stalePrice } from './otherRates.js';
+import { listRate, modalityQuantity, modalityRate, stalePrice } from './otherRates.js';
 import {
   doubleMeteredOnBill,
   duplicateAmounts,
   duplicatePart,
   duplicateQuantity,
-  duplicateTokens,
   reportOfPart,
   unobservedUsage,
 } from './repeats.js';
@@ -44,12 +43,10 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   contractRate,
   promotionalRate,
   priceEffectiveDate,
-  otherModelRate,
   listRate,
   failedRequests,
   duplicateQuantity,
   duplicatePart,
-  duplicateTokens,
   duplicateAmounts,
   cutStreams,
   countInflation,

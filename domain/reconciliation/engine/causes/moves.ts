@@ -19,13 +19,24 @@ export type Move = readonly [from: MeterDay, to: MeterDay];
 
 /** All units observed on some meters are billed on others of the same day. No variant where nothing moves. */
 export function allMoved(day: SeriesDay, name: string, moves: readonly Move[]): Variant[] {
+  const { meant, quantities } = movedWhole(moves);
+  return meant.length > 0 ? withProof(day, name, quantities, meant).map(asCounted) : [];
+}
+
+/** The same from one class to another, of which no part is certain without all calls. */
+export function movedVariant(day: SeriesDay, name: string, moves: readonly Move[]): Variant[] {
+  const { quantities } = movedWhole(moves);
+  return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
+}
+
+function movedWhole(moves: readonly Move[]) {
   const meant = moves.filter(([from]) => from.observed > 0n);
   const quantities = new Map<number, bigint>();
   for (const [from, to] of meant) {
     quantities.set(from.index, (quantities.get(from.index) ?? from.observed) - from.observed);
     quantities.set(to.index, (quantities.get(to.index) ?? to.observed) + from.observed);
   }
-  return meant.length > 0 ? withProof(day, name, quantities, meant).map(asCounted) : [];
+  return { meant, quantities };
 }
 
 /** Calls alone give the quantities. */

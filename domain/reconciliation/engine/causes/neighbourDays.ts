@@ -2,7 +2,7 @@
 import { ALIKE, ALIKE_PERCENT, RIGHT_PARTS, WEIGHS_PARTS } from '../calibration.js';
 import { type Hypothesis, type MeterDay, type SeriesDay, sentenceOf, type Variant } from './cause.js';
 import { placeKey } from './places.js';
-import { amountAs, countedVariant, quantityVariant } from './predict.js';
+import { amountAs, countedVariant, isOneRatioOf, quantityVariant } from './predict.js';
 
 const WORDS = {
   to_next: 'A part of the day’s use was billed on the next day.',
@@ -72,11 +72,7 @@ function isProportional(day: SeriesDay, quantities: ReadonlyMap<number, bigint>)
   });
   const shares = grown.filter((one) => one !== null);
   if (shares.length < grown.length || shares.length === 0) return shares.length === 0;
-  const [least, most] = shares.reduce(
-    ([low, high], one) => [one < low ? one : low, one > high ? one : high],
-    [shares[0] ?? 0n, shares[0] ?? 0n],
-  );
-  return (most - least) * 100n <= least * ALIKE_PERCENT;
+  return isOneRatioOf(shares, ALIKE_PERCENT);
 }
 
 /** Billed less than was seen, on a day that the provider may still restate. */

@@ -1,7 +1,6 @@
 /** Rates of no known mistake: the provider's where our price is sure and comes back, else perhaps our own. */
 
-import { absPico, type Pico } from '../../../money.js';
-import { NOISE_PARTS, RATIO_MAX } from '../calibration.js';
+import { RATIO_MAX } from '../calibration.js';
 import {
   type Hypothesis,
   having,
@@ -12,24 +11,9 @@ import {
   touchesEdge,
   type Variant,
 } from './cause.js';
-import {
-  chargedMeters,
-  partnerOfClass,
-  profilesBeside,
-  type Ratio,
-  ratioText,
-  sharedRatio,
-} from './places.js';
-import {
-  amountAs,
-  metersOf,
-  movedVariant,
-  multipleOf,
-  type Otherwise,
-  otherCharge,
-  otherSourceVariant,
-  under,
-} from './predict.js';
+import { movedVariant } from './moves.js';
+import { chargedMeters, pairsOfClasses, type Ratio, ratioText, sharedRatio } from './places.js';
+import { amountAs, classesOf, metersOf, multipleOf, otherSourceVariant, repriced } from './predict.js';
 import { contractTerms } from './terms.js';
 
 const WORDS = {
@@ -48,8 +32,7 @@ function deviations(day: SeriesDay, prefix: string): Variant[] {
     return multipleOf(day, `${prefix}ratio:${ratioText(all)}`, all.billedPico, all.expectedPico, (meter) =>
       charged.some((one) => one.index === meter.index),
     );
-  const classes = [...new Set(charged.map((meter) => meter.tokenClass))];
-  return classes.flatMap((tokenClass) => {
+  return classesOf(charged).flatMap((tokenClass) => {
     const own = charged.filter((meter) => meter.tokenClass === tokenClass);
     const ratio = sharedRatio(own);
     if (!ratio || !isPlausible(ratio)) return [];
@@ -128,71 +111,6 @@ function fromSources(day: SeriesDay): Variant[] {
     .flatMap((source) => otherSourceVariant(day, `source:${source}`, model, source));
 }
 
-const OTHER_MODEL_WORDS = { rates_of: 'The rates of another model were charged: those of %.' };
-
-/**
- * The rates of another model of the provider, for some days between days at the model's own. Two classes must both be
- * charged exactly as it would charge them: one ratio alone is some model's by chance.
- */
-export const otherModelRate: Hypothesis = {
-  kind: 'model_misattribution',
-  nature: 'rate',
-  blame: 'provider',
-  needs: ['quantity', 'second_price_source'],
-  variants: (day) => {
-    const model = day.pricedAs;
-    if (model === null) return [];
-    const wrong = chargedMeters(day.meters).filter(
-      (meter) => !isAmount(meter, meter.expectedPico ?? 0n) && meter.tokenClass !== 'input_audio',
-    );
-    if (new Set(wrong.map((meter) => meter.tokenClass)).size < 2) return [];
-    if (isOwnRate(day, model, wrong)) return [];
-    const seen = new Set<string>();
-    return day.agreed.otherModelsOf(model).flatMap((other): Variant[] => {
-      const amounts = wrong.map((meter) =>
-        amountAs(day, meter, meter.meter.quantity ?? 0n, { model: other }),
-      );
-      if (!wrong.every((meter, at) => isAmount(meter, amounts[at] ?? null))) return [];
-      // Models at one price are one suspicion: the first by its id represents them.
-      const key = amounts.join();
-      if (seen.has(key)) return [];
-      seen.add(key);
-      return having(
-        { isOtherModel: true, isAnyPrice: true },
-        otherCharge(day, `rates_of:${other}`, { model: other }),
-      );
-    });
-  },
-  fits: (run, context) => lasts(run) && !touchesEdge(run, context),
-  describe: (variant) => sentenceOf(OTHER_MODEL_WORDS, variant),
-  advise: () => ['Name some of the calls: each answer says which model gave it.'],
-};
-
-/** The model's own rates under other circumstances or at other times explain it: no other model is needed. */
-function isOwnRate(day: SeriesDay, model: string, wrong: readonly MeterDay[]): boolean {
-  const ways: Otherwise[] = [
-    { rates: day.list },
-    { circumstances: under({ isBatch: false }) },
-    { circumstances: under({ isBatch: true }) },
-    { circumstances: under({ longContext: true }) },
-    { circumstances: under({ longContext: false, contextBand: 0 }) },
-    { circumstances: under({ region: null }) },
-    ...day.agreed.tiersOf(model).map((serviceTier) => ({ circumstances: under({ serviceTier }) })),
-    ...day.agreed.regionsOf(model).map((region) => ({ circumstances: under({ region }) })),
-    ...profilesBeside(day).map(([, other]) => ({ model: other })),
-    ...(day.agreed.periodsOf(model)?.periods ?? []).map(({ rates }) => ({ rates })),
-  ];
-  return ways.some((way) =>
-    wrong.every((meter) => isAmount(meter, amountAs(day, meter, meter.meter.quantity ?? 0n, way))),
-  );
-}
-
-function isAmount({ meter }: MeterDay, amount: Pico | null): boolean {
-  if (amount === null) return false;
-  const difference = absPico(meter.amountPico - amount);
-  return difference <= meter.roundingPico + 1n || difference * NOISE_PARTS < amount;
-}
-
 const MODALITY_WORDS = {
   audio_at_text_rate: 'Audio tokens were charged at the rate of text.',
   text_at_audio_rate: 'Text tokens were charged at the rate of audio.',
@@ -201,10 +119,9 @@ const MODALITY_WORDS = {
 };
 
 type Class = MeterDay['tokenClass'];
-const PAIRS: readonly (readonly [audio: Class, text: Class])[] = [
-  ['input_audio', 'input'],
-  ['output_audio', 'output'],
-];
+type Classes = Partial<Record<Class, Class>>;
+const TEXT_OF: Classes = { input_audio: 'input', output_audio: 'output' };
+const AUDIO_OF: Classes = { input: 'input_audio', output: 'output_audio' };
 
 const ASK = ['Name some of the calls: their usage counts audio and text tokens apart.'];
 
@@ -216,10 +133,7 @@ export const modalityRate: Hypothesis = {
   needs: ['quantity', 'second_price_source'],
   variants: (day) =>
     hasAudio(day)
-      ? PAIRS.flatMap(([audio, text]) => [
-          ...otherCharge(day, 'audio_at_text_rate', { tokenClass: text }, (m) => m.tokenClass === audio),
-          ...otherCharge(day, 'text_at_audio_rate', { tokenClass: audio }, (m) => m.tokenClass === text),
-        ]).reduce(onePerName, [])
+      ? [...chargedAs(day, 'audio_at_text_rate', TEXT_OF), ...chargedAs(day, 'text_at_audio_rate', AUDIO_OF)]
       : [],
   describe: (variant) => sentenceOf(MODALITY_WORDS, variant),
   advise: () => ASK,
@@ -233,18 +147,7 @@ export const modalityQuantity: Hypothesis = {
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day) =>
     hasAudio(day)
-      ? [
-          ...movedVariant(
-            day,
-            'in_text_meter',
-            pairs(day, (pair) => pair),
-          ),
-          ...movedVariant(
-            day,
-            'in_audio_meter',
-            pairs(day, ([audio, text]) => [text, audio]),
-          ),
-        ]
+      ? [...countedAs(day, 'in_text_meter', TEXT_OF), ...countedAs(day, 'in_audio_meter', AUDIO_OF)]
       : [],
   describe: (variant) => sentenceOf(MODALITY_WORDS, variant),
   advise: () => ASK,
@@ -254,30 +157,20 @@ function hasAudio(day: SeriesDay): boolean {
   return metersOf(day, 'input_audio', 'output_audio').length > 0;
 }
 
-/** Input and output gone wrong alike are one variant: each predicts its own meters. */
-function onePerName(variants: Variant[], next: Variant): Variant[] {
-  const at = variants.findIndex((one) => one.name === next.name);
-  const known = variants[at];
-  if (!known) return [...variants, next];
-  const both: Variant = {
-    name: next.name,
-    amountOf: (meter, quantity) =>
-      next.touches(meter) ? next.amountOf(meter, quantity) : known.amountOf(meter, quantity),
-    quantityOf: (meter) => meter.observed,
-    touches: (meter) => known.touches(meter) || next.touches(meter),
-  };
-  return variants.map((one, place) => (place === at ? both : one));
+/** Input and output gone wrong alike are one variant. */
+function chargedAs(day: SeriesDay, name: string, other: Classes): Variant[] {
+  return repriced(
+    day,
+    name,
+    (meter, quantity) =>
+      amountAs(day, meter, quantity, { tokenClass: other[meter.tokenClass] ?? meter.tokenClass }),
+    (meter) => meter.tokenClass in other,
+  );
 }
 
-function pairs(
-  day: SeriesDay,
-  order: (pair: readonly [Class, Class]) => readonly [Class, Class],
-): (readonly [MeterDay, MeterDay])[] {
-  return PAIRS.flatMap((pair) => {
-    const [from, to] = order(pair);
-    return metersOf(day, from).flatMap((meter) => {
-      const partner = partnerOfClass(day, meter, to);
-      return partner ? [[meter, partner] as const] : [];
-    });
-  });
-}
+const countedAs = (day: SeriesDay, name: string, other: Classes): Variant[] =>
+  movedVariant(
+    day,
+    name,
+    (Object.entries(other) as [Class, Class][]).flatMap(([from, to]) => pairsOfClasses(day, from, to)),
+  );

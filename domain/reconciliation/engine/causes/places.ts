@@ -83,6 +83,18 @@ export function partnerOfClass(
   return candidates.find((other) => placeOf(other).region === own.region) ?? candidates[0];
 }
 
+/** Every meter of one class with its meter of another. */
+export function pairsOfClasses(
+  day: SeriesDay,
+  from: TokenClass,
+  to: TokenClass,
+): (readonly [MeterDay, MeterDay])[] {
+  return day.meters.flatMap((meter) => {
+    const partner = meter.tokenClass === from ? partnerOfClass(day, meter, to) : undefined;
+    return partner ? [[meter, partner] as const] : [];
+  });
+}
+
 const isNamedLike = ({ meter: a }: MeterDay, { meter: b }: MeterDay): boolean =>
   a.serviceTier === b.serviceTier &&
   a.isBatch === b.isBatch &&

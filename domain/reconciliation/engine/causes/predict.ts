@@ -2,11 +2,21 @@
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import type { TokenClass } from '../../../events/event.js';
 import { divideHalfEven, type Pico } from '../../../money.js';
+import { STANDARD_TIER } from '../../../pricing/rateCards.js';
 import type { Circumstances, DayRates } from '../../audit/dayRates.js';
 import { chargeProduct } from '../../matching/classLines.js';
 import type { MeterDay, SeriesDay, Variant } from './cause.js';
 
 const CHARGE_DIVISOR = QUANTITY_ONE * 1_000_000n;
+
+/** Calls of the standard service without anything of their own. */
+export const ORDINARY: Circumstances = {
+  serviceTier: STANDARD_TIER,
+  isBatch: false,
+  longContext: false,
+  contextBand: 0,
+  region: null,
+};
 
 /** The changes of a charge against the agreed one; a field that is absent stays. */
 export interface Otherwise {
@@ -128,24 +138,26 @@ export function otherCharge(
   day: SeriesDay,
   name: string,
   otherwise: Otherwise,
+  isMeant?: (meter: MeterDay) => boolean,
+): Variant[] {
+  return repriced(day, name, (meter, quantity) => amountAs(day, meter, quantity, otherwise), isMeant);
+}
+
+/** The same by any amount; it is null where nothing gives it. */
+export function repriced(
+  day: SeriesDay,
+  name: string,
+  amountOf: (meter: MeterDay, quantity: bigint) => Pico | null,
   isMeant: (meter: MeterDay) => boolean = () => true,
 ): Variant[] {
   const touched = new Set<number>();
   for (const meter of day.meters) {
     if (!isMeant(meter)) continue;
     const probe = weightOf(meter);
-    const other = amountAs(day, meter, probe, otherwise);
+    const other = amountOf(meter, probe);
     if (other !== null && other !== amountAs(day, meter, probe)) touched.add(meter.index);
   }
-  if (touched.size === 0) return [];
-  return [
-    rateVariant(
-      day,
-      name,
-      (meter, quantity) => amountAs(day, meter, quantity, otherwise),
-      (meter) => touched.has(meter.index),
-    ),
-  ];
+  return touched.size === 0 ? [] : [rateVariant(day, name, amountOf, ({ index }) => touched.has(index))];
 }
 
 /** A quantity large enough that two different rates give two different amounts. */
@@ -209,21 +221,7 @@ export function amountInPeriod(
 
 /** Charges at the rates of another price period; none where they are the day's. */
 export function otherPeriod(day: SeriesDay, name: string, period: DayRates): Variant[] {
-  const isTouched = (meter: MeterDay) => {
-    const probe = weightOf(meter);
-    const then = amountInPeriod(day, meter, probe, period);
-    return then !== null && then !== amountAs(day, meter, probe);
-  };
-  const touched = new Set(day.meters.filter(isTouched).map((meter) => meter.index));
-  if (touched.size === 0) return [];
-  return [
-    rateVariant(
-      day,
-      name,
-      (meter, quantity) => amountInPeriod(day, meter, quantity, period),
-      (meter) => touched.has(meter.index),
-    ),
-  ];
+  return repriced(day, name, (meter, quantity) => amountInPeriod(day, meter, quantity, period));
 }
 
 /** Charges at what one price collection lists; meters for which it lists nothing are charged as they should be. */
@@ -267,6 +265,10 @@ export function under(change: Partial<Circumstances>): (circumstances: Circumsta
     keys.every((key) => circumstances[key] === change[key]) ? circumstances : { ...circumstances, ...change };
 }
 
+/** Calls of the standard service as batch calls. */
+export const asBatch = (at: Circumstances): Circumstances =>
+  at.isBatch || at.serviceTier !== STANDARD_TIER ? at : { ...at, isBatch: true };
+
 /** Whether the bill, or the usage report beside it, counts: else its amounts are compared with the events alone. */
 export function hasQuantities(day: SeriesDay): boolean {
   return day.meters.some(({ meter }) => meter.quantity !== null);
@@ -277,28 +279,42 @@ export function metersOf(day: SeriesDay, ...classes: readonly TokenClass[]): Met
   return day.meters.filter((meter) => classes.includes(meter.tokenClass));
 }
 
-/**
- * Moves what was observed on some meters to others of the same day; `moves` are pairs of meters. What leaves a meter
- * arrives whole. No variant where nothing moves.
- */
-export function movedVariant(
-  day: SeriesDay,
-  name: string,
-  moves: readonly (readonly [from: MeterDay, to: MeterDay])[],
-): Variant[] {
-  const quantities = new Map<number, bigint>();
-  let moved = false;
-  for (const [from, to] of moves) {
-    if (from.observed === 0n) continue;
-    moved = true;
-    quantities.set(from.index, (quantities.get(from.index) ?? from.observed) - from.observed);
-    quantities.set(to.index, (quantities.get(to.index) ?? to.observed) + from.observed);
-  }
-  return moved ? [quantityVariant(day, name, quantities)] : [];
-}
-
 export const sumOf = (values: readonly bigint[]): bigint =>
   values.reduce((total, value) => total + value, 0n);
+
+/** Whether these ratios are one, within so many percent of the largest. */
+export function isOneRatioOf(ratios: readonly bigint[], percent: bigint): boolean {
+  const [first = 0n] = ratios;
+  const most = ratios.reduce((best, one) => (one > best ? one : best), first);
+  const least = ratios.reduce((best, one) => (one < best ? one : best), first);
+  return (most - least) * 100n <= most * percent;
+}
+
+export const classesOf = (meters: readonly MeterDay[]): TokenClass[] => [
+  ...new Set(meters.map((meter) => meter.tokenClass)),
+];
+
+/** The counts of the provider's usage report of these classes together; 0 where it has none. */
+export const reportedOf = ({ evidence }: SeriesDay, ...classes: readonly string[]): bigint =>
+  sumOf(evidence.usage.flatMap((one) => (classes.includes(one.tokenClass) ? [one.quantity] : [])));
+
+/** A class of a day as a whole: what is billed (nothing where the bill has no counts), seen, and reported. */
+export interface ClassCounts {
+  readonly tokenClass: TokenClass;
+  readonly meters: readonly MeterDay[];
+  readonly billed: bigint;
+  readonly observed: bigint;
+  readonly reported: bigint;
+}
+
+export function countsByClass(day: SeriesDay): ClassCounts[] {
+  return classesOf(day.meters).map((tokenClass) => {
+    const meters = metersOf(day, tokenClass);
+    const billed = sumOf(meters.map(({ meter }) => meter.quantity ?? 0n));
+    const observed = sumOf(meters.map((meter) => meter.observed));
+    return { tokenClass, meters, billed, observed, reported: reportedOf(day, tokenClass) };
+  });
+}
 
 /** A circumstance that the line of a bill names. */
 type Field = 'region' | 'longContext' | 'serviceTier' | 'isBatch';

@@ -1,11 +1,9 @@
-import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import { absPico } from '../../../money.js';
 import {
   LESS_PERCENT,
   MORE_PERCENT,
   ODDS_MIN,
   ONE_SHARE_PERCENT,
-  REQUEST_PARTS,
   SAME_COUNT_PARTS,
   TIMES_PARTS,
 } from '../calibration.js';
@@ -23,7 +21,7 @@ import {
 } from './cause.js';
 import { dearerByHour, hoursOfClass, isShiftOfDays, natsOfHours } from './hours.js';
 import { chargedMeters, partnerOfClass, sharedRatio } from './places.js';
-import { countedVariant, multipleOf, quantityVariant, sumOf } from './predict.js';
+import { countsByClass, isOneRatioOf, multipleOf, quantityVariant, reportedOf, sumOf } from './predict.js';
 
 const WORDS = {
   partly_beyond_usage_report:
@@ -36,7 +34,6 @@ const WORDS = {
     'Some hours of the day were charged twice: of every class the charge counts what these hours had more than the provider’s own usage report.',
   amounts_twice: 'What the provider’s own usage report counts once was charged twice.',
   amounts_of_half: 'Only half of what the provider’s own usage report counts was charged.',
-  requests_counted_once: 'Tokens were charged twice, while the provider counts the requests once.',
 };
 
 const ASK = [
@@ -76,30 +73,14 @@ function areHoursTwice(day: SeriesDay): boolean {
 
 /** The hours are those of the report, or of calls that are what it counts. */
 function natsOfTwice(day: SeriesDay): number {
-  const classes = [...new Set(day.meters.map((meter) => meter.tokenClass))];
-  const lines = classes.flatMap((tokenClass) => {
-    const own = day.meters.filter((meter) => meter.tokenClass === tokenClass);
-    const counted = day.evidence.usage.filter((cell) => cell.tokenClass === tokenClass);
-    const reported = Number(sumOf(counted.map((cell) => cell.quantity)));
-    if (reported === 0) return [];
-    const byHour = hoursOfClass(day, tokenClass, reported);
-    const wrong = Number(sumOf(own.map(({ meter }) => meter.quantity ?? 0n))) - reported;
-    return [{ wrong, slack: reported / Number(SAME_COUNT_PARTS), byHour }];
+  const classes = countsByClass(day).filter(({ reported }) => reported > 0n);
+  const lines = classes.flatMap(({ tokenClass, billed, reported }) => {
+    const byHour = hoursOfClass(day, tokenClass, Number(reported));
+    const slack = Number(reported) / Number(SAME_COUNT_PARTS);
+    return byHour ? [{ wrong: Number(billed - reported), slack, byHour }] : [];
   });
-  const known = lines.flatMap(({ byHour, ...line }) => (byHour ? [{ ...line, byHour }] : []));
-  return known.length === lines.length ? natsOfHours(known) : Number.NEGATIVE_INFINITY;
+  return lines.length === classes.length ? natsOfHours(lines) : Number.NEGATIVE_INFINITY;
 }
-
-/** Tokens twice and requests once, by the provider's own count: no report of tokens contradicts the bill. */
-export const duplicateTokens: Hypothesis = {
-  kind: 'duplicate_charge',
-  nature: 'quantity',
-  blame: 'provider',
-  needs: ['quantity', 'request_counts'],
-  variants: (day) => (againstReport(day) ? [] : requestsOnce(day)),
-  describe: (variant) => sentenceOf(WORDS, variant),
-  advise: () => ASK,
-};
 
 /**
  * A part charged twice. The bill may as well hold a project that the report leaves out, so it needs right days before and
@@ -215,11 +196,9 @@ function cachedBesides(day: SeriesDay, { quantities, right }: AgainstReport): Ma
 function cachedAgain(day: SeriesDay, { isMore, quantities }: AgainstReport): 'all' | 'some' | undefined {
   const off = day.meters.filter((meter) => quantities.has(meter.index));
   if (!isMore || off.some((meter) => meter.tokenClass !== 'input')) return undefined;
-  const reportedOf = (...classes: string[]) =>
-    sumOf(day.evidence.usage.filter((one) => classes.includes(one.tokenClass)).map((one) => one.quantity));
-  const excess = sumOf(off.map(({ meter }) => meter.quantity ?? 0n)) - reportedOf('input');
-  const reads = reportedOf('cache_read');
-  const cached = reads + reportedOf('cache_write_5m', 'cache_write_1h');
+  const excess = sumOf(off.map(({ meter }) => meter.quantity ?? 0n)) - reportedOf(day, 'input');
+  const reads = reportedOf(day, 'cache_read');
+  const cached = reads + reportedOf(day, 'cache_write_5m', 'cache_write_1h');
   const isAll = [reads, cached].some((one) => one > 0n && absPico(excess - one) * SAME_COUNT_PARTS < one);
   return isAll ? 'all' : excess < cached ? 'some' : undefined;
 }
@@ -241,21 +220,10 @@ function beyondReport(day: SeriesDay, name: string, { quantities, right }: Again
   };
 }
 
-function isOneShare({ meters, evidence }: SeriesDay): boolean {
-  const shares = [...new Set(meters.map((meter) => meter.tokenClass))].flatMap((tokenClass) => {
-    const reported = sumOf(
-      evidence.usage.filter((one) => one.tokenClass === tokenClass).map((one) => one.quantity),
-    );
-    const observed = sumOf(
-      meters.filter((meter) => meter.tokenClass === tokenClass).map((meter) => meter.observed),
-    );
-    return reported === 0n ? [] : [(observed * 10_000n) / reported];
-  });
-  const [least, most] = shares.reduce(
-    ([low, high], one) => [one < low ? one : low, one > high ? one : high],
-    [shares[0] ?? 0n, shares[0] ?? 0n],
-  );
-  return (most - least) * 100n <= most * ONE_SHARE_PERCENT;
+function isOneShare(day: SeriesDay): boolean {
+  const known = countsByClass(day).filter(({ reported }) => reported > 0n);
+  const shares = known.map(({ observed, reported }) => (observed * 10_000n) / reported);
+  return isOneRatioOf(shares, ONE_SHARE_PERCENT);
 }
 
 /** The counts of a day's charge against the provider's own usage report. */
@@ -275,13 +243,8 @@ export function againstReport(day: SeriesDay): AgainstReport | undefined {
   const right = new Map<number, bigint>();
   const times = new Set<bigint>();
   let isMore = false;
-  for (const tokenClass of new Set(day.meters.map((meter) => meter.tokenClass))) {
-    const meters = day.meters.filter((meter) => meter.tokenClass === tokenClass);
+  for (const { meters, billed, reported } of countsByClass(day)) {
     if (meters.some(({ meter }) => meter.quantity === null || meter.quantitySource === 'usage')) continue;
-    const billed = sumOf(meters.map(({ meter }) => meter.quantity ?? 0n));
-    const reported = sumOf(
-      day.evidence.usage.filter((cell) => cell.tokenClass === tokenClass).map((cell) => cell.quantity),
-    );
     if (reported === 0n || billed === 0n) continue;
     times.add(timesOf(billed, reported));
     if (absPico(billed - reported) * SAME_COUNT_PARTS < reported) continue;
@@ -309,29 +272,6 @@ function countedOtherwise(day: SeriesDay): AgainstReport | undefined {
 function timesOf(billed: bigint, reported: bigint): bigint {
   const times = (billed + reported / 2n) / reported;
   return absPico(billed - times * reported) * TIMES_PARTS <= reported ? times : 0n;
-}
-
-/** Twice what was seen of every class, while the requests are as many as were seen. */
-function requestsOnce(day: SeriesDay): Variant[] {
-  const requests =
-    sumOf(
-      [
-        ...day.evidence.usage.filter((cell) => cell.tokenClass === 'requests'),
-        ...day.evidence.billed.filter((cell) => cell.tokenClass === 'requests'),
-      ].map((cell) => cell.quantity ?? 0n),
-    ) / QUANTITY_ONE;
-  const calls = BigInt(
-    day.evidence.observed.filter((one) => one.status !== 'error').reduce((sum, one) => sum + one.calls, 0),
-  );
-  const isSame = requests > 0n && ((requests - calls) * REQUEST_PARTS) ** 2n <= requests ** 2n;
-  if (!isSame) return [];
-  return [
-    countedVariant(
-      day,
-      'requests_counted_once',
-      new Map(day.meters.map((meter) => [meter.index, meter.observed * 2n])),
-    ),
-  ];
 }
 
 const UNOBSERVED_WORDS = {

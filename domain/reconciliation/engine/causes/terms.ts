@@ -24,9 +24,10 @@ import {
   amountAs,
   hasQuantities,
   multipleOf,
+  ORDINARY,
   otherCharge,
   otherPeriod,
-  rateVariant,
+  repriced,
   scaled,
   sumOf,
 } from './predict.js';
@@ -123,18 +124,11 @@ function isUnderContract(day: SeriesDay, model: string): boolean {
 }
 
 function discountTwice(day: SeriesDay): Variant[] {
-  const agreedTwice = (meter: SeriesDay['meters'][number], quantity: bigint) => {
+  return repriced(day, 'discount_twice', (meter, quantity) => {
     const list = amountAs(day, meter, quantity, { rates: day.list });
     const agreed = amountAs(day, meter, quantity);
-    return list === null || agreed === null || list === 0n ? null : scaled(agreed, agreed, list);
-  };
-  const isTouched = (meter: SeriesDay['meters'][number]) => {
-    const probe = 10n ** 24n;
-    const list = amountAs(day, meter, probe, { rates: day.list });
-    const agreed = amountAs(day, meter, probe);
-    return list !== null && agreed !== null && absPico(list - agreed) > 0n;
-  };
-  return day.meters.some(isTouched) ? [rateVariant(day, 'discount_twice', agreedTwice, isTouched)] : [];
+    return list === null || agreed === null ? null : scaled(agreed, agreed, list);
+  });
 }
 
 /** Periods of other contracts; what the same contract makes of another list price is a matter of dates. */
@@ -231,14 +225,6 @@ function isPromotion(periods: readonly PeriodView[], now: number, model: string)
   if (!isCheaper(current.rates, after.rates, model)) return false;
   return !before || isCheaper(current.rates, before.rates, model);
 }
-
-const ORDINARY = {
-  serviceTier: 'standard',
-  isBatch: false,
-  longContext: false,
-  contextBand: 0,
-  region: null,
-} as const;
 
 /** Neither input nor output dearer, and one of them cheaper. */
 function isCheaper(a: DayRates, b: DayRates, model: string): boolean {

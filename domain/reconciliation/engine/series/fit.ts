@@ -28,7 +28,6 @@ import {
   SINGLE,
   SOFT_FLOOR,
   SOFT_OPEN_FLOOR,
-  SURE_ROUNDINGS,
   TOO_ALIKE,
   USUAL_COVERAGE_MIN,
   USUAL_SPREAD_MIN,
@@ -36,8 +35,6 @@ import {
 } from '../calibration.js';
 import type { MeterDay, Variant } from '../causes/cause.js';
 import { dearerByHour, isShiftOfDays, natsOfHours } from '../causes/hours.js';
-import { seenUses } from '../causes/moves.js';
-import { amountAs } from '../causes/predict.js';
 import { CENT, type DayReading, isMixAssumed, type MeterReading, type Prediction } from './reading.js';
 
 /** Estimates that a series' days have in common. */
@@ -454,41 +451,6 @@ function alikeShares(parts: readonly { dearer: number; wrong: number; slack: num
   const mean = capped.reduce((sum, share) => sum + share, 0) / capped.length;
   const scatter = capped.reduce((sum, share) => sum + ((share - mean) / SHARE_SIGMA) ** 2, 0);
   return EDGE + (all.length === 1 ? SINGLE : LOOSE * shares.length) - 0.5 * scatter;
-}
-
-/**
- * The amounts where a wrong rate holds for the calls that were seen, and the rest of each line is right: a rate may be wrong
- * for one project or key, and other keys' clients report nothing. Undefined unless the bill has these amounts to its rounding
- * on every line that the rate would change, and on one of them neither the right amount nor the whole of the variant's.
- */
-export function forSeenAlone(
-  reading: DayReading,
-  right: Prediction,
-  prediction: Prediction,
-  variant: Variant,
-): Prediction | undefined {
-  const amounts = [...prediction.amounts];
-  let isPart = false;
-  for (const [at, { of, amount, billed, observed, rounding, rateEvidence }] of reading.meters.entries()) {
-    const [whole, usual] = [prediction.amounts[at] ?? Number.NaN, right.amounts[at] ?? Number.NaN];
-    if (!variant.touches(of) || whole === usual) continue;
-    if (rateEvidence !== 'sharp' || Number.isNaN(whole - usual)) return undefined;
-    const dearer = observed >= billed ? whole - usual : dearerForSeen(reading, of, variant);
-    if (dearer === undefined || Math.abs(amount - usual - dearer) > rounding) return undefined;
-    const sure = SURE_ROUNDINGS * rounding;
-    isPart ||= Math.abs(dearer) > sure && Math.abs(whole - usual - dearer) > sure;
-    amounts[at] = usual + dearer;
-  }
-  return isPart ? { ...prediction, amounts } : undefined;
-}
-
-/** The variant's amount for the line's calls that were seen, less their right amount. */
-function dearerForSeen({ day }: DayReading, of: MeterDay, variant: Variant): number | undefined {
-  const mix = seenUses(day, of);
-  const isWhole = mix.reduce((sum, one) => sum + one.quantity, 0n) === of.observed;
-  const seen = isWhole && mix.length > 0 ? { ...of, mix } : of;
-  const [wrong, usual] = [variant.amountOf(seen, of.observed), amountAs(day, seen, of.observed)];
-  return wrong === null || usual === null ? undefined : Number(wrong - usual);
 }
 
 /** The prediction with the charge in place of the variant's prediction of a whole day. */

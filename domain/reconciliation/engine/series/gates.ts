@@ -199,12 +199,6 @@ function hasNeed(run: RunOfDays, need: EvidenceNeed, noise: SeriesNoise): boolea
       return everyTouched(run, ({ of }) => isUseStated(of.meter));
     case 'usage_report':
       return everyDay(days, (one) => one.work.reading.day.evidence.usage.length > 0);
-    case 'request_counts':
-      return everyDay(days, (one) =>
-        [...one.work.reading.day.evidence.usage, ...one.work.reading.day.evidence.billed].some(
-          (cell) => cell.tokenClass === 'requests',
-        ),
-      );
   }
 }
 

@@ -13,24 +13,32 @@ import {
   NOTHING_SHOWS,
   NULL_IS_FINE,
   ODDS_MIN,
-  ONE_OF_MANY,
   OPEN_FLOORS,
   SAME_REPORTS,
   SEEN_ALONE,
   SHARP_FLOORS,
   SOME_PART,
+  SURE_ROUNDINGS,
   UNKNOWN_DAY,
   UNSEEN_PRIOR,
   UNUSED_TIER,
 } from '../calibration.js';
-import { BATCH, type Hypothesis, type SeriesContext, type Traits, type Variant } from '../causes/cause.js';
+import {
+  BATCH,
+  type Hypothesis,
+  type MeterDay,
+  type SeriesContext,
+  type Traits,
+  type Variant,
+} from '../causes/cause.js';
+import { seenUses } from '../causes/moves.js';
+import { amountAs } from '../causes/predict.js';
 import {
   type Aspect,
   asCharged,
   type Fit,
   fitDay,
   fitOf,
-  forSeenAlone,
   median,
   partialFit,
   rateFit,
@@ -308,6 +316,41 @@ function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, nois
 }
 
 /**
+ * The amounts where a wrong rate holds for the calls that were seen, and the rest of each line is right: a rate may be wrong
+ * for one project or key, and other keys' clients report nothing. Undefined unless the bill has these amounts to its rounding
+ * on every line that the rate would change, and on one of them neither the right amount nor the whole of the variant's.
+ */
+function forSeenAlone(
+  reading: DayReading,
+  right: Prediction,
+  prediction: Prediction,
+  variant: Variant,
+): Prediction | undefined {
+  const amounts = [...prediction.amounts];
+  let isPart = false;
+  for (const [at, { of, amount, billed, observed, rounding, rateEvidence }] of reading.meters.entries()) {
+    const [whole, usual] = [prediction.amounts[at] ?? Number.NaN, right.amounts[at] ?? Number.NaN];
+    if (!variant.touches(of) || whole === usual) continue;
+    if (rateEvidence !== 'sharp' || Number.isNaN(whole - usual)) return undefined;
+    const dearer = observed >= billed ? whole - usual : dearerForSeen(reading, of, variant);
+    if (dearer === undefined || Math.abs(amount - usual - dearer) > rounding) return undefined;
+    const sure = SURE_ROUNDINGS * rounding;
+    isPart ||= Math.abs(dearer) > sure && Math.abs(whole - usual - dearer) > sure;
+    amounts[at] = usual + dearer;
+  }
+  return isPart ? { ...prediction, amounts } : undefined;
+}
+
+/** The variant's amount for the line's calls that were seen, less their right amount. */
+function dearerForSeen({ day }: DayReading, of: MeterDay, variant: Variant): number | undefined {
+  const mix = seenUses(day, of);
+  const isWhole = mix.reduce((sum, one) => sum + one.quantity, 0n) === of.observed;
+  const seen = isWhole && mix.length > 0 ? { ...of, mix } : of;
+  const [wrong, usual] = [variant.amountOf(seen, of.observed), amountAs(day, seen, of.observed)];
+  return wrong === null || usual === null ? undefined : Number(wrong - usual);
+}
+
+/**
  * The variant on the lines alone that it gives exactly, where the others have another wrong rate besides: a bill prices its
  * lines one by one, so what is unknown on one is no doubt about the others. Undefined where fewer than two lines are exact, or
  * less than half of the dollars, and where a line is right that the variant would change: that speaks against it.
@@ -381,10 +424,9 @@ function stateOf(
   used: ReadonlySet<string>,
 ): State {
   const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
-  const { chargedTier, isAnyPart, isTierUnnamed, isOtherModel } = variant;
+  const { chargedTier, isAnyPart, isTierUnnamed } = variant;
   const usual = chargedTier === undefined || used.has(chargedTier) ? 1 : UNUSED_TIER;
-  const some = isAnyPart ? SOME_PART : isTierUnnamed ? NOT_NAMED : usual;
-  const factor = isOtherModel ? ONE_OF_MANY : some;
+  const factor = isAnyPart ? SOME_PART : isTierUnnamed ? NOT_NAMED : usual;
   return {
     kind: hypothesis.kind,
     variant: variant.name,

@@ -185,6 +185,17 @@ describe('the tier of a draft under other weights', () => {
     expect(tierAfter(0, opened)).toEqual({ tier: 'HIGH', belowLow: false });
   });
 
+  it('comes back of what is found over an account alone too, but of a key that is only not registered', () => {
+    const opened = (kind: string, missing: readonly string[]) => {
+      const step = { signal: 'learned_from_claims', level: kind, bits: -3 };
+      const given = { kind, missing, grade: 'LOW', disputeTier: 'LOW', waterfall: [step] };
+      return tierAfter(0, { ...given, probability: 32.333 / (8 + 32.333) });
+    };
+    expect(opened('model_misattribution', [])).toEqual({ tier: 'HIGH', belowLow: false });
+    expect(opened('unauthorized_key_usage', [])).toEqual({ tier: 'HIGH', belowLow: false });
+    expect(opened('unauthorized_key_usage', ['evidence_needed'])).toEqual({ tier: 'LOW', belowLow: false });
+  });
+
   it('of what was opened without a probability, and of what nothing explains, is what it was', () => {
     expect(tierAfter(10, { probability: null })).toEqual({ tier: 'HIGH', belowLow: false });
     expect(tierAfter(10, { kind: 'unexplained', disputeTier: 'LOW' })).toEqual({

@@ -24,12 +24,10 @@ import {
   duplicateAmounts,
   duplicatePart,
   duplicateQuantity,
-  duplicateTokens,
   reportOfPart,
   unobservedUsage,
 } from '../../../../../domain/reconciliation/engine/causes/repeats.js';
 
-import { aUsageCell, tokens } from '../../support.js';
 import { type Counts, calls, dayOf, expectExplained, lines, seriesOf, usage } from './support.js';
 
 const PLAIN = { input: 3_000_000, output: 500_000 };
@@ -163,15 +161,6 @@ describe('more than was used', () => {
     expectExplained(reportOfPart, day(1.3), ['report_of_a_part']);
     expectExplained(duplicatePart, day(2), []);
     expectExplained(duplicateQuantity, day(0.5), ['below_usage_report']);
-  });
-
-  it('requests that are counted once while tokens are counted twice are side evidence too', () => {
-    const requests = aUsageCell({ tokenClass: 'requests', quantity: tokens(10) });
-    const billed = lines(times(PLAIN, 2));
-    const day = dayOf({ billed, usage: [requests], observed: [calls(PLAIN)] });
-    expectExplained(duplicateTokens, day, ['requests_counted_once']);
-    // A report of tokens that contradicts the bill would rule all else out.
-    expectExplained(duplicateQuantity, day, []);
   });
 
   it('amounts of twice what the usage report counts', () => {

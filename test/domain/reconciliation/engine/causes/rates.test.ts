@@ -6,10 +6,7 @@ import {
 } from '../../../../../domain/reconciliation/engine/causes/batchAndTiers.js';
 import { cacheReadRate, cacheWriteRate } from '../../../../../domain/reconciliation/engine/causes/cache.js';
 import { longContextRate } from '../../../../../domain/reconciliation/engine/causes/longContext.js';
-import {
-  modalityRate,
-  otherModelRate,
-} from '../../../../../domain/reconciliation/engine/causes/otherRates.js';
+import { modalityRate } from '../../../../../domain/reconciliation/engine/causes/otherRates.js';
 
 import { calls, dayOf, expectExplained, explaining, lines, usage } from './support.js';
 
@@ -151,7 +148,6 @@ describe('length, tier, place and kind', () => {
     const billed = lines(counts, {}, { model: 'us.anthropic.claude-opus-5' }, bedrock);
     const day = dayOf({ billed, observed: [calls(counts, {}, bedrock)] }, bedrock);
     expect(explaining(regionUplift, day)).toContain('profile:us');
-    expect(explaining(otherModelRate, day)).toEqual([]);
   });
 
   it('audio at the rate of text', () => {
@@ -164,15 +160,5 @@ describe('length, tier, place and kind', () => {
     expectExplained(modalityRate, dayOf({ billed, observed: [calls(used, {}, audio)] }, audio), [
       'audio_at_text_rate',
     ]);
-  });
-});
-
-describe('another model', () => {
-  it('the rates of another model need two classes that are charged so', () => {
-    const both = lines(PLAIN, {}, { model: 'gpt-5-mini' });
-    const found = explaining(otherModelRate, dayOf({ billed: both, observed: [calls(PLAIN)] }));
-    expect(found).toHaveLength(1);
-    const one = [...lines({ input: 3_000_000 }, {}, { model: 'gpt-5-mini' }), ...lines({ output: 500_000 })];
-    expectExplained(otherModelRate, dayOf({ billed: one, observed: [calls(PLAIN)] }), []);
   });
 });
