@@ -93,8 +93,6 @@ function excessOf({ billedQuantity, observedQuantity, billedPico, expectedPico }
   return excess > 0n ? excess : 0n;
 }
 
-/** The parts of findings over an account: findings of its series, cut by days, and days of their residuals. */
-
 export const sumPico = (values: readonly Pico[]): Pico => values.reduce((total, value) => total + value, 0n);
 
 /** The finding with these of its days alone; undefined where none is left. Sums follow, lines in proportion. */

@@ -6,7 +6,7 @@ import { gradeAt } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import { AGREEMENT_MAX, BY_CHANCE, CLOSE, NEARLY_SURE, TRIED } from '../calibration.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../series/finding.js';
-import { calibrated, calibrationSteps, gradedAs } from '../series/gates.js';
+import { bitsOf, calibrated, calibrationSteps, gradedAs } from '../series/gates.js';
 import {
   addedLines,
   byText,
@@ -188,8 +188,6 @@ function findingOf(
     weightSet: input.weights.version,
   };
 }
-
-const bitsOf = (probability: number): number => Math.log2(probability / (1 - probability));
 
 /** Each day on which the halves agree is another wonder if they are none. */
 function agreementOf({ days }: MovedUse): number {

@@ -11,8 +11,8 @@ import { LEARNED_SIGNAL, rawProbabilityOf } from '../../weights/levels.js';
 import { bandOf, type Thresholds } from '../../weights/thresholds.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import { HYPOTHESES } from '../causes/library.js';
-import type { Direction, Finding } from '../series/finding.js';
-import { gradedAs } from '../series/gates.js';
+import type { Finding } from '../series/finding.js';
+import { bitsOf, gradedAs } from '../series/gates.js';
 
 /**
  * Findings with the probability that they are worth as claims, and the grade of that. Only what could be claimed is
@@ -25,8 +25,8 @@ export function applyLearning(findings: Finding[], weights: WeightSet): Finding[
 }
 
 function withLearned(finding: Finding, learned: LearnedWeights): Finding {
-  const { kind, provider, blame, direction } = finding;
-  if (!isLearnedOf({ kind, blame, direction })) return finding;
+  const { kind, provider } = finding;
+  if (!isLearnedOf(finding)) return finding;
   const probability = claimProbability(finding.probability, kind, provider, learned);
   const grade = learnedGrade(finding, probability, learned.thresholds);
   if (probability === finding.probability && grade === finding.grade) return finding;
@@ -39,22 +39,13 @@ function withLearned(finding: Finding, learned: LearnedWeights): Finding {
 }
 
 /** Whether outcomes of claims are evidence for such a finding: a kind that is never claimed has no outcomes. */
-function isLearnedOf({
-  kind,
-  blame,
-  direction,
-}: {
-  kind: FindingKind;
-  blame: Finding['blame'];
-  direction: Direction;
-}): boolean {
+function isLearnedOf({ kind, blame, direction }: Pick<Finding, 'kind' | 'blame' | 'direction'>): boolean {
   return isViolation(kind) && blame === 'provider' && direction === 'overcharge';
 }
 
 function learnedStep(kind: FindingKind, q: number, probability: number): WaterfallStep[] {
   if (probability === q) return [];
-  const bits = Math.log2(probability / (1 - probability)) - Math.log2(q / (1 - q));
-  return [{ signal: LEARNED_SIGNAL, level: kind, bits }];
+  return [{ signal: LEARNED_SIGNAL, level: kind, bits: bitsOf(probability) - bitsOf(q) }];
 }
 
 /** The inputs of a grade beside the probability. */

@@ -94,8 +94,6 @@ export const WHOSE: Readonly<Record<WhoseModel, Saying>> = {
   },
 };
 
-/** Use of one model that was billed as another's: what one series has too much, another lacks on the same day. */
-
 /** Both halves of one move, on the days on which it is seen. */
 export interface MovedUse {
   readonly from: SeriesExplanation;

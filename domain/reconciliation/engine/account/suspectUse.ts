@@ -22,7 +22,7 @@ import type {
   Gate,
   SeriesExplanation,
 } from '../series/finding.js';
-import { calibrated, calibrationSteps, gradedAs } from '../series/gates.js';
+import { bitsOf, calibrated, calibrationSteps, gradedAs } from '../series/gates.js';
 import { addedLines, footed, keepDays, leastOf, placeOf, shareOfImpact, sumPico } from './accountFindings.js';
 import type { AccountInput } from './explainAccount.js';
 
@@ -254,11 +254,7 @@ function findingOf(use: UnseenUse, input: AccountInput): Finding {
   );
   const impactPico = sumPico(days.map((one) => one.impactPico));
   const waterfall = [
-    {
-      signal: 'provider key',
-      level: `${key.reason}, ${days.length} days`,
-      bits: Math.log2(likely / (1 - likely)),
-    },
+    { signal: 'provider key', level: `${key.reason}, ${days.length} days`, bits: bitsOf(likely) },
     ...calibrationSteps(likely, of),
   ];
   return {

@@ -14,6 +14,7 @@ import { pairsOfClasses, partnerOfClass } from './places.js';
 import {
   amountAs,
   asLinesLast,
+  CACHED,
   countedVariant,
   metersOf,
   otherCharge,
@@ -196,7 +197,7 @@ function added(day: SeriesDay): Variant[] {
  * read most from the cache need not have most of its fresh input.
  */
 function asCachedUse(day: SeriesDay, meter: MeterDay, units: bigint): Pico | null {
-  const mix = [...READS, ...WRITES].flatMap((tokenClass) =>
+  const mix = CACHED.flatMap((tokenClass) =>
     (partnerOfClass(day, meter, tokenClass)?.mix ?? []).map(({ circumstances, quantity }) => ({
       circumstances,
       quantity,
@@ -231,7 +232,7 @@ function unmetered(day: SeriesDay): Variant[] {
       ? []
       : [quantityVariant(day, name, new Map(meters.map((meter) => [meter.index, 0n])))];
   return [
-    ...without('cached_not_metered', seen([...READS, ...WRITES])),
+    ...without('cached_not_metered', seen(CACHED)),
     ...(seen(WRITES).length > 0 ? without('reads_not_metered', seen(READS)) : []),
   ];
 }

@@ -37,6 +37,7 @@ import {
 } from './places.js';
 import {
   asBatch,
+  CACHED,
   countedVariant,
   countsByClass,
   metersOf,
@@ -152,7 +153,7 @@ function includesCached(day: SeriesDay): Variant[] {
   };
   const hasWrites = metersOf(day, 'cache_write_5m', 'cache_write_1h').some((meter) => meter.observed > 0n);
   return [
-    ...without('input_includes_cached', ['cache_read', 'cache_write_5m', 'cache_write_1h']),
+    ...without('input_includes_cached', CACHED),
     ...(hasWrites ? without('input_includes_reads', ['cache_read']) : []),
   ];
 }
@@ -165,7 +166,7 @@ function someIncludeCached(day: SeriesDay): Variant[] {
   const free = new Map<number, null>();
   for (const meter of metersOf(day, 'input')) {
     const billed = meter.meter.quantity ?? 0n;
-    const cached = sumOf([...CACHED].map((one) => partnerOfClass(day, meter, one)?.observed ?? 0n));
+    const cached = sumOf(CACHED.map((one) => partnerOfClass(day, meter, one)?.observed ?? 0n));
     const more = meter.observed - billed;
     const isAllReads = more === partnerOfClass(day, meter, 'cache_read')?.observed;
     if (billed > 0n && more * 100n > billed * COUNTED_ALIKE_PERCENT && more < cached && !isAllReads)
@@ -203,7 +204,7 @@ const placeAlone = (meter: MeterDay) => placeKey({ ...meter, tokenClass: 'input'
 
 /** Fresh and cached input together are right, but fewer were reported as cached than were billed so. */
 function cacheNotTold(day: SeriesDay): Variant[] {
-  const cached = metersOf(day, 'cache_read', 'cache_write_5m', 'cache_write_1h');
+  const cached = metersOf(day, ...CACHED);
   const billed = sumOf(cached.map((meter) => meter.meter.quantity ?? 0n));
   const observed = sumOf(cached.map((meter) => meter.observed));
   const none = observed === 0n && billed > 0n;
@@ -213,17 +214,11 @@ function cacheNotTold(day: SeriesDay): Variant[] {
   return quantities.size > 0 ? [quantityVariant(day, 'cache_not_told', quantities)] : [];
 }
 
-const CACHED: ReadonlySet<MeterDay['tokenClass']> = new Set([
-  'cache_read',
-  'cache_write_5m',
-  'cache_write_1h',
-]);
-
 /** A class that is billed and was never seen, or that some clients report to lack, while the others fit. */
 function missingClasses(day: SeriesDay): Variant[] {
   const isUntold = cannotTell(day.evidence.sources);
   return countsByClass(day).flatMap(({ tokenClass, meters, billed, observed }) => {
-    const isPart = isUntold && CACHED.has(tokenClass) && observed < billed;
+    const isPart = isUntold && CACHED.includes(tokenClass) && observed < billed;
     if ((observed > 0n && !isPart) || billed === 0n || meters.length === day.meters.length) return [];
     const free = new Map(meters.map((meter) => [meter.index, null]));
     return [quantityVariant(day, `class_missing:${tokenClass}`, free)];
@@ -306,8 +301,6 @@ function sentTwice(day: SeriesDay): Variant[] {
   ];
 }
 
-/** Mistakes in the amounts of the bill's file or of the client's calls: the organization's, not the provider's. */
-
 const CLIENT_AMOUNTS_WORDS = {
   cents_as_dollars: 'The amounts are a hundred times what they should be: cents were read as dollars.',
   dollars_as_cents: 'The amounts are a hundredth of what they should be: dollars were read as cents.',
@@ -334,6 +327,7 @@ const CLIENT_AMOUNTS_ADVICE: Readonly<Record<string, (services: string) => strin
     `Some of your events of ${services} name no tier: send service_tier of the provider’s answer and is_batch with every call, or import the provider’s usage report, which tells both. If they are complete, a discount is missing under /pricing/contract-rates.`,
 };
 
+/** Mistakes in the amounts of the bill's file or of the client's calls: the organization's, not the provider's. */
 export const clientAmounts: Hypothesis = {
   kind: 'client_metering_error',
   nature: 'rate',

@@ -1,7 +1,16 @@
+import type { TokenClass } from '../../../events/event.js';
 import { AGREE_PERCENT, NOISE_PERCENT } from '../calibration.js';
 import { coversMost, type Hypothesis, lasts, type SeriesDay, sentenceOf, touchesEdge } from './cause.js';
 import { cannotTell } from './client.js';
-import { countedVariant, countsByClass, isOneRatioOf, metersOf, quantityVariant, sumOf } from './predict.js';
+import {
+  CACHED,
+  countedVariant,
+  countsByClass,
+  isOneRatioOf,
+  metersOf,
+  quantityVariant,
+  sumOf,
+} from './predict.js';
 
 const WORDS = {
   all: 'Attempts that failed were billed.',
@@ -133,8 +142,7 @@ export const countInflation: Hypothesis = {
   ],
 };
 
-const cachedOf = (day: SeriesDay): bigint =>
-  sumOf(metersOf(day, 'cache_read', 'cache_write_5m', 'cache_write_1h').map((meter) => meter.observed));
+const cachedOf = (day: SeriesDay): bigint => sumOf(metersOf(day, ...CACHED).map((meter) => meter.observed));
 
 function othersAgree(day: SeriesDay, tokenClass: string): boolean {
   const others = countsByClass(day).filter((one) => one.tokenClass !== tokenClass && one.billed > 0n);
@@ -142,10 +150,5 @@ function othersAgree(day: SeriesDay, tokenClass: string): boolean {
   return isOneRatioOf(shares, AGREE_PERCENT);
 }
 
-const CACHE_CLASSES: ReadonlySet<string> = new Set([
-  'input',
-  'cache_read',
-  'cache_write_5m',
-  'cache_write_1h',
-]);
-const isAboutCache = (tokenClass: string): boolean => CACHE_CLASSES.has(tokenClass);
+const isAboutCache = (tokenClass: TokenClass): boolean =>
+  tokenClass === 'input' || CACHED.includes(tokenClass);

@@ -101,8 +101,6 @@ const isNamedLike = ({ meter: a }: MeterDay, { meter: b }: MeterDay): boolean =>
   a.longContext === b.longContext &&
   a.region === b.region;
 
-/** Uniform ratios of charged to right amounts, found in a day's own meters. */
-
 export interface Ratio {
   readonly billedPico: Pico;
   readonly expectedPico: Pico;
@@ -146,8 +144,6 @@ export function ratioText({ billedPico, expectedPico }: Ratio): string {
   const perMille = (billedPico * 1_000n + expectedPico / 2n) / expectedPico;
   return `${perMille / 1_000n}.${String(perMille % 1_000n).padStart(3, '0')}`;
 }
-
-/** Facts that a day's calls and reports leave open: they support no accusation. */
 
 /**
  * Neither an answer nor the provider's usage report nor the label of a line names the tier that served the day's calls. The

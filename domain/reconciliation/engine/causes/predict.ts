@@ -274,6 +274,9 @@ export function hasQuantities(day: SeriesDay): boolean {
   return day.meters.some(({ meter }) => meter.quantity !== null);
 }
 
+/** Classes of what is read from a cache or written to it. */
+export const CACHED: readonly TokenClass[] = ['cache_read', 'cache_write_5m', 'cache_write_1h'];
+
 /** The meters of a class. */
 export function metersOf(day: SeriesDay, ...classes: readonly TokenClass[]): MeterDay[] {
   return day.meters.filter((meter) => classes.includes(meter.tokenClass));

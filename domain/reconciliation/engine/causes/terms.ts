@@ -185,10 +185,12 @@ function ofPeriods(day: SeriesDay, promotional: boolean): Variant[] {
   if (!current) return [];
   const isTemporary = isPromotion(periods, now, model);
   const variants = periods.flatMap((period, place) => {
-    if (place === now || !sameContract(period, current)) return [];
+    // Periods that differ by their contract are the contract's matter; before a contract and after it the list holds.
+    if (place === now || period.contractId !== current.contractId) return [];
     const isRegular = isTemporary && isCheaper(current.rates, period.rates, model);
     if (isRegular !== promotional) return [];
-    const name = isRegular ? regularName(place < now) : datedName(periods, place, now);
+    const side = place < now ? 'before' : 'after';
+    const name = isRegular ? `regular:${side}` : datedName(periods, place, now);
     return otherPeriod(day, name, period.rates);
   });
   return variants.filter(
@@ -203,15 +205,6 @@ function isSamePrediction(day: SeriesDay, a: Variant, b: Variant): boolean {
 
 /** A million tokens. */
 const PROBE = 1_000_000n * QUANTITY_ONE;
-
-/** Periods that differ by their contract are the contract's matter; before a contract and after it the list holds. */
-function sameContract(a: PeriodView, b: PeriodView): boolean {
-  return a.contractId === b.contractId;
-}
-
-function regularName(isBefore: boolean): string {
-  return isBefore ? 'regular:before' : 'regular:after';
-}
 
 function datedName(periods: readonly PeriodView[], place: number, now: number): string {
   return place < now

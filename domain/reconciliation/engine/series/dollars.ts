@@ -35,6 +35,9 @@ export interface DayParts {
   readonly unexplained: readonly MeterImpact[];
 }
 
+/** A day without a difference. */
+export const NO_PARTS: DayParts = { explained: [], unexplained: [] };
+
 export const impactOf = (parts: readonly MeterImpact[]): Pico =>
   parts.reduce((total, part) => total + part.ratePico + part.volumePico, 0n);
 
@@ -251,19 +254,18 @@ function partsOfTotal(reading: DayReading, state: DayState | undefined, noise: S
   const amount = billedPicoOf(reading.day);
   const coverage = state?.fit.coverage ?? noise.coverage;
   const right = sumOf(reading, null);
-  if (!reading.comparable || amount <= 0n || right === null || right <= 0n)
-    return { explained: [], unexplained: [] };
+  if (!reading.comparable || amount <= 0n || right === null || right <= 0n) return NO_PARTS;
   const variant = state?.variant ?? null;
   const first = reading.meters.find(({ of }) => variant?.touches(of));
   if (variant && first) {
     const predicted = sumOf(reading, variant);
-    if (predicted === null || predicted <= 0n) return { explained: [], unexplained: [] };
+    if (predicted === null || predicted <= 0n) return NO_PARTS;
     const impact = amount - divideHalfEven(amount * right, predicted);
     return { explained: [impactOn(null, amount, impact, variant, first.of)], unexplained: [] };
   }
   const usual = Number(right) / coverage;
   if (isScatter(Number(amount), usual, Math.hypot(noise.quantitySigma, CENT / Number(amount))))
-    return { explained: [], unexplained: [] };
+    return NO_PARTS;
   const rest = amount - BigInt(Math.round(usual));
   return {
     explained: [],
@@ -286,8 +288,6 @@ function sumOf(reading: DayReading, variant: Variant | null): Pico | null {
 
 const max = (a: Pico, b: Pico): Pico => (a > b ? a : b);
 const min = (a: Pico, b: Pico): Pico => (a < b ? a : b);
-
-/** Excess and shortage of a day of a series, for comparisons of series with each other. */
 
 /**
  * The difference of a series' bill and calls, by class: beyond its usual coverage or, since calls may be missing under

@@ -110,14 +110,9 @@ export function isAtPriceChange({ days }: RunOfDays): boolean {
 }
 
 /**
- * The odds that our price is the wrong one: a price on which sources agree can still be old, or differ from the
- * agreement. An end of a wrong rate is evidence against it, because our price was right then; without one the bill cannot
- * separate the two.
- */
-
-/**
- * At most these odds has a run of wrong rates to be the provider's mistake and not our price's; null where the history
- * leaves no such doubt, or a contract sets the price.
+ * At most these odds has a run of wrong rates to be the provider's mistake and not our price's, which can be old or differ from
+ * the agreement although sources agree on it; null where a contract sets it, or the history leaves no such doubt: where the
+ * wrong rate has an end, our price was right then, and without one the bill cannot separate the two.
  */
 export function oddsAgainstOurPrice(run: RunOfDays, history: RunHistory): number | null {
   if (!isAboutRates(run.state) || run.days.every(({ judged }) => isByContract(judged))) return null;
@@ -256,8 +251,6 @@ function ratioOf(meters: readonly MeterReading[]): number[] {
 const sum = <T>(values: readonly T[], of: (one: T) => number): number =>
   values.reduce((total, one) => total + of(one), 0);
 
-/** Guesses: explanations that are the nearest and do not fit. They are a reason to look, and little more. */
-
 /**
  * Whether an explanation with too large a residual is no more than a guess: the next one is hardly further, or it needs
  * on most of its days many more calls to be missing than usual, which is two mistakes at once. `usual` is the share of
@@ -270,13 +263,9 @@ export function isGuess({ days }: RunOfDays, missing: readonly Gate[], usual: nu
 }
 
 /**
- * A mistake can be on top of a discount that is not entered. Between days on which everything was charged exactly that
- * much below what is entered, the discount is taken for agreed, and what else a day shows is explained against it.
- */
-
-/**
- * For the days that something else than a discount has to explain, by rates or by counts: the one that the days about them
- * show, in percent.
+ * Discounts that are not entered, in percent, by the days that something else has to explain, by rates or by counts. Where all
+ * days about them were charged exactly that much below what is entered, the discount is taken for agreed, and what else a day
+ * shows is explained against it.
  */
 export function untoldDiscounts(
   judged: readonly JudgedDay[],

@@ -211,8 +211,6 @@ export function gradeOfRun(run: RunOfDays, probability: number, missing: readonl
     .reduce(lowerOf, run.state.hypothesis?.highest ?? 'HIGH');
 }
 
-// Calibration: from the probability of the model to the share of findings that are true, and to the grade
-
 /** The facts about a finding that its calibration depends on. */
 export interface Calibrated {
   readonly blame: 'provider' | 'own' | 'none';
@@ -275,7 +273,7 @@ export function gradedAs(probability: number, of: Stated): number {
 const stepsOf = (waterfall: readonly WaterfallStep[]): readonly WaterfallStep[] =>
   waterfall.filter(({ signal }) => signal === CALIBRATION_SIGNAL);
 
-const bitsOf = (probability: number): number => Math.log2(probability / (1 - probability));
+export const bitsOf = (probability: number): number => Math.log2(probability / (1 - probability));
 
 /** The probability whose log-odds are so many nats higher. */
 function shifted(probability: number, nats: number): number {

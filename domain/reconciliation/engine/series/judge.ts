@@ -8,7 +8,7 @@ import { tolerancePico } from '../../matching/classLines.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import { NULL_PRIOR_MIN, REFUSALS_MAX, RIVAL_MIN, UNKNOWN_DAY } from '../calibration.js';
 import { canLast, type SeriesContext } from '../causes/cause.js';
-import { type DayParts, impactOf, type MeterImpact, partsOf } from './dollars.js';
+import { type DayParts, impactOf, type MeterImpact, NO_PARTS, partsOf } from './dollars.js';
 import { historyOf, isCheaperUse, isNoFactor, isRuledOutByHistory, missesCounts } from './doubts.js';
 import type { Aspect } from './fit.js';
 import { FEWER_SEEN, fewerSeen, lacksCalls } from './seenLess.js';
@@ -106,8 +106,6 @@ function normalised(values: Float64Array): Float64Array {
   return total > 0 ? values.map((value) => value / total) : values.fill(1 / values.length);
 }
 
-/** Days with the same explanation that follow each other: what becomes a finding. */
-
 /** A day under the explanation that was chosen for it. */
 export interface JudgedDay {
   readonly aspect: Aspect;
@@ -192,15 +190,13 @@ function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): Judge
   const fewer = canBeFewer && series.aspect === 'counts' ? fewerSeen(work, series.noise) : undefined;
   if (fewer) return judgedAsFewer(series, work, byKind, fewer);
   const shown = work.states.get(state);
-  const parts: DayParts = work.reading.judged
-    ? partsOf(series.aspect, work, kind === 'none' ? undefined : shown, series.noise)
-    : { explained: [], unexplained: [] };
+  const isTold = work.reading.judged && kind !== 'none';
   return {
     aspect: series.aspect,
     work,
     state,
     shown,
-    parts: kind === 'none' ? { explained: [], unexplained: [] } : worthTelling(work, parts),
+    parts: isTold ? worthTelling(work, partsOf(series.aspect, work, shown, series.noise)) : NO_PARTS,
     pooled: byKind,
     alone: aloneOf(series, work, kind),
   };

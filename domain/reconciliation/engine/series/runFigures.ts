@@ -139,8 +139,6 @@ function levelOf(bits: number): string {
   return bits <= -1 ? 'speaks_against' : 'says_nothing';
 }
 
-/** The sums of the days of a run: dollars, shares, the next best explanation, and lines that a reader recomputes. */
-
 interface MatchInput {
   readonly together: ReadonlyMap<string, DayState>;
   readonly weights: WeightSet;

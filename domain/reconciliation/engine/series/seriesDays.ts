@@ -12,6 +12,7 @@ import { buildMeters, type Meter, type MeterPart } from '../../matching/meters.j
 import { freshBesidesCached } from '../../matching/profiles.js';
 import { bookedPartsOf } from '../causes/bookedLate.js';
 import type { Booked, MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
+import { CACHED } from '../causes/predict.js';
 
 /** A day of the series that can still be filled in with its neighbours. */
 type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };
@@ -132,7 +133,7 @@ function freshByPlace(open: readonly OpenMeter[]): Weights {
   for (const lines of uses.values()) {
     const inputs = lines.filter((one) => one.tokenClass === 'input');
     if (inputs.length < 2 || lines.some(({ meter }) => meter.quantity === null)) continue;
-    const cached = lines.filter((one) => CACHED.has(one.tokenClass));
+    const cached = lines.filter((one) => CACHED.includes(one.tokenClass));
     const sumOf = (of: readonly OpenMeter[], value: (one: OpenMeter) => bigint) =>
       of.reduce((sum, one) => sum + value(one), 0n);
     const billed = ({ meter }: OpenMeter) => meter.quantity ?? 0n;
@@ -149,8 +150,6 @@ function freshByPlace(open: readonly OpenMeter[]): Weights {
   }
   return fresh;
 }
-
-const CACHED: ReadonlySet<TokenClass> = new Set(['cache_read', 'cache_write_5m', 'cache_write_1h']);
 
 /** Books a vector's tokens of a class on the meters that take it, or on one of its own where the bill has none. */
 function place(

@@ -10,7 +10,7 @@ const PAGE = readFileSync(
   'utf8',
 );
 /** Found over the account, from several series or from keys. */
-const OF_ACCOUNTS = ['unauthorized_key_usage'];
+const OF_ACCOUNTS = ['model_misattribution', 'unauthorized_key_usage'];
 const WHOSE = { provider: 'provider', own: 'your own', none: 'nobody’s' };
 
 const section = (title: string) =>
