@@ -62,8 +62,29 @@ export function joinByTotals(meters: readonly Meter[], usage: readonly UsageCell
     const cells = usage.filter((cell) => groupOf(cell.tokenClass) === group);
     if (cells.length === 0 || joinClass(lines, cells, rateOf, tellsPlace) || group !== 'input') continue;
     // Cached tokens that are on these lines once more: then their kinds divide the lines as well.
-    joinClass(lines, [...cells, ...cachedOf(usage)], rateOf, tellsPlace);
+    if (joinClass(lines, [...cells, ...cachedOf(usage)], rateOf, tellsPlace)) continue;
+    for (const isBatch of [false, true]) divideWithSome(lines, cells, cachedOf(usage), isBatch, rateOf);
   }
+}
+
+/** The same where only some are: a mistake of one key, whose calls are all batch or all standard. */
+function divideWithSome(
+  lines: Meter[],
+  cells: UsageCell[],
+  cached: UsageCell[],
+  isBatch: boolean,
+  rateOf: RateOf,
+): void {
+  const counted = billedBy(lines);
+  const of = cached.filter((cell) => cell.isBatch === isBatch);
+  const [first] = of;
+  if (!counted || !first) return;
+  const count = (some: readonly UsageCell[]) => sumOf(some.map((cell) => cell.quantity));
+  const quantity = sumOf([...counted.counts.values()]) - count(cells);
+  if (quantity <= 0n || quantity > count(of)) return;
+  const kinds = kindsOf([...cells, { ...first, quantity }]);
+  const [only, ...others] = sidesOf(lines, kinds, counted.counts, false);
+  if (only && others.length === 0) divide(only, new Map(), counted.slack, rateOf);
 }
 
 /** Tokens read from and written to the cache, as fresh input. */

@@ -153,7 +153,7 @@ function ofSomeHours(day: SeriesDay, charged: readonly MeterDay[]): Variant[] {
 
 /**
  * Cached tokens on the input's lines once more, which the usage report has not: the provider's two reports contradict each
- * other by exactly these tokens, whatever calls were seen.
+ * other by exactly these tokens, whatever calls were seen. Of one key, or from some hour on, they are some of the day's.
  */
 export const doubleMeteredOnBill: Hypothesis = {
   kind: 'cached_tokens_double_metered',
@@ -161,33 +161,66 @@ export const doubleMeteredOnBill: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'usage_report'],
   variants: (day) => {
-    const against = againstReport(day);
-    const isAgain =
-      against && !day.meters.some((meter) => meter.booked) && cachedAgain(day, against) === 'all';
-    if (!isAgain) return [];
-    return [
-      beyondReport(day, 'again_beyond_usage_report', { ...against, right: cachedBesides(day, against) }),
-    ];
+    const against = againOf(day);
+    const isMeant = against?.again === 'all' || (against?.again === 'some' && goesOn(day, against));
+    if (!against || !isMeant) return [];
+    const right = cachedBesides(day, against);
+    const quantities = new Map(
+      [...right].map(([index, own]) => {
+        const { observed, meter } = day.meters[index] as MeterDay;
+        return [index, own > 0n ? (observed * (meter.quantity ?? 0n)) / own : observed];
+      }),
+    );
+    return [beyondReport(day, 'again_beyond_usage_report', { ...against, quantities, right })];
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
 
+/** What the day's input has more than the report, where that is all of the cached tokens or some, and nothing is booked late. */
+function againOf(day: SeriesDay) {
+  const against = day.meters.some((meter) => meter.booked) ? undefined : againstReport(day);
+  const again = against && cachedAgain(day, against);
+  return again && { ...against, again };
+}
+
+/** Whether a day beside has it too, and no factor of the input gives both: a factor has the same share on all days. */
+function goesOn(day: SeriesDay, own: AgainstReport): boolean {
+  return [day.before, day.after].some((one) => {
+    const other = one && againOf(one);
+    if (!one || !other) return false;
+    const [a, b] = [inputsOf(day, own), inputsOf(one, other)];
+    return (
+      other.again === 'all' ||
+      absPico(a.billed * b.right - b.billed * a.right) * TIMES_PARTS > a.billed * b.right
+    );
+  });
+}
+
+const inputsOf = ({ meters }: SeriesDay, { right }: AgainstReport) => ({
+  billed: sumOf(meters.flatMap(({ index, meter }) => (right.has(index) ? [meter.quantity ?? 0n] : []))),
+  right: sumOf([...right.values()]),
+});
+
 /**
- * Each line without what the bill's own cached lines of the same use hold; divided as the bill is where these do not
- * sum up.
+ * Each line without its part of what the bill's own cached lines of the same use hold, so that all have what the report counts;
+ * divided as the bill is where these hold less.
  */
 function cachedBesides(day: SeriesDay, { quantities, right }: AgainstReport): Map<number, bigint> {
   const off = day.meters.filter((meter) => quantities.has(meter.index));
+  const excess = sumOf(off.map(({ meter }) => meter.quantity ?? 0n)) - sumOf([...right.values()]);
   for (const classes of [['cache_read'], ['cache_read', 'cache_write_5m', 'cache_write_1h']] as const) {
-    const without = new Map(
-      off.map((meter) => {
-        const cached = classes.map((name) => partnerOfClass(day, meter, name)?.meter.quantity ?? 0n);
-        return [meter.index, (meter.meter.quantity ?? 0n) - sumOf(cached)];
-      }),
+    const cached = off.map((meter) =>
+      sumOf(classes.map((name) => partnerOfClass(day, meter, name)?.meter.quantity ?? 0n)),
     );
-    const apart = sumOf([...without.values()]) - sumOf([...right.values()]);
-    if (absPico(apart) * SAME_COUNT_PARTS <= sumOf([...right.values()])) return without;
+    const sum = sumOf(cached);
+    if (sum > 0n && (excess - sum) * SAME_COUNT_PARTS <= sum)
+      return new Map(
+        off.map(({ index, meter }, at) => [
+          index,
+          (meter.quantity ?? 0n) - (excess * (cached[at] ?? 0n)) / sum,
+        ]),
+      );
   }
   return right;
 }

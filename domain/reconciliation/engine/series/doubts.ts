@@ -63,6 +63,10 @@ export function touchedOf({ work, shown }: JudgedDay): MeterReading[] {
   return variant ? work.reading.meters.filter(({ of }) => variant.touches(of)) : [];
 }
 
+/** Whether the provider's bill and its usage report show the mistake by themselves, whatever calls were seen. */
+export const restsOnReports = ({ state, shown }: JudgedDay): boolean =>
+  shown?.variant?.provenOf !== undefined && state.hypothesis?.needs.includes('usage_report') === true;
+
 /**
  * Whether the day has one of these lines, and all of them that it has are right: as entered or, for what is explained against
  * a discount that is not entered, at that discount.

@@ -15,7 +15,7 @@ import {
 } from '../calibration.js';
 import type { EvidenceNeed } from '../causes/cause.js';
 import { areRefusalsTold } from '../causes/places.js';
-import { givesCounts, type RunHistory, touchedOf } from './doubts.js';
+import { givesCounts, type RunHistory, restsOnReports, touchedOf } from './doubts.js';
 import { GATES, type Gate } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
@@ -160,12 +160,14 @@ function isWithinTolerance(judged: JudgedDay, together: GateFacts['together']): 
 
 /**
  * Little of the same days' counts is without an explanation: where many are off for an unknown reason, nothing is known
- * of the days' calls well enough. Too many of one do not hide too few of another.
+ * of the days' calls well enough. Too many of one do not hide too few of another. Where the provider's two reports contradict
+ * each other, no call is asked.
  */
 function isMostlyExplained({ days }: RunOfDays): boolean {
   let [explained, rest] = [0n, 0n];
   for (const { judged, impactPico } of days) {
     explained += absPico(impactPico);
+    if (restsOnReports(judged)) continue;
     for (const { volumePico } of judged.parts.unexplained) rest += absPico(volumePico);
   }
   return rest * REST_DIVISOR <= explained;

@@ -14,7 +14,7 @@ import type { FindingKind } from '../../taxonomy.js';
 import type { WeightSet } from '../../weights/weightSet.js';
 import { BITS_MAX, COUNTED_CENTS, COUNTS_APART, MIXTURES, ODDS_MAX } from '../calibration.js';
 import type { MeterImpact } from './dollars.js';
-import { touchedOf } from './doubts.js';
+import { restsOnReports, touchedOf } from './doubts.js';
 import type { Finding, FindingDay, FindingLine } from './finding.js';
 import { mixtureOf } from './fit.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
@@ -52,10 +52,10 @@ function evidenceOf(judged: JudgedDay, state: DayState | undefined): LinkEvidenc
       if (Math.abs(one.amount - amount) > Math.max(one.rounding, one.rateSigma)) isExplained = false;
     }
   });
-  // A rate that the bill shows by itself holds whatever its counts are; where they agree, they are evidence for the match.
+  // A mistake that the bill shows by itself holds whatever its counts are; where they agree, they are evidence for the match.
   const worst =
     reading.comparable && reading.depth === 'quantities' ? worstClass(reading, state, coverage) : null;
-  const isApart = worst !== null && worst > COUNTS_APART && showsRateAlone(judged);
+  const isApart = worst !== null && worst > COUNTS_APART && showsAlone(judged);
   const total = reading.depth === 'quantities' ? predicted : predicted / coverage;
   return {
     model: evidence.level,
@@ -68,8 +68,9 @@ function evidenceOf(judged: JudgedDay, state: DayState | undefined): LinkEvidenc
   };
 }
 
-/** Whether an explained rate rests on the bill's own quantities and amounts, and on nothing that calls show. */
-function showsRateAlone(judged: JudgedDay): boolean {
+/** Whether an explanation rests on the bill's own quantities and amounts, or its usage report's, and on nothing that calls show. */
+function showsAlone(judged: JudgedDay): boolean {
+  if (restsOnReports(judged)) return true;
   const touched = judged.aspect === 'rates' && judged.state.hypothesis ? touchedOf(judged) : [];
   return touched.length > 0 && touched.every(({ rateEvidence }) => rateEvidence === 'sharp');
 }

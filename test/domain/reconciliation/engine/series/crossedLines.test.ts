@@ -153,4 +153,19 @@ describe('cached tokens once more as input on the bill, and not in the usage rep
     const cached = 3 * thirdOf((use) => use.cache_read);
     expect(Number(found[0]?.impactPico) / 1e12).toBeCloseTo((cached * 2) / 1e6, 6);
   });
+
+  it('are found of one key, whose tokens are another part of the cached ones each day', () => {
+    const ofKey = (use: Use, at: number) => Math.floor((use.cache_read * (80 + ((at * 7) % 17))) / 100);
+    const found = findings((use, at) => (isBetween(at, 8, 12) ? ofKey(use, at) : 0));
+    expect(found.map(brief)).toEqual([
+      'cached_tokens_double_metered/again_beyond_usage_report HIGH: 13 to 17',
+    ]);
+    const cached = [8, 9, 10, 11, 12].reduce((sum, at) => sum + ofKey(useOf(at), at), 0);
+    expect(Number(found[0]?.impactPico) / 1e12).toBeCloseTo((cached * 2) / 1e6, 6);
+  });
+
+  it('are not found where the input is off by one factor', () => {
+    const found = findings((use, at) => (isBetween(at, 8, 12) ? use.input / 2 : 0));
+    expect(found.filter(({ kind }) => kind === 'cached_tokens_double_metered')).toEqual([]);
+  });
 });
