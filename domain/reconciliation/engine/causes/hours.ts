@@ -8,7 +8,7 @@ import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
 import { MICROS_PER_HOUR, microsOfDay } from '../../../period.js';
 import { isUsageOf, takesCalls } from '../../matching/lineUse.js';
 import type { MeterPart } from '../../matching/meters.js';
-import { DAYS_MAX, HOUR_SLACK, HOURS_OF_DAY, OPEN_WINDOWS } from '../calibration.js';
+import { HOUR_SLACK, HOURS_OF_DAY, OPEN_WINDOWS } from '../calibration.js';
 import type { MeterDay, SeriesDay, Variant } from './cause.js';
 import { amountAs } from './predict.js';
 
@@ -108,24 +108,6 @@ export function dearerByHour(
   }
   return undefined;
 }
-
-/**
- * Whether a day near it is off in the other direction: costs that are booked on another day than their use is counted on make
- * one day too dear and another too cheap (bookedLate.ts).
- */
-export function isShiftOfDays(day: SeriesDay): boolean {
-  const own = tooMuchOf(day);
-  const isOther = (one: SeriesDay) =>
-    tooMuchOf(one) * own < 0 && Math.abs(tooMuchOf(one)) > HOUR_SLACK * Math.abs(own);
-  for (const side of ['before', 'after'] as const) {
-    let one = day[side];
-    for (let far = 1; one && far < DAYS_MAX; far += 1, one = one[side]) if (isOther(one)) return true;
-  }
-  return false;
-}
-
-const tooMuchOf = ({ meters }: SeriesDay): number =>
-  meters.reduce((sum, { meter, expectedPico }) => sum + Number(meter.amountPico - (expectedPico ?? 0n)), 0);
 
 const othersOf = ({ meters }: SeriesDay, of: MeterDay) =>
   meters.flatMap((one) => (one !== of && one.tokenClass === of.tokenClass ? [one.meter] : []));

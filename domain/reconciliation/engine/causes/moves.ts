@@ -99,7 +99,7 @@ export function seenUses({ evidence, agreed }: SeriesDay, { meter, tokenClass }:
 }
 
 /** The same uses in the same proportions, as parts of another quantity. */
-function scaledTo(mix: readonly MeterPart[], quantity: bigint): MeterPart[] {
+export function scaledTo(mix: readonly MeterPart[], quantity: bigint): MeterPart[] {
   const shares = apportion(
     quantity,
     mix.map((one) => one.quantity),

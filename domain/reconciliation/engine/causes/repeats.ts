@@ -19,7 +19,7 @@ import {
   touchesEdge,
   type Variant,
 } from './cause.js';
-import { dearerByHour, hoursOfClass, isShiftOfDays, natsOfHours } from './hours.js';
+import { dearerByHour, hoursOfClass, natsOfHours } from './hours.js';
 import { chargedMeters, partnerOfClass, sharedRatio } from './places.js';
 import { countsByClass, isOneRatioOf, multipleOf, quantityVariant, reportedOf, sumOf } from './predict.js';
 
@@ -141,7 +141,7 @@ function ofSomeHours(day: SeriesDay, charged: readonly MeterDay[]): Variant[] {
   const isPart = meant.some(
     (one) => tooMuch(one) * TIMES_PARTS < (one.expectedPico ?? 0n) * (TIMES_PARTS - 1n),
   );
-  if (!variant || !isPart || isShiftOfDays(day)) return [];
+  if (!variant || !isPart) return [];
   const lines = meant.flatMap((one) => {
     const byHour = dearerByHour(day, one, variant, Number(one.expectedPico));
     const slack = Number(one.meter.roundingPico + 1n);

@@ -34,7 +34,7 @@ import {
   USUAL_SPREADS,
 } from '../calibration.js';
 import type { MeterDay, Variant } from '../causes/cause.js';
-import { dearerByHour, isShiftOfDays, natsOfHours } from '../causes/hours.js';
+import { dearerByHour, natsOfHours } from '../causes/hours.js';
 import { CENT, type DayReading, isMixAssumed, type MeterReading, type Prediction } from './reading.js';
 
 /** Estimates that a series' days have in common. */
@@ -423,8 +423,7 @@ export function partialFit(
   });
   // Where the report counts and the bill has amounts alone, use that is not charged may be booked on another day.
   const isCountedApart = parts.some(({ of }) => of.meter.quantitySource === 'usage');
-  const isShift =
-    isCountedApart && (parts.some(({ wrong, slack }) => wrong < -slack) || isShiftOfDays(reading.day));
+  const isShift = isCountedApart && parts.some(({ wrong, slack }) => wrong < -slack);
   const areKnown = lines.length === parts.length && !isShift;
   const hourNats = areKnown ? natsOfHours(lines) : Number.NEGATIVE_INFINITY;
   const within = parts.map(({ dearer, slack }) => Math.log((slack * ROOT_OF_TWO_PI) / Math.abs(dearer)));

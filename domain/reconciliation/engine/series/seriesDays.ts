@@ -10,7 +10,7 @@ import { apportion, expectedOfMeter } from '../../matching/classLines.js';
 import { takesCalls } from '../../matching/lineUse.js';
 import { buildMeters, type Meter, type MeterPart } from '../../matching/meters.js';
 import { freshBesidesCached } from '../../matching/profiles.js';
-import { bookedPartsOf } from '../causes/bookedLate.js';
+import { bookedPartsOf, metersAsBooked } from '../causes/bookedLate.js';
 import type { Booked, MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
 import { CACHED } from '../causes/predict.js';
 
@@ -36,6 +36,7 @@ export function seriesDaysOf(
     one.before = byDay.get(shiftDay(one.day, -1)) ?? null;
     one.after = byDay.get(shiftDay(one.day, 1)) ?? null;
   }
+  for (const [day, meters] of metersAsBooked(days)) Object.assign(day, { meters });
   const booked = days.map(bookedPartsOf);
   days.forEach((one, at) => {
     const parts = booked[at];

@@ -4,12 +4,14 @@ import type { Finding } from '../../../../../domain/reconciliation/engine/series
 import type { DayInput } from '../../../../../domain/reconciliation/matching/cells.js';
 import { aBilledCell, aUsageCell, tokens } from '../../support.js';
 import {
+  asClasses,
   chargeFor,
   findingsOf,
   isBetween,
   type Lines,
   linesFor,
   observedOf,
+  scale,
   type Use,
   useOf,
 } from './support.js';
@@ -124,6 +126,24 @@ describe('costs of a day’s last hours on the bill of the next day', () => {
     expect(findings.map((one) => `${brief(one)} ${one.grade}`)).toEqual([
       'cached_tokens_double_metered/reads provider: 11 12 13 14 15 16 17 HIGH',
     ]);
+  });
+
+  it('are told from a wrong rate where the bill has amounts alone, and hide none of it', () => {
+    const findings = findingsOf({
+      bill: (_, at) => {
+        const lines = linesFor(bookedAt(asUsed, at));
+        return isBetween(at, 6, 12) ? scale(lines, 10n, 1n, ['cache_read']) : lines;
+      },
+      input: (input, at) => asClasses(withReport(asUsed)(input, at)),
+    });
+    expect(findings.map((one) => `${brief(one)} ${one.grade}`).sort()).toEqual([
+      'cache_read_rate_mismatch/input_rate provider: 11 12 13 14 15 16 17 HIGH',
+      'timing_shift/booked_late none: 14 HIGH',
+      'timing_shift/booked_late none: 15 HIGH',
+    ]);
+    const cached = [6, 7, 8, 9, 10, 11, 12].reduce((total, at) => total + useOf(at).cache_read, 0);
+    const wrong = findings.find(({ blame }) => blame === 'provider');
+    expect(Number(wrong?.impactPico) / (cached * 1.8e6)).toBeCloseTo(1, 6);
   });
 
   it('are no excuse for use that no day lacks', () => {
