@@ -150,7 +150,9 @@ function isWithinTolerance(judged: JudgedDay, together: GateFacts['together']): 
   const { amounts } = (together.get(work.reading.day.day) ?? shown).prediction;
   let left = 0;
   for (const meter of touchedOf(judged)) {
-    if (meter.rateEvidence === 'none') continue;
+    // Where a part is booked on another day, a line of several uses has another mixture than the day's report.
+    const isMixed = meter.of.booked && meter.of.mix.length > 1;
+    if (meter.rateEvidence === 'none' || (isMixed && judged.aspect === 'counts')) continue;
     const predicted = amounts[meter.of.index] ?? Number.NaN;
     left += Math.max(0, Math.abs(meter.amount - predicted) - meter.rateSigma);
   }

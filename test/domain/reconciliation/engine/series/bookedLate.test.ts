@@ -80,7 +80,10 @@ describe('costs of a day’s last hours on the bill of the next day', () => {
     expect(Number(only?.impactPico) / (cached * 2e6)).toBeCloseTo(1, 2);
   });
 
-  it('leave it also where the booked hours have no batch calls, which have lines of their own', () => {
+  it.each([
+    ['lines of their own', false],
+    ['one line with the others', true],
+  ])('leave it also where the booked hours have no batch calls, which have %s', (_, isFolded) => {
     const doubled: Counting = (use, at) =>
       isBetween(at, 6, 12) ? { ...use, input: use.input + use.cache_read } : use;
     // A third of each class is used by batches, and all of it before the evening.
@@ -103,7 +106,8 @@ describe('costs of a day’s last hours on the bill of the next day', () => {
             names.map((tokenClass) => {
               const count = BigInt(uses[of as 0 | 1][tokenClass]);
               const amountPico = chargeFor(tokenClass, count) / (isBatch ? 2n : 1n);
-              return aBilledCell({ tokenClass, isBatch, quantity: tokens(Number(count)), amountPico });
+              const line = isFolded ? null : isBatch;
+              return aBilledCell({ tokenClass, isBatch: line, quantity: tokens(Number(count)), amountPico });
             }),
           ),
           usage: isBatchAt.flatMap((isBatch, of) =>
