@@ -353,7 +353,8 @@ function dearerForSeen({ day }: DayReading, of: MeterDay, variant: Variant): num
 /**
  * The variant on the lines alone that it gives exactly, where the others have another wrong rate besides: a bill prices its
  * lines one by one, so what is unknown on one is no doubt about the others. Undefined where fewer than two lines are exact, or
- * less than half of the dollars, and where a line is right that the variant would change: that speaks against it.
+ * less than half of the dollars, and where a line is right that the variant would change: that speaks against it, unless all
+ * lines of its place are. Places have price lists and meters of their own, so a rate may be wrong at one alone.
  */
 function forExactLines(
   reading: DayReading,
@@ -362,18 +363,21 @@ function forExactLines(
   variant: Variant,
 ): Variant | undefined {
   const exact = new Set<number>();
+  const [wrongAt, rightAt] = [new Set<string | null>(), new Set<string | null>()];
   let [given, open] = [0, 0];
   for (const [at, { of, amount, rateSigma, rateEvidence }] of reading.meters.entries()) {
     const [whole, usual] = [prediction.amounts[at] ?? Number.NaN, right.amounts[at] ?? Number.NaN];
     if (!variant.touches(of) || whole === usual) continue;
     if (rateEvidence !== 'sharp' || Number.isNaN(whole - usual)) return undefined;
     const isExact = Math.abs(amount - whole) <= rateSigma;
-    if (!isExact && Math.abs(amount - usual) <= rateSigma) return undefined;
+    const isRight = !isExact && Math.abs(amount - usual) <= rateSigma;
+    (isRight ? rightAt : wrongAt).add(of.meter.region);
     if (isExact) exact.add(of.index);
     if (isExact) given += Math.abs(whole - usual);
-    else open += Math.abs(whole - usual);
+    else if (!isRight) open += Math.abs(whole - usual);
   }
-  if (exact.size < 2 || open === 0 || given < open) return undefined;
+  const isApart = [...wrongAt].every((place) => !rightAt.has(place));
+  if (!isApart || exact.size < 2 || (open === 0 && rightAt.size === 0) || given < open) return undefined;
   return { ...variant, touches: (meter) => exact.has(meter.index) };
 }
 

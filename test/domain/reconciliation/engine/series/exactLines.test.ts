@@ -1,6 +1,8 @@
 /** A wrong rate on several lines, one of which has something unknown besides. */
 import { describe, expect, it } from 'vitest';
-import { findingsOf, isBetween, type Lines, scale } from './support.js';
+import { QUANTITY_ONE } from '../../../../../domain/billing/billedRow.js';
+import { aBilledCell } from '../../support.js';
+import { chargeFor, findingsOf, isBetween, type Lines, scale, type Use, useOf } from './support.js';
 
 const isWrong = (at: number) => isBetween(at, 8, 12);
 const isOdd = (at: number) => isBetween(at, 10, 11);
@@ -34,5 +36,44 @@ describe('a wrong rate beside something unknown on one of its lines', () => {
       .filter((one) => one.kind === 'service_tier_rate_misapplied' && one.grade === 'HIGH')
       .flatMap((one) => one.days.map(({ day }) => day));
     for (const day of ['2026-10-15', '2026-10-16']) expect(days).not.toContain(day);
+  });
+});
+
+/** A third of each class at another place, a tenth dearer; on the wrong days the lines of `wrongAt` cost twice as much. */
+const findingsAt = (wrongAt: (region: string | null, tokenClass: keyof Use) => boolean) =>
+  findingsOf({
+    input: (input, at) => {
+      const use = useOf(at);
+      const billed = (Object.keys(use) as (keyof Use)[]).flatMap((tokenClass) =>
+        ([null, 'eu'] as const).map((region) => {
+          const there = BigInt(Math.floor(use[tokenClass] / 3));
+          const count = region === null ? BigInt(use[tokenClass]) - there : there;
+          const times = isWrong(at) && wrongAt(region, tokenClass) ? 2n : 1n;
+          const amountPico = (chargeFor(tokenClass, count) * times * (region === null ? 10n : 11n)) / 10n;
+          return aBilledCell({
+            tokenClass,
+            region,
+            isBatch: false,
+            quantity: count * QUANTITY_ONE,
+            amountPico,
+          });
+        }),
+      );
+      return { ...input, billed };
+    },
+  }).filter((one) => one.kind === 'service_tier_rate_misapplied');
+
+describe('a wrong rate at one place, while another is charged rightly', () => {
+  it('is claimed at HIGH for the lines of its place alone', () => {
+    const [claim, ...others] = findingsAt((region) => region === null);
+    expect(others).toEqual([]);
+    expect(claim).toMatchObject({ grade: 'HIGH', direction: 'overcharge' });
+    expect(new Set(claim?.lines.map(({ region }) => region))).toEqual(new Set([null]));
+    expect((claim?.impactPico ?? 0n) * 2n).toBe(claim?.lines.reduce((sum, one) => sum + one.billedPico, 0n));
+  });
+
+  it('is not concluded where a line of that place is right', () => {
+    const found = findingsAt((region, tokenClass) => region === null && tokenClass !== 'output');
+    expect(found.filter(({ grade }) => grade === 'HIGH')).toEqual([]);
   });
 });
