@@ -3,7 +3,7 @@ import pg from 'pg';
 import { DomainError } from '../domain/errors.js';
 import { isUuidText } from '../domain/ids.js';
 import { parseScaled } from '../domain/money.js';
-import { translatePgError } from './pgErrors.js';
+import { isOfOneStatement, translatePgError } from './pgErrors.js';
 
 /** Fraction digits of every numeric that the driver returns as a bigint. */
 export const NUMERIC_SCALE = 12;
@@ -157,6 +157,37 @@ export class Database {
     });
   }
 
+  /**
+   * Runs one statement of each of several organizations in one transaction under `app_rw`, which share its opening, its
+   * commit and its two round trips. Each is sent with its own organization, by the handle that `work` receives. A
+   * statement that waits longer than `lockWaitMs` for a lock fails, because the others wait for it. Error:
+   * SharedTransactionFailed where the work of some failed; nothing is stored then.
+   */
+  async transactForEach<T>(
+    orgIds: readonly string[],
+    lockWaitMs: number,
+    work: (handle: StatementHandle, index: number) => Promise<T>,
+  ): Promise<T[]> {
+    return this.#withConnection(async (connection) => {
+      sendTogether(connection);
+      const begin = this.#begin(connection, 'app_rw', undefined, 'read committed');
+      const opened = connection.query(`${begin} set local lock_timeout = ${lockWaitMs};`);
+      const [opening, ...answers] = await Promise.allSettled([
+        opened,
+        ...orgIds.map((orgId, index) => work(oneStatement(connection, orgId), index)),
+      ]);
+      try {
+        if (opening.status === 'rejected') throw opening.reason;
+        const values = valuesOfAll(answers);
+        await connection.query('commit');
+        return values;
+      } catch (error) {
+        await connection.query('rollback').catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
   #begin(
     connection: TransactionConnection,
     role: TransactionRole,
@@ -194,6 +225,58 @@ export class Database {
   async close(): Promise<void> {
     await this.knex.destroy();
   }
+}
+
+/** What statements are sent to: a connection, or one organization's part of a shared transaction. */
+export type StatementHandle = Pick<TransactionConnection, 'query'>;
+
+/** A transaction of several organizations cannot hold what one of them has to do: it needs more than one statement. */
+export class NeedsOwnTransaction extends Error {}
+
+/** A transaction of several organizations was rolled back because of some of them. */
+export class SharedTransactionFailed extends Error {
+  /** Places of the organizations whose own work failed; the others have no part in it. */
+  readonly indexes: ReadonlySet<number>;
+
+  constructor(indexes: ReadonlySet<number>, cause: unknown) {
+    super('a transaction of several organizations failed', { cause });
+    this.indexes = indexes;
+  }
+}
+
+/**
+ * A handle for the one statement of an organization. The organization is set immediately before it, in the same turn of
+ * the event loop, so that no other statement comes between. It refuses a second statement, and texts without values,
+ * which could hold several commands: only statements of one command cannot change the organization or the role.
+ */
+function oneStatement(connection: TransactionConnection, orgId: string): StatementHandle {
+  let isUsed = false;
+  const query = (statement: unknown): Promise<pg.QueryResult> => {
+    if (isUsed || !isSingleCommand(statement))
+      return Promise.reject(new NeedsOwnTransaction('an organization shares a transaction with one statement'));
+    isUsed = true;
+    // Its failure fails the statement behind it too, which reports it.
+    connection.query(`set local app.org_id = '${assertUuid(orgId)}'`).catch(() => undefined);
+    return connection.query(statement);
+  };
+  return { query: query as TransactionConnection['query'] };
+}
+
+/** Whether the driver sends the statement in the protocol's extended form, which has one command. */
+function isSingleCommand(statement: unknown): statement is pg.QueryConfig {
+  if (typeof statement !== 'object' || statement === null || !('text' in statement)) return false;
+  return 'values' in statement && Array.isArray(statement.values) && statement.values.length > 0;
+}
+
+/** The values of all works. @throws SharedTransactionFailed, or the reason why the whole transaction failed. */
+function valuesOfAll<T>(answers: readonly PromiseSettledResult<T>[]): T[] {
+  const reasons = answers.flatMap((answer, index) =>
+    answer.status === 'rejected' ? [{ index, reason: answer.reason as unknown }] : [],
+  );
+  const own = reasons.filter(({ reason }) => isOfOneStatement(reason));
+  if (own.length > 0) throw new SharedTransactionFailed(new Set(own.map(({ index }) => index)), own[0]?.reason);
+  if (reasons.length > 0) throw reasons[0]?.reason;
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
 /** Sends everything that is written to the connection in this turn of the event loop in one packet. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Database, Isolation, Tenant, TransactionConnection, TransactionRole } from './client.js';
+import type { Database, Isolation, StatementHandle, Tenant, TransactionRole } from './client.js';
 import { type CopiedRows, CopyOut } from './copyOut.js';
 
 /** Values of a statement's parameters; a bigint is sent as its decimal text. */
@@ -25,12 +25,13 @@ export class OrgDb {
   /** For maintenance of this organization's totals, which only `app_system` writes. */
   readonly database: Database;
   readonly #projectId: string | undefined;
-  readonly #connection: TransactionConnection | undefined;
+  readonly #connection: StatementHandle | undefined;
+  #statements = 0;
 
   constructor(
     database: Database,
     orgId: string,
-    bound: { projectId?: string | undefined; connection?: TransactionConnection } = {},
+    bound: { projectId?: string | undefined; connection?: StatementHandle } = {},
   ) {
     this.database = database;
     this.orgId = orgId;
@@ -59,6 +60,11 @@ export class OrgDb {
     return this.#connection !== undefined;
   }
 
+  /** Statements that this handle has sent. */
+  get statements(): number {
+    return this.#statements;
+  }
+
   /** Runs `work` in one transaction; inside a transaction it joins that one. */
   async transaction<T>(
     work: (inside: OrgDb) => Promise<T>,
@@ -81,7 +87,7 @@ export class OrgDb {
   async unscoped<T>(why: string, work: (system: SystemDb) => Promise<T>): Promise<T> {
     assertReason(why);
     return this.transaction(async (inside) => {
-      const connection = inside.#connection as TransactionConnection;
+      const connection = inside.#connection as StatementHandle;
       await connection.query('set local role app_system');
       try {
         return await work(new SystemDb(connection));
@@ -95,7 +101,7 @@ export class OrgDb {
   /** Runs `work` in a savepoint of the transaction, so that its failure undoes only its own changes. */
   async attempt<T>(work: (inside: OrgDb) => Promise<T>): Promise<{ given: T } | { thrown: unknown }> {
     return this.transaction(async (inside) => {
-      const connection = inside.#connection as TransactionConnection;
+      const connection = inside.#connection as StatementHandle;
       await connection.query('savepoint attempt');
       try {
         const given = await work(inside);
@@ -129,6 +135,7 @@ export class OrgDb {
   }
 
   #run(statement: pg.QueryConfig | pg.QueryArrayConfig): Promise<pg.QueryResult> {
+    this.#statements += 1;
     return this.#connection
       ? this.#connection.query(statement)
       : this.database.transactOne(this.#role, this.#tenant, (connection) => connection.query(statement));
@@ -141,6 +148,23 @@ export class OrgDb {
   get #tenant(): Tenant {
     return { orgId: this.orgId, projectId: this.#projectId };
   }
+}
+
+/**
+ * Runs the work of several organizations, one statement each, in one transaction. Each has its own handle, and its
+ * statement runs with its organization set, so row-level security holds as in a transaction of its own. All is stored,
+ * or nothing. Errors: SharedTransactionFailed names the organizations whose work failed; a second statement of one fails
+ * with NeedsOwnTransaction.
+ */
+export function transactionForEach<T>(
+  database: Database,
+  orgIds: readonly string[],
+  lockWaitMs: number,
+  work: (inside: OrgDb, index: number) => Promise<T>,
+): Promise<T[]> {
+  return database.transactForEach(orgIds, lockWaitMs, (connection, index) =>
+    work(new OrgDb(database, orgIds[index] as string, { connection }), index),
+  );
 }
 
 /** Runs statements across organizations under `app_system`; the reason is the first argument so that readers see it. */
@@ -165,9 +189,9 @@ function assertReason(why: string): void {
 
 /** One transaction across organizations; only `unscoped` creates it. */
 export class SystemDb {
-  readonly #connection: TransactionConnection;
+  readonly #connection: StatementHandle;
 
-  constructor(connection: TransactionConnection) {
+  constructor(connection: StatementHandle) {
     this.#connection = connection;
   }
 
@@ -183,7 +207,7 @@ export class SystemDb {
 }
 
 function copyRows(
-  connection: TransactionConnection,
+  connection: StatementHandle,
   sql: string,
   values: readonly SqlValue[],
   bytesMax: number | undefined,

@@ -64,6 +64,21 @@ export function translatePgError(error: unknown): unknown {
   });
 }
 
+/** SQLSTATE of a statement that was refused because an earlier one of its transaction had failed. */
+const IN_FAILED_TRANSACTION = '25P02';
+
+/**
+ * Whether a failure is that of one statement or of the work around it, so that other work could have succeeded on the
+ * same connection: not a lost connection, a server that stops, a full disk, or the failure of an earlier statement.
+ */
+export function isOfOneStatement(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === IN_FAILED_TRANSACTION || isStorageFull(error)) return false;
+  if (error instanceof DomainError) return true;
+  if (CONFLICT_CODES.has(code) || code === '55P03' || code === '57014') return true;
+  return !(translatePgError(error) instanceof DomainError);
+}
+
 /** SQLSTATE class 22 or a failed check: the same row is refused at every attempt. */
 export function isValueRefused(error: unknown): boolean {
   const code = codeOf(error);

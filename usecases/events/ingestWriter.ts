@@ -1,9 +1,9 @@
-import type { Database } from '../../db/client.js';
+import { type Database, SharedTransactionFailed } from '../../db/client.js';
 import { identitiesOf, identityKey } from '../../db/events/callIdentities.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
 import { insertEvents, type RefusedItems, recordRejections } from '../../db/events/ingest.js';
 import { type InstrumentedService, recordScopes } from '../../db/events/pairedReports.js';
-import { OrgDb } from '../../db/orgDb.js';
+import { OrgDb, transactionForEach } from '../../db/orgDb.js';
 import { repeatOnConflict } from '../../db/pgErrors.js';
 import { type NewAlert, publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
 import { inTurns, Turns } from '../../db/turns.js';
@@ -23,7 +23,8 @@ import { type Judgement, judgeBatch, judgeCostBy } from './judgeBatch.js';
 import { type AssumedReports, KnownCalls, KnownCallsChanged, NOTHING_ASSUMED } from './knownCalls.js';
 import { type ResolvedReports, resolveDuplicateReports } from './resolveDuplicateReports.js';
 import { SeenScopes } from './seenScopes.js';
-import { BATCH_ROWS_MAX, type Rest, WaitingRequests } from './waitingRequests.js';
+import { SharingOrganizations } from './sharingOrganizations.js';
+import { BATCH_ROWS_MAX, type Rest, type Start, WaitingRequests } from './waitingRequests.js';
 
 /**
  * Characters of call JSON in one statement, because serializing it blocks other requests. A single call may exceed it.
@@ -44,6 +45,11 @@ const REST_MS_MAX = 350;
  * full disk, and a Postgres that cannot write its log stops, also for reads.
  */
 const STORAGE_FULL_PAUSE_MS = 2_000;
+/**
+ * Longest wait of a shared transaction for a lock, milliseconds: the calls of several organizations wait with it. Then
+ * they are stored without the organization that waits.
+ */
+const SHARED_LOCK_WAIT_MS = 100;
 
 export interface IngestOutcome {
   /** Calls of the request that are stored now, by this request or an earlier one. */
@@ -76,6 +82,7 @@ interface Observer {
 /**
  * The only write path of ingest. Requests of an organization that arrive while a transaction of it is under way join
  * the next one; each is answered after its commit with its counts. There is no timer: an idle writer stores immediately.
+ * Small batches of several organizations share a transaction, each with a statement of its own.
  */
 export class IngestWriter {
   readonly #database: Database;
@@ -86,6 +93,7 @@ export class IngestWriter {
   readonly #waiting = new WaitingRequests<Pending>();
   readonly #seenScopes = new SeenScopes();
   readonly #knownCalls = new KnownCalls();
+  readonly #sharing = new SharingOrganizations();
   #connections = 0;
   #storageFull: { error: DomainError; untilMs: number } | undefined;
 
@@ -129,16 +137,15 @@ export class IngestWriter {
   /** Starts transactions while connections are free. */
   #next(): void {
     while (this.#connections < this.#connectionsMax) {
-      const taken = this.#waiting.start();
-      const orgId = taken?.[0]?.orgId;
-      if (taken === undefined || orgId === undefined) return;
+      const start = this.#waiting.start((orgId) => this.#sharing.mayShare(orgId));
+      if (start === undefined) return;
       this.#observer.queueRows(this.#waiting.rows);
       this.#connections += 1;
       const started = performance.now();
-      void this.#flush(orgId, taken).finally(() => {
+      void this.#flush(start).then((again) => {
         this.#connections -= 1;
-        const rest = this.#waiting.end(taken);
-        if (rest) this.#keepResting(rest, performance.now() - started);
+        for (const rest of this.#waiting.end(start)) this.#keepResting(rest, performance.now() - started);
+        for (const pending of again) this.#waiting.add(pending);
         this.#next();
       });
     }
@@ -155,14 +162,60 @@ export class IngestWriter {
     );
   }
 
-  async #flush(orgId: string, taken: Pending[]): Promise<void> {
-    this.#observer.batchRows(taken.reduce((sum, { rows }) => sum + rows, 0));
+  /** Stores the requests of a transaction and answers them; returns those that must be stored by another one. */
+  async #flush({ batches, isShared }: Start<Pending>): Promise<readonly Pending[]> {
+    this.#observer.batchRows(batches.flat().reduce((sum, { rows }) => sum + rows, 0));
+    if (isShared) return this.#flushShared(batches);
+    for (const taken of batches) await this.#flushOwn(taken);
+    return [];
+  }
+
+  /**
+   * Stores the batches of several organizations by one transaction. Where it fails because of some of them, nothing is
+   * stored: these organizations share no more for now, and all requests wait again.
+   */
+  async #flushShared(batches: readonly Pending[][]): Promise<readonly Pending[]> {
+    const ready: { orgId: string; taken: Pending[]; storing: Storing }[] = [];
+    const again: Pending[] = [];
+    for (const taken of batches) {
+      const { orgId } = taken[0] as Pending;
+      try {
+        ready.push({ orgId, taken, storing: await this.#prepare(orgId, taken, true) });
+      } catch {
+        this.#sharing.leave(orgId);
+        again.push(...taken);
+      }
+    }
     try {
-      const outcomes = await this.#store(orgId, taken);
-      for (const [index, pending] of taken.entries()) pending.resolve(outcomes[index] as IngestOutcome);
+      const orgIds = ready.map(({ orgId }) => orgId);
+      const results = await transactionForEach(this.#database, orgIds, SHARED_LOCK_WAIT_MS, (inside, at) =>
+        storeAll(inside, (ready[at] as (typeof ready)[number]).storing),
+      );
+      for (const [at, { orgId, taken, storing }] of ready.entries())
+        answer(taken, this.#outcomesOf(orgId, storing, results[at] as Stored));
+      return again;
     } catch (error) {
-      if (error instanceof DomainError && error.code === 'storage_full')
-        this.#storageFull = { error, untilMs: performance.now() + STORAGE_FULL_PAUSE_MS };
+      if (error instanceof DomainError) {
+        this.#notePause(error);
+        for (const { taken } of ready) for (const pending of taken) pending.reject(error);
+        return again;
+      }
+      const failed = error instanceof SharedTransactionFailed ? error.indexes : undefined;
+      for (const [at, { orgId, taken }] of ready.entries()) {
+        if (failed?.has(at) ?? true) this.#sharing.leave(orgId);
+        again.push(...taken);
+      }
+      return again;
+    }
+  }
+
+  /** Stores requests of one organization by a transaction of its own. */
+  async #flushOwn(taken: readonly Pending[]): Promise<void> {
+    const { orgId } = taken[0] as Pending;
+    try {
+      answer(taken, await this.#store(orgId, taken));
+    } catch (error) {
+      if (error instanceof DomainError) this.#notePause(error);
       if (taken.length === 1 || error instanceof DomainError) {
         for (const pending of taken) pending.reject(error);
         return;
@@ -177,32 +230,28 @@ export class IngestWriter {
     }
   }
 
+  /** Refuses requests for a while after the disk was full. */
+  #notePause(error: DomainError): void {
+    if (error.code === 'storage_full')
+      this.#storageFull = { error, untilMs: performance.now() + STORAGE_FULL_PAUSE_MS };
+  }
+
   /** Prepares, judges and stores by cached rules and known calls, and starts again when they are out of date. */
   async #store(orgId: string, taken: readonly Pending[]): Promise<IngestOutcome[]> {
-    const prices = await this.#prices.of(orgId);
     const orgDb = new OrgDb(this.#database, orgId);
-    const requests = taken.map(({ request }) => request);
     let mayAssume = true;
     for (let attempt = 1; ; attempt += 1) {
-      const rules = await this.#rules.of(orgDb);
-      const prepared = await prepareBatch(requests, prices, rules.settings);
-      const judgement = await judgeBatch(prepared.events, rules.judges);
-      const newScopes = this.#seenScopes.findUnseen(orgId, prepared.events);
-      if (rules.settings.dropPayloads) dropPayloads(prepared);
-      const assumed = mayAssume ? this.#knownCalls.assume(orgId, prepared.events) : NOTHING_ASSUMED;
+      const storing = await this.#prepare(orgId, taken, mayAssume);
       try {
-        const { stored, alerts, calls } = await repeatOnConflict(() =>
-          orgDb.transaction((inside) =>
-            storeAll(inside, { prepared, judgement, assumed, rules, prices, newScopes }),
-          ),
+        const stored = await repeatOnConflict(() =>
+          orgDb.transaction((inside) => storeAll(inside, storing)),
         );
-        this.#seenScopes.remember(orgId, newScopes);
-        this.#rememberCalls(orgId, prepared.events, stored, calls);
-        this.#notifyObserver(judgement, stored, alerts);
-        return countOutcomes(prepared, stored);
+        this.#sharing.note(orgId, stored.statements);
+        return this.#outcomesOf(orgId, storing, stored);
       } catch (error) {
+        this.#sharing.leave(orgId);
         if (error instanceof KnownCallsChanged) {
-          this.#knownCalls.forget(orgId, prepared.events);
+          this.#knownCalls.forget(orgId, storing.prepared.events);
           mayAssume = false;
           continue;
         }
@@ -211,6 +260,28 @@ export class IngestWriter {
         if (attempt >= RULES_CHANGES_MAX) throw rulesChangedTooOften();
       }
     }
+  }
+
+  /** Prepares and judges requests of an organization by cached rules and known calls. */
+  async #prepare(orgId: string, taken: readonly Pending[], mayAssume: boolean): Promise<Storing> {
+    const prices = await this.#prices.of(orgId);
+    const rules = await this.#rules.of(new OrgDb(this.#database, orgId));
+    const requests = taken.map(({ request }) => request);
+    const prepared = await prepareBatch(requests, prices, rules.settings);
+    const judgement = await judgeBatch(prepared.events, rules.judges);
+    const newScopes = this.#seenScopes.findUnseen(orgId, prepared.events);
+    if (rules.settings.dropPayloads) dropPayloads(prepared);
+    const assumed = mayAssume ? this.#knownCalls.assume(orgId, prepared.events) : NOTHING_ASSUMED;
+    return { prepared, judgement, assumed, rules, prices, newScopes };
+  }
+
+  /** Remembers what a committed transaction stored; returns the outcome of each request. */
+  #outcomesOf(orgId: string, storing: Storing, { stored, alerts, calls }: Stored): IngestOutcome[] {
+    const { prepared, judgement, newScopes } = storing;
+    this.#seenScopes.remember(orgId, newScopes);
+    this.#rememberCalls(orgId, prepared.events, stored, calls);
+    this.#notifyObserver(judgement, stored, alerts);
+    return countOutcomes(prepared, stored);
   }
 
   #rememberCalls(
@@ -236,6 +307,10 @@ export class IngestWriter {
         for (const { policyType, reason } of unjudged) this.#observer.unjudged?.(policyType, reason);
     }
   }
+}
+
+function answer(taken: readonly Pending[], outcomes: readonly IngestOutcome[]): void {
+  for (const [index, pending] of taken.entries()) pending.resolve(outcomes[index] as IngestOutcome);
 }
 
 function rulesChangedTooOften(): DomainError {
@@ -266,11 +341,19 @@ interface Storing {
   newScopes: readonly InstrumentedService[];
 }
 
-/** Stores a batch and its alerts in the running transaction; returns the ids of new events, alerts and merged calls. */
+/** A stored batch: ids of new events, alerts, merged calls, and the number of statements that it took. */
+interface Stored {
+  stored: Set<string>;
+  alerts: Iterable<NewAlert>;
+  calls: ResolvedReports['calls'];
+  statements: number;
+}
+
+/** Stores a batch and its alerts in the running transaction. */
 async function storeAll(
   orgDb: OrgDb,
   { prepared, judgement, assumed, rules, prices, newScopes }: Storing,
-): Promise<{ stored: Set<string>; alerts: Iterable<NewAlert>; calls: ResolvedReports['calls'] }> {
+): Promise<Stored> {
   const { events, links } = prepared;
   const stored = new Set<string>();
   const claimed = new Set<string>();
@@ -298,7 +381,7 @@ async function storeAll(
   if (rules.alertsWanted) await publishPolicyAlerts(orgDb, [...alerts.keys()]);
   await recordRejections(orgDb, prepared.refusals);
   await recordScopes(orgDb, newScopes);
-  return { stored, alerts: alerts.values(), calls };
+  return { stored, alerts: alerts.values(), calls, statements: orgDb.statements };
 }
 
 /** Splits events into the parts of one statement each: at least one part, possibly empty. */
