@@ -4,6 +4,7 @@ import { DomainError } from '../domain/errors.js';
 import { isUuidText } from '../domain/ids.js';
 import { parseScaled } from '../domain/money.js';
 import { isOfOneStatement, translatePgError } from './pgErrors.js';
+import { Turns } from './turns.js';
 
 /** Fraction digits of every numeric that the driver returns as a bigint. */
 export const NUMERIC_SCALE = 12;
@@ -172,10 +173,17 @@ export class Database {
       sendTogether(connection);
       const begin = this.#begin(connection, 'app_rw', undefined, 'read committed');
       const opened = connection.query(`${begin} set local lock_timeout = ${lockWaitMs};`);
-      const [opening, ...answers] = await Promise.allSettled([
-        opened,
-        ...orgIds.map((orgId, index) => work(oneStatement(connection, orgId), index)),
-      ]);
+      const works: Promise<T>[] = [];
+      const turns = new Turns();
+      for (const [index, orgId] of orgIds.entries()) {
+        works.push(work(oneStatement(connection, orgId), index));
+        if (!turns.isOver()) continue;
+        // Awaited below; until then their failures must not crash the process.
+        for (const promise of [opened, ...works]) promise.catch(() => undefined);
+        await turns.next();
+        sendTogether(connection);
+      }
+      const [opening, ...answers] = await Promise.allSettled([opened, ...works]);
       try {
         if (opening.status === 'rejected') throw opening.reason;
         const values = valuesOfAll(answers);
@@ -253,7 +261,9 @@ function oneStatement(connection: TransactionConnection, orgId: string): Stateme
   let isUsed = false;
   const query = (statement: unknown): Promise<pg.QueryResult> => {
     if (isUsed || !isSingleCommand(statement))
-      return Promise.reject(new NeedsOwnTransaction('an organization shares a transaction with one statement'));
+      return Promise.reject(
+        new NeedsOwnTransaction('an organization shares a transaction with one statement'),
+      );
     isUsed = true;
     // Its failure fails the statement behind it too, which reports it.
     connection.query(`set local app.org_id = '${assertUuid(orgId)}'`).catch(() => undefined);
@@ -274,7 +284,8 @@ function valuesOfAll<T>(answers: readonly PromiseSettledResult<T>[]): T[] {
     answer.status === 'rejected' ? [{ index, reason: answer.reason as unknown }] : [],
   );
   const own = reasons.filter(({ reason }) => isOfOneStatement(reason));
-  if (own.length > 0) throw new SharedTransactionFailed(new Set(own.map(({ index }) => index)), own[0]?.reason);
+  if (own.length > 0)
+    throw new SharedTransactionFailed(new Set(own.map(({ index }) => index)), own[0]?.reason);
   if (reasons.length > 0) throw reasons[0]?.reason;
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }

@@ -10,7 +10,7 @@ import type { MappedBatch } from '../../domain/events/event.js';
 import type { MapContext } from '../../domain/events/itemFault.js';
 import { DEFAULT_SETTINGS } from '../../domain/installation/settings.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
-import { prepareBatch } from '../../usecases/events/ingestWriter.js';
+import { prepareBatch } from '../../usecases/events/prepareBatch.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { readBackendCpu } from './support/backendCpu.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';

@@ -1,26 +1,22 @@
 import { type Database, SharedTransactionFailed } from '../../db/client.js';
 import { identitiesOf, identityKey } from '../../db/events/callIdentities.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
-import { insertEvents, type RefusedItems, recordRejections } from '../../db/events/ingest.js';
+import { insertEvents, recordRejections } from '../../db/events/ingest.js';
 import { type InstrumentedService, recordScopes } from '../../db/events/pairedReports.js';
 import { OrgDb, transactionForEach } from '../../db/orgDb.js';
 import { repeatOnConflict } from '../../db/pgErrors.js';
 import { type NewAlert, publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
-import { inTurns, Turns } from '../../db/turns.js';
 import { DomainError } from '../../domain/errors.js';
-import { countedBy, SCOPE_NOT_COUNTED } from '../../domain/events/clients.js';
-import type { CallRecord, MappedBatch, SpanLink } from '../../domain/events/event.js';
+import type { CallRecord } from '../../domain/events/event.js';
 import { jsonCharsBound } from '../../domain/events/jsonValues.js';
-import { apiKeyHash, eventId, resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
-import type { OrganizationSettings } from '../../domain/installation/settings.js';
 import type { UnjudgedReason } from '../../domain/policies/judge.js';
 import type { PolicyType } from '../../domain/policies/policy.js';
-import { priceOf } from '../../domain/pricing/cost.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
 import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js';
 import { type Judgement, judgeBatch, judgeCostBy } from './judgeBatch.js';
 import { type AssumedReports, KnownCalls, KnownCallsChanged, NOTHING_ASSUMED } from './knownCalls.js';
+import { dropPayloads, type IngestRequest, type PreparedBatch, prepareBatch } from './prepareBatch.js';
 import { type ResolvedReports, resolveDuplicateReports } from './resolveDuplicateReports.js';
 import { SeenScopes } from './seenScopes.js';
 import { SharingOrganizations } from './sharingOrganizations.js';
@@ -186,13 +182,16 @@ export class IngestWriter {
         again.push(...taken);
       }
     }
+    if (ready.length === 0) return again;
     try {
       const orgIds = ready.map(({ orgId }) => orgId);
       const results = await transactionForEach(this.#database, orgIds, SHARED_LOCK_WAIT_MS, (inside, at) =>
         storeAll(inside, (ready[at] as (typeof ready)[number]).storing),
       );
-      for (const [at, { orgId, taken, storing }] of ready.entries())
+      for (const [at, { orgId, taken, storing }] of ready.entries()) {
         answer(taken, this.#outcomesOf(orgId, storing, results[at] as Stored));
+        this.#sharing.note(orgId, 1, storing.preparedMs);
+      }
       return again;
     } catch (error) {
       if (error instanceof DomainError) {
@@ -243,10 +242,8 @@ export class IngestWriter {
     for (let attempt = 1; ; attempt += 1) {
       const storing = await this.#prepare(orgId, taken, mayAssume);
       try {
-        const stored = await repeatOnConflict(() =>
-          orgDb.transaction((inside) => storeAll(inside, storing)),
-        );
-        this.#sharing.note(orgId, stored.statements);
+        const stored = await repeatOnConflict(() => orgDb.transaction((inside) => storeAll(inside, storing)));
+        this.#sharing.note(orgId, stored.statements, storing.preparedMs);
         return this.#outcomesOf(orgId, storing, stored);
       } catch (error) {
         this.#sharing.leave(orgId);
@@ -266,13 +263,15 @@ export class IngestWriter {
   async #prepare(orgId: string, taken: readonly Pending[], mayAssume: boolean): Promise<Storing> {
     const prices = await this.#prices.of(orgId);
     const rules = await this.#rules.of(new OrgDb(this.#database, orgId));
+    const started = performance.now();
     const requests = taken.map(({ request }) => request);
     const prepared = await prepareBatch(requests, prices, rules.settings);
     const judgement = await judgeBatch(prepared.events, rules.judges);
     const newScopes = this.#seenScopes.findUnseen(orgId, prepared.events);
     if (rules.settings.dropPayloads) dropPayloads(prepared);
     const assumed = mayAssume ? this.#knownCalls.assume(orgId, prepared.events) : NOTHING_ASSUMED;
-    return { prepared, judgement, assumed, rules, prices, newScopes };
+    const preparedMs = performance.now() - started;
+    return { prepared, judgement, assumed, rules, prices, newScopes, preparedMs };
   }
 
   /** Remembers what a committed transaction stored; returns the outcome of each request. */
@@ -339,6 +338,8 @@ interface Storing {
   rules: IngestRules;
   prices: PriceBook;
   newScopes: readonly InstrumentedService[];
+  /** How long preparing and judging took, milliseconds. */
+  preparedMs: number;
 }
 
 /** A stored batch: ids of new events, alerts, merged calls, and the number of statements that it took. */
@@ -423,127 +424,4 @@ function countOutcomes(prepared: PreparedBatch, stored: ReadonlySet<string>): In
     seen.add(event.id);
   });
   return outcomes;
-}
-
-export interface IngestRequest {
-  orgId: string;
-  /** `key_…` of the sending key: part of every call's hash. */
-  keyId: string;
-  /** Set on calls without a project: the project of the key's workspace. */
-  defaultProjectId: string | null;
-  batch: MappedBatch;
-}
-
-/** Requests of one organization, prepared for one transaction. */
-export interface PreparedBatch {
-  events: StorableEvent[];
-  /** Index of the request of each event. */
-  owners: number[];
-  /** Spans that are not calls, or whose calls do not count. */
-  links: SpanLink[];
-  /** Refused items, counted by sender and reason. */
-  refusals: RefusedItems[];
-  /** Calls of each request that do not count. */
-  leftOut: number[];
-}
-
-/**
- * Converts the calls of several requests to rows: leaves out calls that do not count, merges two reports of a call into
- * one live row, then hashes and prices each. It yields to other requests meanwhile.
- */
-export async function prepareBatch(
-  requests: readonly IngestRequest[],
-  prices: PriceBook,
-  settings: OrganizationSettings,
-): Promise<PreparedBatch> {
-  const counts = countedBy(settings.countedScopes);
-  const calls: CallRecord[] = [];
-  const owners: number[] = [];
-  const links = requests.flatMap((request) => request.batch.links);
-  const leftOut = requests.map(() => 0);
-  const refused = requests.flatMap(({ batch, defaultProjectId: projectId }) =>
-    batch.rejections.map(
-      ({ serviceName, scopeName, reason }): Refused => ({ projectId, serviceName, scopeName, reason }),
-    ),
-  );
-  requests.forEach((request, index) => {
-    for (const call of request.batch.calls) {
-      if (counts(call)) {
-        calls.push(call);
-        owners.push(index);
-        continue;
-      }
-      // Kept as a span that is not a call, because it shows the nesting of other spans.
-      if (call.trace !== null) links.push(call.trace);
-      leftOut[index] = (leftOut[index] as number) + 1;
-      const { serviceName, scopeName } = call;
-      refused.push({
-        projectId: request.defaultProjectId,
-        serviceName,
-        scopeName,
-        reason: SCOPE_NOT_COUNTED,
-      });
-    }
-  });
-  const resolved = await inTurns(resolveCallsInSteps(calls, links));
-  const events: StorableEvent[] = [];
-  const turns = new Turns();
-  for (const [index, { call }] of resolved.entries()) {
-    const request = requests[owners[index] as number] as IngestRequest;
-    events.push(storable(call, request.keyId, request.defaultProjectId, prices));
-    if (turns.isOver()) await turns.next();
-  }
-  resolved.forEach(({ supersededBy }, index) => {
-    if (supersededBy === null) return;
-    const [report, winner] = [events[index] as StorableEvent, events[supersededBy] as StorableEvent];
-    report.supersededBy = winner.id;
-    // No report names a project, and only this report's key belongs to a workspace.
-    winner.projectId ??= report.projectId;
-  });
-  return { events, owners, links, refusals: countRefused(refused), leftOut };
-}
-
-/** Removes the payloads. It runs last, because policies read them before. */
-export function dropPayloads({ events }: PreparedBatch): void {
-  for (const event of events) event.call = withoutPayload(event.call);
-}
-
-/**
- * A call without prompts, answers and the client's additions, and without the hash that would confirm a guessed prompt;
- * labels, usage and times stay.
- */
-function withoutPayload(call: CallRecord): CallRecord {
-  return { ...call, payload: null, toolInput: null, toolOutput: null, service: null, promptHash: null };
-}
-
-/** Hashes and prices a call. */
-function storable(
-  call: CallRecord,
-  keyId: string,
-  defaultProjectId: string | null,
-  prices: PriceBook,
-): StorableEvent {
-  const hash = apiKeyHash(keyId, call);
-  return {
-    id: eventId(call, hash),
-    apiKeyHash: hash,
-    apiKeyId: keyId,
-    call,
-    price: priceOf(call, prices),
-    projectId: call.projectId ?? defaultProjectId,
-    supersededBy: null,
-  };
-}
-
-type Refused = Omit<RefusedItems, 'count'>;
-
-function countRefused(refused: readonly Refused[]): RefusedItems[] {
-  const counts = new Map<string, RefusedItems>();
-  for (const item of refused) {
-    const key = JSON.stringify([item.projectId, item.serviceName, item.scopeName, item.reason]);
-    const entry = counts.get(key);
-    if (entry) entry.count += 1;
-    else counts.set(key, { ...item, count: 1 });
-  }
-  return [...counts.values()].sort((a, b) => (a.reason < b.reason ? -1 : 1));
 }
