@@ -121,12 +121,14 @@ describe('a transaction of several organizations', () => {
 
   it('that reaches no database throws the reason to all, and names none', async () => {
     const orgIds = await someOrganizations(2);
-    const work = transactionForEach(test.database, orgIds, LOCK_WAIT_MS, async (inside, index) => {
-      const killed =
-        index === 0 ? 'select pg_terminate_backend(pg_backend_pid()) where $1 is not null' : STORE;
-      await inside.run(killed, index === 0 ? ['now'] : [inside.orgId, 'lost']);
-    });
-    await expect(work).rejects.toMatchObject({ code: 'service_unavailable' });
+    const slow = `select pg_sleep(10) where $1 = '${orgIds[0]}'`;
+    const work = transactionForEach(test.database, orgIds, LOCK_WAIT_MS, (inside, index) =>
+      index === 0 ? inside.run(slow, [inside.orgId]) : inside.run(STORE, [inside.orgId, 'lost']),
+    );
+    const failure = reasonsOf(work);
+    const kill = 'select pg_terminate_backend(pid) as killed from pg_stat_activity where query = $1';
+    await expect.poll(async () => (await test.superuser.query(kill, [slow])).rowCount).toBe(1);
+    expect(await failure).toMatchObject({ code: 'service_unavailable' });
     expect(await storedOf(orgIds, 'lost')).toBe(0);
   });
 });
@@ -230,7 +232,7 @@ describe('the writer of calls', () => {
     const [changed] = orgIds as [string];
     await updateSettings(new OrgDb(test.database, changed), {
       ...DEFAULT_SETTINGS,
-      countedScopes: [{ serviceName: aCall().serviceName, scopeNames: ['another'] }] as never,
+      countedScopes: [{ service: aCall().serviceName, scope: 'another' }],
     });
     const outcomes = await sendAll();
     expect(outcomes.slice(0, 3)).toEqual(Array(3).fill({ accepted: 0, duplicates: 0, leftOut: 1 }));
