@@ -132,7 +132,9 @@ export const NEUTRAL: Readonly<Record<string, string>> = {
 /** Work across organizations, or without one, each with its reason. */
 export const ACROSS: Readonly<Record<string, string>> = {
   IngestWriter:
-    'gathers the requests of each organization apart; its statements are the cases insertEvents and on',
+    'gathers the requests of each organization apart, also where they share a transaction; its statements are the cases insertEvents and on',
+  transactionForEach:
+    'one statement of each of several organizations, each with its own set: test/usecases/events/sharedTransactions.test.ts',
   PriceBookHolder:
     'the price list is everybody’s; an organization’s own prices come by the case loadOwnPrices',
   listOrganizations: 'the operator looks over the instance',
