@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SINGLE_STATEMENTS_MIN } from '../../usecases/events/sharingOrganizations.js';
 import { anEvent, send } from '../api/support/requests.js';
 import { compareStored, foldAll } from '../db/support/compareTotals.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
@@ -100,6 +101,37 @@ describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
     },
     300_000,
   );
+
+  it('killed while several organizations share transactions loses and doubles nothing of any', async () => {
+    const random = new SeededRandom(SEED);
+    const orgs = await Promise.all(Array.from({ length: 3 }, () => api.addOrganization()));
+    const clients = orgs.map(({ orgId, ingestKey: key }) => ({
+      orgId,
+      client: new LoadClient({ baseUrl: api.baseUrl, key, random }),
+    }));
+    const acknowledged = () => Math.min(...clients.map(({ client }) => client.acknowledged));
+    const untilMore = async (more: number) => {
+      const before = acknowledged();
+      while (acknowledged() < before + more) await pause(5);
+    };
+    for (const { client } of clients) client.start(2);
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      await untilMore(2 * SINGLE_STATEMENTS_MIN);
+      await pause(random.integer(0, 100));
+      await postgres.kill();
+      await postgres.restart();
+    }
+    await untilMore(20);
+    for (const { client } of clients) await client.stop();
+    for (const { client, orgId } of clients) {
+      expect(await auditBook(client, api.database.superuser, orgId)).toEqual([]);
+      expect(new Set(client.answers.map((answer) => answer.status))).toEqual(new Set([202, 503]));
+    }
+    for (const { orgDb, orgId } of orgs) {
+      await foldAll(api.database.superuser, orgDb);
+      await compareStored(api.database.superuser, orgId);
+    }
+  }, 300_000);
 
   it('that lost the answer to a commit makes a 503; the repeat finds its events and doubles none', async () => {
     const org = await api.addOrganization();
