@@ -12,6 +12,7 @@ const HANDLES = [
   'Database',
   'SystemDb',
   'TransactionConnection',
+  'StatementHandle',
   'Knex',
   'ClientBase',
   'PoolClient',
