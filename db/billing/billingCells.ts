@@ -97,15 +97,7 @@ const KEYS = Object.keys(BILLING_KEYS).join(', ');
 /** The columns by which a day's bill is compared. */
 const DAY_KEYS = 'provider_account_id, model, service_tier, is_batch, context_band, status';
 /** Whole tokens in the order of TOKEN_CLASSES, as `readHoursOfCalls` parses them. */
-const TOKENS = [
-  'input_tokens',
-  'cache_read',
-  'cache_write_5m',
-  'cache_write_1h',
-  'output_tokens',
-  'input_audio',
-  'output_audio',
-].join(` || '/' || `);
+const TOKENS = `concat_ws('/', input_tokens, cache_read, cache_write_5m, cache_write_1h, output_tokens, input_audio, output_audio)`;
 
 /** The columns of a part, under the account for comparison. */
 const COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_seen', 'last_seen']

@@ -76,23 +76,22 @@ function readQuantity(text: string): bigint {
  */
 export function readHoursOfCalls(text: string | null, aheadHours = 0): HourOfCalls[] {
   if (text === null) return [];
-  const hours = new Map<number, { weight: number; tokens: bigint[] }>();
+  const hours = new Map<number, { weight: number; tokens: number[] }>();
   for (const part of text.split(',')) {
     const [time, counts = '', weight] = part.split('=');
     const hour = Math.floor(Number(time) / SECONDS_PER_HOUR) + aheadHours;
     const known = hours.get(hour) ?? { weight: 0, tokens: [] };
     hours.set(hour, known);
     known.weight += Number(weight);
-    counts.split('/').forEach((count, at) => {
-      known.tokens[at] = (known.tokens[at] ?? 0n) + BigInt(count);
-    });
+    const own = counts.split('/');
+    for (let at = 0; at < own.length; at += 1) known.tokens[at] = (known.tokens[at] ?? 0) + Number(own[at]);
   }
   return [...hours]
     .filter(([, { weight }]) => weight > 0)
     .sort(([a], [b]) => a - b)
     .map(([hour, { tokens }]) => ({
       hourMicros: BigInt(hour) * MICROS_PER_HOUR,
-      quantity: tokens.reduce((sum, one) => sum + one, 0n) * QUANTITY_ONE,
+      quantity: BigInt(tokens.reduce((sum, one) => sum + one, 0)) * QUANTITY_ONE,
       tokens,
     }));
 }

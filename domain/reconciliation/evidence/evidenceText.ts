@@ -30,7 +30,7 @@ interface EvidenceJson extends Omit<SeriesDayEvidence, 'billed' | 'usage' | 'obs
   v: number;
   billed: Json[][];
   usage: Json[][];
-  observed: (Json | string[])[][];
+  observed: (Json | string[] | Json[][])[][];
   sources: SourceJson[];
 }
 
@@ -184,7 +184,7 @@ function usageFromJson(values: readonly Json[]): UsageCell {
   };
 }
 
-function vectorToJson(cell: ObservedVector): (Json | string[])[] {
+function vectorToJson(cell: ObservedVector): (Json | string[] | Json[][])[] {
   return [
     cell.model,
     cell.serviceTier,
@@ -201,17 +201,19 @@ function vectorToJson(cell: ObservedVector): (Json | string[])[] {
   ];
 }
 
-const hourOfVectorToJson = ({ hourMicros, tokens }: HourOfVector): string =>
-  [hourMicros / MICROS_PER_HOUR, ...tokens].join(' ');
+const hourOfVectorToJson = ({ hourMicros, tokens }: HourOfVector): Json[] => [
+  Number(hourMicros / MICROS_PER_HOUR),
+  ...tokens,
+];
 
-function hourOfVectorFromJson(text: string): HourOfVector {
-  const [hour = '0', ...tokens] = text.split(' ');
-  return { hourMicros: BigInt(hour) * MICROS_PER_HOUR, tokens: tokens.map(BigInt) };
-}
+const hourOfVectorFromJson = ([hour, ...tokens]: readonly Json[]): HourOfVector => ({
+  hourMicros: BigInt(Number(hour)) * MICROS_PER_HOUR,
+  tokens: tokens as number[],
+});
 
-function vectorFromJson(values: readonly (Json | string[])[]): ObservedVector {
+function vectorFromJson(values: readonly (Json | string[] | Json[][])[]): ObservedVector {
   const counts = values[10] as string[];
-  const hours = values[11] as string[] | undefined;
+  const hours = values[11] as Json[][] | undefined;
   return {
     model: values[0] as string,
     serviceTier: values[1] as string,
@@ -258,7 +260,7 @@ export const observedKey = (cell: ObservedCell): string =>
  */
 export function vectorsOf(observed: readonly ObservedCell[], keepsHours = false): ObservedVector[] {
   const vectors = new Map<string, ObservedVector>();
-  const hoursOf = new Map<string, Map<bigint, bigint[]> | undefined>();
+  const hoursOf = new Map<string, Map<bigint, number[]> | undefined>();
   for (const { accountId: _, hourMicros: __, hours: ___, ...cell } of observed) {
     const key = vectorKey(cell);
     const known = vectors.get(key);
@@ -266,7 +268,7 @@ export function vectorsOf(observed: readonly ObservedCell[], keepsHours = false)
   }
   for (const cell of keepsHours ? observed : []) {
     const key = vectorKey(cell);
-    const known = hoursOf.has(key) ? hoursOf.get(key) : new Map<bigint, bigint[]>();
+    const known = hoursOf.has(key) ? hoursOf.get(key) : new Map<bigint, number[]>();
     hoursOf.set(key, known && addHours(known, cell));
   }
   return [...vectors]
@@ -280,14 +282,17 @@ export function vectorsOf(observed: readonly ObservedCell[], keepsHours = false)
 }
 
 /** Adds a cell's hours by class; undefined: they are not known. */
-function addHours(hours: Map<bigint, bigint[]>, cell: ObservedCell): Map<bigint, bigint[]> | undefined {
-  const whole = { hourMicros: cell.hourMicros, tokens: TOKEN_CLASSES.map((name) => cell.tokens[name]) };
+function addHours(hours: Map<bigint, number[]>, cell: ObservedCell): Map<bigint, number[]> | undefined {
+  const whole = {
+    hourMicros: cell.hourMicros,
+    tokens: TOKEN_CLASSES.map((name) => Number(cell.tokens[name])),
+  };
   const own: readonly Pick<HourOfCalls, 'hourMicros' | 'tokens'>[] =
     cell.hours ?? (cell.calls > 0 ? [whole] : []);
   for (const { hourMicros, tokens } of own) {
     if (!tokens) return undefined;
     const known = hours.get(hourMicros);
-    hours.set(hourMicros, known ? known.map((count, at) => count + (tokens[at] ?? 0n)) : [...tokens]);
+    hours.set(hourMicros, known ? known.map((count, at) => count + (tokens[at] ?? 0)) : [...tokens]);
   }
   return hours;
 }
@@ -307,22 +312,21 @@ function added(a: ObservedVector, b: ObservedVector): ObservedVector {
 }
 
 /**
- * A day's usage report with its hours summed, in a fixed order. Each cell keeps its hours with usage, if the report has
- * hours, so that days compared with and without hours have the same evidence.
+ * A day's usage report with its hours summed, in a fixed order. `keepsHours`: each cell keeps its hours with usage as well, if
+ * the report has hours, so that days compared with and without hours have the same evidence.
  */
-export function dayUsageOf(usage: readonly UsageCell[]): UsageCell[] {
+export function dayUsageOf(usage: readonly UsageCell[], keepsHours = false): UsageCell[] {
   const cells = new Map<string, { cell: UsageCell; hours: Map<bigint, bigint> }>();
   for (const { hours: own = [], hourMicros, ...cell } of usage) {
-    const key = usageKey({ ...cell, hourMicros: null, quantity: 0n });
-    const known = cells.get(key) ?? {
-      cell: { ...cell, hourMicros: null, quantity: 0n },
-      hours: new Map<bigint, bigint>(),
-    };
+    const whole = { ...cell, hourMicros: null, quantity: 0n };
+    const key = usageKey(whole);
+    const known = cells.get(key) ?? { cell: whole, hours: new Map<bigint, bigint>() };
+    cells.set(key, known);
     known.cell.quantity += cell.quantity;
+    if (!keepsHours) continue;
     for (const one of hourMicros === null ? own : [{ hourMicros, quantity: cell.quantity }])
       if (one.quantity > 0n)
         known.hours.set(one.hourMicros, (known.hours.get(one.hourMicros) ?? 0n) + one.quantity);
-    cells.set(key, known);
   }
   return [...cells]
     .sort(([a], [b]) => byText(a, b))
@@ -372,7 +376,7 @@ export interface ObservedVector extends Omit<ObservedCell, 'hourMicros' | 'hours
 /** Whole tokens by class in the order of TOKEN_CLASSES. */
 export interface HourOfVector {
   readonly hourMicros: bigint;
-  readonly tokens: readonly bigint[];
+  readonly tokens: readonly number[];
 }
 
 export interface SeriesDayEvidence {
@@ -393,7 +397,7 @@ export interface SeriesDayEvidence {
   accountKnown: boolean;
   notYetObserved: boolean;
   billed: readonly BilledCell[];
-  /** The provider's own usage report: whole days, with their hours where it has hours. */
+  /** The provider's own usage report: whole days, with its hours on days that are not as the bill has them. */
   usage: readonly UsageCell[];
   observed: readonly ObservedVector[];
   /** The services of these calls with the limits of their clients, most calls first; at most SOURCES_MAX. */

@@ -46,9 +46,12 @@ export interface HourCount {
   readonly quantity: bigint;
 }
 
-/** One hour of a cell of calls. `tokens`: whole tokens by class, in the order of TOKEN_CLASSES; absent: not known. */
+/**
+ * One hour of a cell of calls. `tokens`: whole tokens by class, in the order of TOKEN_CLASSES, which a number holds exactly;
+ * absent: not known.
+ */
 export interface HourOfCalls extends HourCount {
-  readonly tokens?: readonly bigint[];
+  readonly tokens?: readonly number[];
 }
 
 /** Quantities of the provider's own usage report, by hour if the report has hours. */

@@ -82,6 +82,8 @@ function inFixedOrder(input: DayInput): DayInput {
 
 function evidenceOf(bucket: BucketInput, { bucket: built }: BuiltBucket, input: DayInput): SeriesDayEvidence {
   const models = [...new Set(bucket.observed.map((cell) => cell.model))];
+  // A day that is as the bill has it needs no explanation, and so no hours.
+  const keepsHours = built.matchStatus !== 'matched';
   return {
     day: input.day,
     accountId: bucket.accountId,
@@ -94,8 +96,8 @@ function evidenceOf(bucket: BucketInput, { bucket: built }: BuiltBucket, input: 
     accountKnown: bucket.accountKnown,
     notYetObserved: bucket.notYetObserved,
     billed: bucket.billed,
-    usage: dayUsageOf(bucket.usage),
-    observed: vectorsOf(bucket.observed, built.matchStatus !== 'matched'),
+    usage: dayUsageOf(bucket.usage, keepsHours),
+    observed: vectorsOf(bucket.observed, keepsHours),
     sources: sourcesOf(input.sources, (account) => isComparedWith(bucket.accountId, account, input), models),
   };
 }

@@ -246,25 +246,17 @@ function reasoning(day: SeriesDay): Variant[] {
   return [];
 }
 
-function isBatchMeter(meter: MeterDay): boolean {
-  return meter.mix.every((part) => part.circumstances.isBatch);
-}
-
-function isLongMeter(meter: MeterDay): boolean {
-  return meter.mix.every(({ circumstances: at }) => at.longContext || at.contextBand > 0);
-}
-
-function isTierMeter(meter: MeterDay): boolean {
-  return meter.mix.every((part) => part.circumstances.serviceTier !== 'standard');
-}
-
 /** Some calls name no tier: they may have used any. */
 function isAnyTierUntold({ evidence }: SeriesDay): boolean {
   return evidence.observed.some((one) => one.serviceTier === '');
 }
 
 /** Each circumstance of lines that calls may not tell or tell wrongly, and the lines that have it. */
-const HAS = { batch: isBatchMeter, tier: isTierMeter, length: isLongMeter } as const;
+const HAS = {
+  batch: ({ mix }: MeterDay) => mix.every(({ circumstances: at }) => at.isBatch),
+  tier: ({ mix }: MeterDay) => mix.every(({ circumstances: at }) => at.serviceTier !== STANDARD_TIER),
+  length: ({ mix }: MeterDay) => mix.every(({ circumstances: at }) => at.longContext || at.contextBand > 0),
+} as const;
 type Circumstance = keyof typeof HAS;
 
 /**

@@ -63,7 +63,7 @@ export function hoursOfClass(day: SeriesDay, tokenClass: TokenClass, counted: nu
   return [
     summed(reported.map((one) => [hourOf(day, one.hourMicros), Number(one.quantity)])),
     summed(
-      called.map((one) => [hourOf(day, one.hourMicros), Number((one.tokens[place] ?? 0n) * QUANTITY_ONE)]),
+      called.map((one) => [hourOf(day, one.hourMicros), (one.tokens[place] ?? 0) * Number(QUANTITY_ONE)]),
     ),
   ].find((byHour) => isDivided(byHour, counted));
 }
@@ -93,11 +93,12 @@ export function dearerByHour(
   whole: number,
 ): number[] | undefined {
   if (of.meter.crossed) return undefined;
-  for (const parts of [reportedParts(day, of), calledParts(day, of)]) {
-    if (parts.length === 0) continue;
+  for (const partsOf of [reportedParts, calledParts]) {
+    const mixes = new Map<number, MeterPart[]>();
+    for (const [hour, part] of partsOf(day, of)) mixes.set(hour, [...(mixes.get(hour) ?? []), part]);
+    if (mixes.size === 0) continue;
     const byHour = summed(
-      [...new Set(parts.map(([hour]) => hour))].map((hour) => {
-        const mix = parts.flatMap(([at, part]) => (at === hour ? [part] : []));
+      [...mixes].map(([hour, mix]) => {
         const quantity = mix.reduce((sum, one) => sum + one.quantity, 0n);
         const own = { ...of, mix };
         const [wrong, right] = [variant.amountOf(own, quantity), amountAs(day, own, quantity)];
@@ -142,7 +143,7 @@ function calledParts(day: SeriesDay, of: MeterDay): PartAtHour[] {
     return hours.map(
       ({ hourMicros, tokens }): PartAtHour => [
         hourOf(day, hourMicros),
-        { circumstances, quantity: (tokens[place] ?? 0n) * QUANTITY_ONE },
+        { circumstances, quantity: BigInt(tokens[place] ?? 0) * QUANTITY_ONE },
       ],
     );
   });

@@ -5,7 +5,7 @@
  */
 
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
-import type { Pico } from '../../../money.js';
+import { absPico, type Pico } from '../../../money.js';
 import type { Circumstances } from '../../audit/dayRates.js';
 import { apportion } from '../../matching/classLines.js';
 import { takesCalls } from '../../matching/lineUse.js';
@@ -180,7 +180,7 @@ function amountPartlyAtList(day: SeriesDay, meter: MeterDay, quantity: bigint, m
 function movedOf(day: SeriesDay, [from, to]: Move): { moved: bigint; unseen: bigint } {
   const [onFrom, onTo] = [billedOf(day, from), billedOf(day, to)];
   const apart = onFrom + onTo - from.observed - to.observed;
-  return { moved: onTo - to.observed, unseen: apart > 0n ? apart : -apart };
+  return { moved: onTo - to.observed, unseen: absPico(apart) };
 }
 
 /** As billed; where the bill has an amount alone, the quantity that it buys at the agreed rates. */
@@ -221,7 +221,4 @@ export function isCountedAlike(day: SeriesDay): boolean {
   );
 }
 
-function areAlike(a: bigint, b: bigint): boolean {
-  const apart = a > b ? a - b : b - a;
-  return apart * ALIKE <= a;
-}
+const areAlike = (a: bigint, b: bigint): boolean => absPico(a - b) * ALIKE <= a;

@@ -137,10 +137,11 @@ function ofSomeHours(day: SeriesDay, charged: readonly MeterDay[]): Variant[] {
   const meant = charged.filter(isMeant);
   const twice = multipleOf(day, 'amounts_twice', 2n, 1n, isMeant);
   const [variant] = twice;
-  // What is exactly twice on all lines is no part of a day.
-  const isPart = meant.some(
-    (one) => tooMuch(one) * TIMES_PARTS < (one.expectedPico ?? 0n) * (TIMES_PARTS - 1n),
-  );
+  const expected = (one: MeterDay) => one.expectedPico ?? 0n;
+  // What is exactly twice on all lines is no part of a day, and what is more than twice no part of what is twice.
+  const isPart =
+    meant.some((one) => tooMuch(one) * TIMES_PARTS < expected(one) * (TIMES_PARTS - 1n)) &&
+    meant.every((one) => tooMuch(one) <= expected(one) + one.meter.roundingPico + 1n);
   if (!variant || !isPart) return [];
   const lines = meant.flatMap((one) => {
     const byHour = dearerByHour(day, one, variant, Number(one.expectedPico));

@@ -417,14 +417,22 @@ export function partialFit(
     const [wrong, slack] = [meter.amount - usual, meter.rateSigma];
     parts.push({ of: meter.of, dearer: predicted - usual, wrong, slack });
   }
-  const lines = parts.flatMap(({ of, dearer, ...line }) => {
-    const byHour = dearerByHour(reading.day, of, variant, dearer);
-    return byHour ? [{ ...line, byHour }] : [];
-  });
+  // No part of a line is more wrong than the whole, or the other way.
+  const canBe = parts.every(
+    ({ dearer, wrong, slack }) =>
+      wrong * Math.sign(dearer) >= -slack && Math.abs(wrong) <= Math.abs(dearer) + slack,
+  );
+  if (!canBe) return undefined;
   // Where the report counts and the bill has amounts alone, use that is not charged may be booked on another day.
   const isCountedApart = parts.some(({ of }) => of.meter.quantitySource === 'usage');
   const isShift = isCountedApart && parts.some(({ wrong, slack }) => wrong < -slack);
-  const areKnown = lines.length === parts.length && !isShift;
+  const lines = isShift
+    ? []
+    : parts.flatMap(({ of, dearer, ...line }) => {
+        const byHour = dearerByHour(reading.day, of, variant, dearer);
+        return byHour ? [{ ...line, byHour }] : [];
+      });
+  const areKnown = lines.length === parts.length;
   const hourNats = areKnown ? natsOfHours(lines) : Number.NEGATIVE_INFINITY;
   const within = parts.map(({ dearer, slack }) => Math.log((slack * ROOT_OF_TWO_PI) / Math.abs(dearer)));
   const timed = EDGE + hourNats + within.reduce((sum, one) => sum + Math.min(0, one), 0);
