@@ -48,7 +48,7 @@ export async function uploadInvoice(
 }
 
 const POLL_MS = 50;
-const POLLS_MAX = 1_200;
+const POLLS_MAX = 2_400;
 const ENDED = ['reconciled', 'needs_review', 'failed'];
 
 /** The invoice once no run of it is open. */
