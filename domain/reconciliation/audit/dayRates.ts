@@ -117,6 +117,15 @@ export class DayRates {
     return boundaries.length > 0 ? Math.min(...boundaries) : undefined;
   }
 
+  /** Whether a tier of a model has rates for long requests of its own. */
+  hasLongRates(model: string, tier: string): boolean {
+    return (
+      this.#find(model)
+        ?.cards.get(tier)
+        ?.bands.some(({ band }) => band > 0) ?? false
+    );
+  }
+
   /** The places with another than the ordinary price, one for each price. */
   regionsOf(model: string): string[] {
     const priced = this.#find(model);

@@ -16,7 +16,7 @@ import { PICO_PER_USD } from '../../money.js';
  * the model does not know; a share from 0 to 1. `surer`: nats that the log-odds of an accusation which lacks a gate are above
  * those of the model, whose limits hold for the worst of them.
  */
-export const FITTED = { lapse: 0, surer: 1.2 } as const;
+export const FITTED = { lapse: 0, surer: 0.93 } as const;
 export type Fitted = Readonly<Record<keyof typeof FITTED, number>>;
 
 /** Rounds away what a shift and its inverse leave: limits of the model lie at limits of grades. */

@@ -1,13 +1,6 @@
 import { STANDARD_TIER } from '../../../pricing/rateCards.js';
 import type { Circumstances } from '../../audit/dayRates.js';
-import {
-  type Hypothesis,
-  isEpisode,
-  type MeterDay,
-  type SeriesDay,
-  sentenceOf,
-  type Variant,
-} from './cause.js';
+import { type Hypothesis, isEpisode, type MeterDay, type SeriesDay, sentenceOf } from './cause.js';
 import { allMoved, isCountedAlike, partlyMoved, usesMoved } from './moves.js';
 import { pairsBy } from './places.js';
 import { asLinesName, otherCircumstances } from './predict.js';
@@ -74,22 +67,16 @@ export const longContextQuantity: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day) => [
-    ...allOnOther(day, 'in_long_meter', false),
-    // A bill's ordinary line may hold batch and other tiers as well, which stay where they are.
-    ...usesMoved(day, 'standard_in_long_meter', linesBesideLong(day), isStandard, asLong),
-    // A boundary that is drawn too low takes some of the ordinary requests; the bill does not show which.
-    ...partlyMoved(
-      day,
-      'part_in_long_meter',
-      pairsBy(day, (place) => place.longContext === false, { longContext: true }),
-    ),
-    ...(isCountedAlike(day)
-      ? partlyMoved(
-          day,
-          'part_in_ordinary_meter',
-          pairsBy(day, (place) => place.longContext === true, { longContext: false }),
-        )
+    ...(areLengthsSeen(day)
+      ? [
+          ...allMoved(day, 'in_long_meter', linesOf(day, false)),
+          // A bill's ordinary line may hold batch and other tiers as well, which stay where they are.
+          ...usesMoved(day, 'standard_in_long_meter', linesBesideLong(day), isStandard, asLong),
+          // A boundary that is drawn too low takes some of the ordinary requests; the bill does not show which.
+          ...partlyMoved(day, 'part_in_long_meter', linesOf(day, false)),
+        ]
       : []),
+    ...(isCountedAlike(day) ? partlyMoved(day, 'part_in_ordinary_meter', linesOf(day, true)) : []),
   ],
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
@@ -105,18 +92,26 @@ export const longContextEpisode: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   highest: 'MEDIUM',
-  variants: (day) => allOnOther(day, 'in_ordinary_meter', true),
+  variants: (day) => allMoved(day, 'in_ordinary_meter', linesOf(day, true)),
   fits: (run, context) => isEpisode(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
 
-function allOnOther(day: SeriesDay, name: string, fromLong: boolean): Variant[] {
-  return allMoved(
-    day,
-    name,
-    pairsBy(day, (place) => place.longContext === fromLong, { longContext: !fromLong }),
-  );
+/** Each line of long or of ordinary requests with that of the other length. */
+const linesOf = (day: SeriesDay, isLongOnes: boolean) =>
+  pairsBy(day, (place) => place.longContext === isLongOnes, { longContext: !isLongOnes });
+
+/**
+ * Whether calls show their length: a tier without rates for long requests divides none, so that a long one which asked for it
+ * and was served at the bill's tier counts as ordinary.
+ */
+function areLengthsSeen({ evidence, agreed, pricedAs }: SeriesDay): boolean {
+  const billed = new Set(evidence.billed.map((line) => agreed.tier(line.serviceTier)));
+  return evidence.observed.every(({ status, serviceTier }) => {
+    const tier = agreed.tier(serviceTier);
+    return status === 'error' || billed.has(tier) || agreed.hasLongRates(pricedAs ?? '', tier);
+  });
 }
 
 /** Every line of ordinary requests with the line of long ones that the bill names like it. */

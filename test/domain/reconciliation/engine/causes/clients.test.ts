@@ -3,7 +3,7 @@ import { doubleMetered } from '../../../../../domain/reconciliation/engine/cause
 import { clientAmounts, clientCounts } from '../../../../../domain/reconciliation/engine/causes/client.js';
 
 import { longContextQuantity } from '../../../../../domain/reconciliation/engine/causes/longContext.js';
-import { type Counts, calls, dayOf, expectExplained, explaining, lastsAs, lines } from './support.js';
+import { type Counts, calls, dayOf, expectExplained, explaining, lastsAs, lines, usage } from './support.js';
 
 const PLAIN = { input: 3_000_000, output: 500_000 };
 const CACHED = { input: 2_000_000, cache_read: 9_000_000, cache_write_5m: 800_000, output: 300_000 };
@@ -136,6 +136,26 @@ describe('a tier that clients asked for and did not get', () => {
     const moved = asked({ ordinary: 1_000_000, priority: 200_000, long: 200_000 });
     expect(explaining(clientCounts, moved)).not.toContain('tier_as_requested');
     expect(explaining(longContextQuantity, moved)).toContain('part_in_long_meter');
+  });
+
+  it('shows no length where its price has none: who asked for it may have sent the long requests on the bill', () => {
+    // Its priority tier has no rates for long requests, and lines that do not state batch hold every tier.
+    const bill = { model: 'gpt-5.5' };
+    const line = (longContext: boolean) => ({ isBatch: null, longContext });
+    const served = (serviceTier: string) =>
+      dayOf({
+        billed: [
+          ...lines({ input: 700_000 }, line(false), {}, bill),
+          ...lines({ input: 500_000 }, line(true), {}, bill),
+        ],
+        // The usage report counts all of it at the standard tier, and has no lengths.
+        usage: usage({ input: 1_200_000 }, { longContext: null }, bill),
+        observed: [calls({ input: 700_000 }, {}, bill), calls({ input: 500_000 }, { serviceTier }, bill)],
+      });
+    const namesOf = ({ day, context }: ReturnType<typeof served>) =>
+      longContextQuantity.variants(day, context).map(({ name }) => name);
+    expect(namesOf(served('priority'))).not.toContain('part_in_long_meter');
+    expect(namesOf(served('default'))).toContain('part_in_long_meter');
   });
 
   it('is none where calls and bill agree on the tiers', () => {
