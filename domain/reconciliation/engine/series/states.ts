@@ -350,11 +350,14 @@ function dearerForSeen({ day }: DayReading, of: MeterDay, variant: Variant): num
   return wrong === null || usual === null ? undefined : Number(wrong - usual);
 }
 
+/** Circumstances for which price lists have entries of their own. */
+const PRICED_APART = ['region', 'longContext', 'serviceTier'] as const;
+
 /**
  * The variant on the lines alone that it gives exactly, where the others have another wrong rate besides: a bill prices its
  * lines one by one, so what is unknown on one is no doubt about the others. Undefined where fewer than two lines are exact, or
- * less than half of the dollars, and where a line is right that the variant would change: that speaks against it, unless all
- * lines of its place are. Places have price lists and meters of their own, so a rate may be wrong at one alone.
+ * less than half of the dollars, and where a line is right that the variant would change: that speaks against it, unless no
+ * line of its place, of its length or of its tier is wrong. Price lists state these apart, so a rate may be wrong in one alone.
  */
 function forExactLines(
   reading: DayReading,
@@ -363,7 +366,7 @@ function forExactLines(
   variant: Variant,
 ): Variant | undefined {
   const exact = new Set<number>();
-  const [wrongAt, rightAt] = [new Set<string | null>(), new Set<string | null>()];
+  const [wrong, fine]: [MeterDay[], MeterDay[]] = [[], []];
   let [given, open] = [0, 0];
   for (const [at, { of, amount, rateSigma, rateEvidence }] of reading.meters.entries()) {
     const [whole, usual] = [prediction.amounts[at] ?? Number.NaN, right.amounts[at] ?? Number.NaN];
@@ -371,13 +374,15 @@ function forExactLines(
     if (rateEvidence !== 'sharp' || Number.isNaN(whole - usual)) return undefined;
     const isExact = Math.abs(amount - whole) <= rateSigma;
     const isRight = !isExact && Math.abs(amount - usual) <= rateSigma;
-    (isRight ? rightAt : wrongAt).add(of.meter.region);
+    (isRight ? fine : wrong).push(of);
     if (isExact) exact.add(of.index);
     if (isExact) given += Math.abs(whole - usual);
     else if (!isRight) open += Math.abs(whole - usual);
   }
-  const isApart = [...wrongAt].every((place) => !rightAt.has(place));
-  if (!isApart || exact.size < 2 || (open === 0 && rightAt.size === 0) || given < open) return undefined;
+  const isApart = PRICED_APART.some(
+    (name) => !wrong.some((a) => fine.some((b) => a.meter[name] === b.meter[name])),
+  );
+  if (!isApart || exact.size < 2 || (open === 0 && fine.length === 0) || given < open) return undefined;
   return { ...variant, touches: (meter) => exact.has(meter.index) };
 }
 

@@ -2,7 +2,18 @@
 import { describe, expect, it } from 'vitest';
 import { QUANTITY_ONE } from '../../../../../domain/billing/billedRow.js';
 import { aBilledCell } from '../../support.js';
-import { chargeFor, findingsOf, isBetween, type Lines, scale, type Use, useOf } from './support.js';
+import { calls, lines } from '../causes/support.js';
+import {
+  chargeFor,
+  daysOf,
+  findingsOf,
+  findingsOfDays,
+  isBetween,
+  type Lines,
+  scale,
+  type Use,
+  useOf,
+} from './support.js';
 
 const isWrong = (at: number) => isBetween(at, 8, 12);
 const isOdd = (at: number) => isBetween(at, 10, 11);
@@ -75,5 +86,30 @@ describe('a wrong rate at one place, while another is charged rightly', () => {
   it('is not concluded where a line of that place is right', () => {
     const found = findingsAt((region, tokenClass) => region === null && tokenClass !== 'output');
     expect(found.filter(({ grade }) => grade === 'HIGH')).toEqual([]);
+  });
+});
+
+describe('a price that fell for long requests alone', () => {
+  it('is claimed at HIGH for the lines of ordinary requests, and for no other', () => {
+    // The list price of this model fell on 30 July 2026.
+    const model = 'gpt-5.6-luna';
+    const shape = (at: number, day: string) => {
+      const counts = { input: 3_000_000 + at * 7_000, output: 500_000 + at * 3_000 };
+      const charged = { day: isWrong(at) ? '2026-07-29' : day };
+      const seen = (use: object) => calls(counts, { serviceTier: 'default', ...use }, { model, day });
+      return {
+        billed: [
+          ...lines(counts, { longContext: false }, charged, { model }),
+          ...lines(counts, { longContext: true }, { day }, { model }),
+        ],
+        observed: [seen({ calls: 900 }), seen({ calls: 9, contextBand: 272_000 })],
+      };
+    };
+    const days = daysOf(20, shape, '2026-07-20');
+    const [claim, ...others] = findingsOfDays(days);
+    expect(others).toEqual([]);
+    expect(claim).toMatchObject({ kind: 'price_effective_date_mismatch', grade: 'HIGH' });
+    expect(claim?.days.map(({ day }) => day)).toEqual(['2026-07-30', '2026-07-31', '2026-08-01']);
+    expect(new Set(claim?.lines.map(({ longContext }) => longContext))).toEqual(new Set([false]));
   });
 });
