@@ -10,7 +10,7 @@ import { ablate } from './reconciliation/ablation/ablate.js';
 import { type Look, runPrepared, VISIBILITIES } from './reconciliation/benchmark.js';
 import { repositoryRoot } from './reconciliation/books.js';
 import { expectedCalibrationError, reliabilityBins } from './reconciliation/calibration.js';
-import { fitCalibration } from './reconciliation/fitCalibration.js';
+import { fitCalibration, outcomesOf } from './reconciliation/fitCalibration.js';
 import { lookCloser } from './reconciliation/lookCloser.js';
 import { reliabilityPlot } from './reconciliation/reliabilityPlot.js';
 import {
@@ -49,19 +49,27 @@ function readOptions() {
       verbose: { type: 'boolean', default: false },
       plot: { type: 'boolean', default: false },
       fit: { type: 'boolean', default: false },
+      'fit-seeds': { type: 'string', default: '' },
       ablate: { type: 'string', default: '' },
       'no-gate': { type: 'boolean', default: false },
     },
   });
-  const seeds = values.seeds.split(',').map(Number);
-  if (seeds.some((seed) => !Number.isInteger(seed))) throw new Error('--seeds takes whole numbers, as 1,2,3');
+  const seeds = seedsOf('seeds', values.seeds);
+  const fitSeeds = values['fit-seeds'] === '' ? [] : seedsOf('fit-seeds', values['fit-seeds']);
   const generators = values.generator === ALL_GENERATORS ? GENERATOR_NAMES : [values.generator];
   if (!generators.every(isGeneratorName))
     throw new Error(`--generator takes ${GENERATOR_NAMES.join(', ')} or ${ALL_GENERATORS}`);
   const size = Number(values.size);
   if (!(size > 0)) throw new Error('--size takes a factor such as 0.5');
   const wanted = values.visibility.split(',');
-  return { ...values, seeds, size, generators, wanted };
+  return { ...values, seeds, fitSeeds, size, generators, wanted };
+}
+
+function seedsOf(option: string, text: string): number[] {
+  const seeds = text.split(',').map(Number);
+  if (seeds.some((seed) => !Number.isInteger(seed)))
+    throw new Error(`--${option} takes whole numbers, as 1,2,3`);
+  return seeds;
 }
 
 /** Set name that selects every adversarial set of the first generator at V3, with a line for each. */
@@ -78,7 +86,8 @@ function optionsOrEnd() {
 
 const options = optionsOrEnd();
 
-const worldsOf = (set: string) => options.seeds.map((seed) => ({ seed, set, size: options.size }));
+const worldsOf = (set: string, seeds = options.seeds) =>
+  seeds.map((seed) => ({ seed, set, size: options.size }));
 
 function print(text = ''): void {
   process.stdout.write(`${text}\n`);
@@ -134,7 +143,10 @@ async function judgeAdversarial(generator: GeneratorName): Promise<void> {
 }
 
 async function judgeAll(): Promise<void> {
-  const { text, missed } = await judgeInRotation(options.generators, worldsOf, visibilities, onLook);
+  const { generators, fitSeeds } = options;
+  const tuned = fitSeeds.length > 0 ? await outcomesOf(generators, worldsOf('mixed', fitSeeds)) : undefined;
+  const { text, missed } = await judgeInRotation(generators, worldsOf, visibilities, onLook, tuned);
+  if (tuned) print(`calibration of the others fitted on seeds ${fitSeeds.join(', ')}`);
   print(`seeds ${options.seeds.join(', ')}, size ${options.size}\n\n${text}`);
   if (missed > 0 && !options['no-gate']) process.exitCode = 1;
 }

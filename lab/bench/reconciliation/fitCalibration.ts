@@ -15,16 +15,25 @@ const LINE = /^export const FITTED = .*$/m;
 const WRITTEN_DECIMALS = 2;
 const DECIMALS = 4;
 
-/** Judges the worlds at V3, writes the numbers, and returns a table of the fits. */
-export async function fitCalibration(
+/** Each generator's findings at V3, a day each, with whether they are true. */
+export async function outcomesOf(
   generators: readonly GeneratorName[],
   worlds: readonly WorldOptions[],
-): Promise<string> {
+): Promise<Map<GeneratorName, FindingDayOutcome[]>> {
   const days = new Map<GeneratorName, FindingDayOutcome[]>();
   for (const generator of generators) {
     const [tally] = (await runPrepared(generator, worlds, ['V3'])).values();
     days.set(generator, tally?.predictions ?? []);
   }
+  return days;
+}
+
+/** Judges the worlds at V3, writes the numbers, and returns a table of the fits. */
+export async function fitCalibration(
+  generators: readonly GeneratorName[],
+  worlds: readonly WorldOptions[],
+): Promise<string> {
+  const days = await outcomesOf(generators, worlds);
   const all = [...days.values()].flat();
   const shipped = fitCalibrated(all);
   writeFitted(shipped);

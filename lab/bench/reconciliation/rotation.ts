@@ -6,7 +6,7 @@ import type { Fitted } from '../../../domain/reconciliation/engine/index.js';
 import type { GeneratedVisibility } from '../../generators/world.js';
 import { type Look, runPrepared } from './benchmark.js';
 import { pricesOf } from './books.js';
-import { fitCalibrated, recalibrated } from './leaveOut.js';
+import { type FindingDayOutcome, fitCalibrated, recalibrated } from './leaveOut.js';
 import { type Metrics, metricsOf } from './metrics.js';
 import { rotationTables } from './rotationReport.js';
 import { addWorld, emptyTally, type Tally } from './tally.js';
@@ -28,12 +28,17 @@ interface Judgement {
   benign: Kept[];
 }
 
-/** The tables of all generators, their means and the targets. V3 is always judged, since the rates are of V3. */
+/**
+ * The tables of all generators, their means and the targets. V3 is always judged, since the rates are of V3. `tuned`: what
+ * each generator's calibration is fitted on by the others, in place of the judged worlds; five worlds hold too few findings
+ * that lack a gate to determine it.
+ */
 export async function judgeInRotation(
   generators: readonly GeneratorName[],
   worldsOf: (set: string) => readonly WorldOptions[],
   visibilities: readonly GeneratedVisibility[],
   onLook: (look: Look) => void,
+  tuned?: ReadonlyMap<GeneratorName, readonly FindingDayOutcome[]>,
 ): Promise<{ text: string; missed: number }> {
   const wanted = visibilities.includes('V3') ? visibilities : (['V3', ...visibilities] as const);
   const judgements: Judgement[] = [];
@@ -41,7 +46,11 @@ export async function judgeInRotation(
   return rotationTables(
     judgements.map((one) => {
       const others = judgements.filter((other) => other !== one);
-      const fitted = fitCalibrated(others.flatMap(({ tallies }) => tallies.get('V3')?.predictions ?? []));
+      const fitted = fitCalibrated(
+        others.flatMap(
+          ({ generator, tallies }) => tuned?.get(generator) ?? tallies.get('V3')?.predictions ?? [],
+        ),
+      );
       return {
         generator: one.generator,
         shipped: new Map([...one.tallies].map(([name, tally]) => [name, metricsOf(tally)])),

@@ -82,7 +82,7 @@ export function rotationTables(all: readonly GeneratorMetrics[]): { text: string
   const text = [
     'As the engine is:',
     tables[0],
-    '\nV3 with the lapse rates fitted on the other generators:',
+    '\nV3 with the calibration fitted on the other generators:',
     tables[1],
     '\nMeans of the left-out generators:',
     ...verdicts.map((one) => one.text),
