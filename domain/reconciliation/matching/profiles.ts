@@ -28,10 +28,14 @@ interface InputCounts {
 /** Counts that differ by one part in so many are the same. */
 const SAME_PARTS = 500n;
 
+/** More bills are not searched for those that count what is cached once more: each doubles the choices. */
+const BILLS_MAX = 8;
+
 /**
- * The fresh input on each of several bills that count all that is cached on them as input once more. Only their sum can be held
- * against the calls: divided as their input is, the calls' fresh tokens would go where most is cached. Undefined where the
- * bills together do not count so: their cached tokens are those of the calls, and their input has as many more.
+ * The fresh input on each of several bills of which some count all that is cached on them as input once more. Only their sum
+ * can be held against the calls: divided as their input is, the calls' fresh tokens would go where most is cached. Undefined
+ * where the bills' cached tokens are not those of the calls, or where not exactly one choice of bills has as many cached tokens
+ * as all bills have more input than the calls.
  */
 export function freshBesidesCached(
   bills: readonly InputCounts[],
@@ -39,10 +43,16 @@ export function freshBesidesCached(
 ): readonly bigint[] | undefined {
   const isSame = (a: bigint, b: bigint) => (a > b ? a - b : b - a) * SAME_PARTS <= b;
   const [input, cached] = [sum(bills.map((one) => one.input)), sum(bills.map((one) => one.cached))];
-  if (calls.cached === 0n || !isSame(cached, calls.cached) || !isSame(input - calls.input, calls.cached))
-    return undefined;
-  const fresh = bills.map((one) => one.input - one.cached);
-  return fresh.every((one) => one >= 0n) ? fresh : undefined;
+  if (calls.cached === 0n || !isSame(cached, calls.cached) || bills.length > BILLS_MAX) return undefined;
+  let choices: InputCounts[][] = [[]];
+  for (const one of bills)
+    if (one.cached > 0n && one.cached <= one.input)
+      choices = [...choices, ...choices.map((some) => [...some, one])];
+  const [doubled, another] = choices.filter(
+    (some) => some.length > 0 && isSame(input - calls.input, sum(some.map((one) => one.cached))),
+  );
+  if (doubled === undefined || another !== undefined) return undefined;
+  return bills.map((one) => (doubled.includes(one) ? one.input - one.cached : one.input));
 }
 
 /**

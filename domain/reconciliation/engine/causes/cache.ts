@@ -16,6 +16,7 @@ import {
   asLinesLast,
   CACHED,
   countedVariant,
+  grouped,
   metersOf,
   otherCharge,
   quantityVariant,
@@ -185,11 +186,17 @@ export const doubleMetered: Hypothesis = {
   ],
 };
 
+/** On all lines of input, or on those of one place, since places are counted apart. */
 function added(day: SeriesDay): Variant[] {
-  return cachedOnTop(day).map(({ hasWrites, quantities }) => ({
-    ...countedVariant(day, hasWrites ? 'reads_and_writes' : 'reads', quantities),
-    worthOf: (meter, units) => asCachedUse(day, meter, units),
-  }));
+  const places = [...grouped(metersOf(day, 'input'), ({ meter }) => meter.region).keys()];
+  const addedAt = (suffix: string, isMeant: (meter: MeterDay) => boolean) =>
+    cachedOnTop(day, isMeant).map(({ hasWrites, quantities }) => ({
+      ...countedVariant(day, `${hasWrites ? 'reads_and_writes' : 'reads'}${suffix}`, quantities),
+      worthOf: (meter: MeterDay, units: bigint) => asCachedUse(day, meter, units),
+    }));
+  const atOne = (place: string | null) =>
+    addedAt(`:${place ?? 'ordinary'}`, ({ meter }) => meter.region === place);
+  return [...addedAt('', () => true), ...(places.length > 1 ? places.flatMap(atOne) : [])];
 }
 
 /**
@@ -210,12 +217,15 @@ function asCachedUse(day: SeriesDay, meter: MeterDay, units: bigint): Pico | nul
  * Input meters that count everything cached on top. A part of it alone is not searched where there is more: a few cached
  * tokens are soon as many as a count is off by. Writes alone are as few.
  */
-export function cachedOnTop(day: SeriesDay): { hasWrites: boolean; quantities: Map<number, bigint> }[] {
+export function cachedOnTop(
+  day: SeriesDay,
+  isMeant: (meter: MeterDay) => boolean = () => true,
+): { hasWrites: boolean; quantities: Map<number, bigint> }[] {
   const quantities = new Map<number, bigint>();
   const observedOf = (meter: MeterDay, classes: Classes) =>
     sumOf(classes.map((tokenClass) => partnerOfClass(day, meter, tokenClass)?.observed ?? 0n));
   let [reads, writes] = [0n, 0n];
-  for (const meter of metersOf(day, 'input')) {
+  for (const meter of metersOf(day, 'input').filter(isMeant)) {
     const [read, written] = [observedOf(meter, READS), observedOf(meter, WRITES)];
     reads += read;
     writes += written;

@@ -40,6 +40,7 @@ import {
   CACHED,
   countedVariant,
   countsByClass,
+  grouped,
   metersOf,
   multipleOf,
   otherCircumstances,
@@ -181,9 +182,9 @@ function takenOffTwice(day: SeriesDay): Variant[] {
 }
 
 /** The observed use of a group of meters, divided as the bill divides it: the sum is tested. */
-function dividedAsBilled(groups: readonly (readonly MeterDay[])[]): Map<number, bigint> {
+function dividedAsBilled(groups: ReadonlyMap<string, readonly MeterDay[]>): Map<number, bigint> {
   const quantities = new Map<number, bigint>();
-  for (const group of groups) {
+  for (const group of groups.values()) {
     const billed = sumOf(group.map((meter) => meter.meter.quantity ?? 0n));
     const observed = sumOf(group.map((meter) => meter.observed));
     const isKnown = group.every((meter) => meter.meter.quantity !== null);
@@ -192,12 +193,6 @@ function dividedAsBilled(groups: readonly (readonly MeterDay[])[]): Map<number, 
       quantities.set(meter.index, (observed * (meter.meter.quantity ?? 0n)) / billed);
   }
   return quantities;
-}
-
-function grouped(meters: readonly MeterDay[], keyOf: (meter: MeterDay) => string): MeterDay[][] {
-  const groups = new Map<string, MeterDay[]>();
-  for (const meter of meters) groups.set(keyOf(meter), [...(groups.get(keyOf(meter)) ?? []), meter]);
-  return [...groups.values()];
 }
 
 const placeAlone = (meter: MeterDay) => placeKey({ ...meter, tokenClass: 'input' });

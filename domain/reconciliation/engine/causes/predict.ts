@@ -282,6 +282,12 @@ export function metersOf(day: SeriesDay, ...classes: readonly TokenClass[]): Met
   return day.meters.filter((meter) => classes.includes(meter.tokenClass));
 }
 
+export function grouped<T, K>(all: readonly T[], keyOf: (one: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const one of all) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one]);
+  return groups;
+}
+
 export const sumOf = (values: readonly bigint[]): bigint =>
   values.reduce((total, value) => total + value, 0n);
 

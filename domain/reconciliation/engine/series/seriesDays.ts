@@ -12,7 +12,7 @@ import { buildMeters, type Meter, type MeterPart } from '../../matching/meters.j
 import { freshBesidesCached } from '../../matching/profiles.js';
 import { bookedPartsOf, metersAsBooked } from '../causes/bookedLate.js';
 import type { Booked, MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
-import { CACHED } from '../causes/predict.js';
+import { CACHED, grouped, sumOf } from '../causes/predict.js';
 
 /** A day of the series that can still be filled in with its neighbours. */
 type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };
@@ -82,6 +82,10 @@ interface OpenMeter {
   interrupted: bigint;
 }
 
+function unused(meter: Meter, tokenClass: TokenClass): OpenMeter {
+  return { meter, tokenClass, observedMix: [], observed: 0n, failed: 0n, interrupted: 0n };
+}
+
 /** By their meters, the quantities as which calls are divided among lines, where these are not the billed ones. */
 type Weights = ReadonlyMap<Meter, bigint>;
 
@@ -96,18 +100,7 @@ function metersOf(evidence: SeriesDayEvidence, rates: DayRates, context: SeriesC
   const billed = buildMeters(evidence.billed, evidence.usage, asCells, rates, evidence.pricedAs);
   const placedBy = (weights: Weights): OpenMeter[] => {
     const open = billed.flatMap((meter): OpenMeter[] =>
-      isTokenClass(meter.tokenClass)
-        ? [
-            {
-              meter,
-              tokenClass: meter.tokenClass,
-              observedMix: [],
-              observed: 0n,
-              failed: 0n,
-              interrupted: 0n,
-            },
-          ]
-        : [],
+      isTokenClass(meter.tokenClass) ? [unused(meter, meter.tokenClass)] : [],
     );
     for (const vector of evidence.observed)
       for (const tokenClass of TOKEN_CLASSES)
@@ -124,26 +117,21 @@ function metersOf(evidence: SeriesDayEvidence, rates: DayRates, context: SeriesC
 
 /** The fresh input on lines that differ by their place alone, where these count what is cached on them once more. */
 function freshByPlace(open: readonly OpenMeter[]): Weights {
-  const uses = new Map<string, OpenMeter[]>();
-  for (const one of open) {
-    const { serviceTier, isBatch, longContext } = one.meter;
-    const key = JSON.stringify([serviceTier, isBatch, longContext]);
-    uses.set(key, [...(uses.get(key) ?? []), one]);
-  }
+  const uses = grouped(open, ({ meter: { serviceTier, isBatch, longContext } }) =>
+    JSON.stringify([serviceTier, isBatch, longContext]),
+  );
   const fresh = new Map<Meter, bigint>();
   for (const lines of uses.values()) {
     const inputs = lines.filter((one) => one.tokenClass === 'input');
     if (inputs.length < 2 || lines.some(({ meter }) => meter.quantity === null)) continue;
     const cached = lines.filter((one) => CACHED.includes(one.tokenClass));
-    const sumOf = (of: readonly OpenMeter[], value: (one: OpenMeter) => bigint) =>
-      of.reduce((sum, one) => sum + value(one), 0n);
     const billed = ({ meter }: OpenMeter) => meter.quantity ?? 0n;
     const seen = ({ observed }: OpenMeter) => observed;
     const bills = inputs.map((one) => {
       const beside = cached.filter(({ meter }) => meter.region === one.meter.region);
-      return { input: billed(one), cached: sumOf(beside, billed) };
+      return { input: billed(one), cached: sumOf(beside.map(billed)) };
     });
-    const calls = { input: sumOf(inputs, seen), cached: sumOf(cached, seen) };
+    const calls = { input: sumOf(inputs.map(seen)), cached: sumOf(cached.map(seen)) };
     freshBesidesCached(bills, calls)?.forEach((quantity, at) => {
       const line = inputs[at];
       if (line) fresh.set(line.meter, quantity);
@@ -263,7 +251,7 @@ function unbilledMeter(
     split: hasQuantities ? 'bill' : 'none',
     lengthTold: true,
   };
-  return { meter, tokenClass, observedMix: [], observed: 0n, failed: 0n, interrupted: 0n };
+  return unused(meter, tokenClass);
 }
 
 function closed(one: OpenMeter, index: number, pricedAs: string | null, rates: DayRates): MeterDay {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { QUANTITY_ONE } from '../../../../../domain/billing/billedRow.js';
 import type { BilledCell } from '../../../../../domain/reconciliation/matching/cells.js';
 import { matchDay } from '../../../../../domain/reconciliation/matching/matchDay.js';
+import { freshBesidesCached } from '../../../../../domain/reconciliation/matching/profiles.js';
 import { DEFAULT_WEIGHTS } from '../../../../../domain/reconciliation/weights/weightSet.js';
 import { aBilledCell, aDay, anObservedCell, aUsageCell, BOOK, tokens, usd } from '../../support.js';
 import { chargeFor, findingsOf, isBetween, observedOf, type Use, useOf } from './support.js';
@@ -11,7 +12,8 @@ import { chargeFor, findingsOf, isBetween, observedOf, type Use, useOf } from '.
 const THERE: Record<keyof Use, number> = { input: 310, cache_read: 820, output: 455 };
 const thereOf = (use: Use, name: keyof Use) => Math.floor((use[name] * THERE[name]) / 1_000);
 
-function atPlaces(use: Use, isDoubled: boolean): BilledCell[] {
+/** `doubled`: the places that count what is cached as input once more. */
+function atPlaces(use: Use, doubled: readonly (string | null)[]): BilledCell[] {
   const there: Use = {
     input: thereOf(use, 'input'),
     cache_read: thereOf(use, 'cache_read'),
@@ -29,37 +31,66 @@ function atPlaces(use: Use, isDoubled: boolean): BilledCell[] {
     ] as const
   ).flatMap(([region, at]) =>
     (Object.keys(at) as (keyof Use)[]).map((tokenClass) => {
-      const count = BigInt(at[tokenClass] + (isDoubled && tokenClass === 'input' ? at.cache_read : 0));
+      const isMore = tokenClass === 'input' && doubled.includes(region);
+      const count = BigInt(at[tokenClass] + (isMore ? at.cache_read : 0));
       const amountPico = chargeFor(tokenClass, count);
       return aBilledCell({ tokenClass, region, isBatch: false, quantity: count * QUANTITY_ONE, amountPico });
     }),
   );
 }
 
+/** Findings where these places count so on five days, what they say of a place's lines, and the use of these days. */
+function doubledAt(places: readonly (string | null)[]) {
+  const uses: Use[] = [];
+  const findings = findingsOf({
+    bill: (lines, at, use) => {
+      uses[at] = use;
+      return lines;
+    },
+    input: (input, at) => ({
+      ...input,
+      billed: atPlaces(uses[at] as Use, isBetween(at, 5, 9) ? places : []),
+    }),
+  });
+  const overOf = (region: string | null) =>
+    findings[0]?.lines
+      .filter((line) => line.region === region)
+      .reduce((sum, line) => sum + line.billedPico - line.expectedPico, 0n);
+  return { findings, overOf, doubled: uses.slice(5, 10) };
+}
+
 describe('cached tokens that each of several lines counts as input once more', () => {
   it('are on each line as many as are cached there, wherever the calls were', () => {
-    const uses: Use[] = [];
-    const findings = findingsOf({
-      bill: (lines, at, use) => {
-        uses[at] = use;
-        return lines;
-      },
-      input: (input, at) => ({ ...input, billed: atPlaces(uses[at] as Use, isBetween(at, 5, 9)) }),
-    });
+    const { findings, overOf, doubled } = doubledAt(['data_zone', null]);
     expect(findings.map(({ kind, grade }) => `${kind} ${grade}`)).toEqual([
       'cached_tokens_double_metered HIGH',
     ]);
-    const doubled = uses.slice(5, 10);
     const there = doubled.reduce((sum, use) => sum + BigInt(thereOf(use, 'cache_read')), 0n);
     const all = doubled.reduce((sum, use) => sum + BigInt(use.cache_read), 0n);
-    const overOf = (region: string | null) =>
-      findings[0]?.lines
-        .filter((line) => line.region === region)
-        .reduce((sum, line) => sum + line.billedPico - line.expectedPico, 0n);
     expect([overOf('data_zone'), overOf(null)]).toEqual([
       chargeFor('input', there),
       chargeFor('input', all - there),
     ]);
+  });
+
+  it.each(['data_zone', null])('are found where the lines of one place alone count so: %s', (place) => {
+    const { findings, overOf, doubled } = doubledAt([place]);
+    expect(findings.map(({ kind, grade }) => `${kind} ${grade}`)).toEqual([
+      'cached_tokens_double_metered HIGH',
+    ]);
+    const there = doubled.reduce((sum, use) => sum + BigInt(thereOf(use, 'cache_read')), 0n);
+    const all = doubled.reduce((sum, use) => sum + BigInt(use.cache_read), 0n);
+    expect(overOf(place)).toBe(chargeFor('input', place === null ? all - there : there));
+    expect(findings[0]?.impactPico).toBe(overOf(place));
+  });
+
+  it('are not divided where more than one choice of lines has as many', () => {
+    const alike = { input: 500n, cached: 200n };
+    const oneOf = { input: 800n, cached: 400n };
+    expect(freshBesidesCached([alike, alike], oneOf)).toBeUndefined();
+    expect(freshBesidesCached([alike, { input: 450n, cached: 150n }], { input: 800n, cached: 350n })).toEqual(
+      [500n, 300n],
+    );
   });
 
   it('cost what their own calls’ input costs, where one line has batch calls that are mostly cached and others that are not', () => {
