@@ -5,8 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { type ChildLimits, startLimited } from '../../../adapters/invoices/limitedChild.js';
 
 const PROGRAM = fileURLToPath(new URL('./silentProgram.ts', import.meta.url));
-/** Longer than a child needs to start and to use some CPU time on a busy machine. */
-const SILENCE_MS = 600;
+/** Longer than a child of the lowest priority waits for some CPU time on a busy machine. */
+const SILENCE_MS = 1_500;
+/** The same for a child that does nothing else than start and sleep. */
+const LONG_SILENCE_MS = 20_000;
 const hasPrlimit = process.platform === 'linux' && spawnSync('prlimit', ['true']).status === 0;
 
 const start = (limits: Partial<ChildLimits> = {}) =>
@@ -35,7 +37,7 @@ describe.skipIf(!hasPrlimit)('a silent child', () => {
 it.skipIf(!existsSync('/proc/self/autogroup'))(
   'lowers the session of a child, which Linux schedules by',
   async () => {
-    const child = start();
+    const child = start({ silenceMsMax: LONG_SILENCE_MS });
     const run = child.run({ sleepMs: 500 }, { onMessage });
     const sessions = readdirSync('/proc').flatMap((pid) => {
       try {
