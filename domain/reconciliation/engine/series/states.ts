@@ -379,10 +379,10 @@ function forExactLines(
     if (isExact) given += Math.abs(whole - usual);
     else if (!isRight) open += Math.abs(whole - usual);
   }
-  const isApart = PRICED_APART.some(
+  const isAlone = PRICED_APART.some(
     (name) => !wrong.some((a) => fine.some((b) => a.meter[name] === b.meter[name])),
   );
-  if (!isApart || exact.size < 2 || (open === 0 && fine.length === 0) || given < open) return undefined;
+  if (!isAlone || exact.size < 2 || (open === 0 && fine.length === 0) || given < open) return undefined;
   return { ...variant, touches: (meter) => exact.has(meter.index) };
 }
 
