@@ -1,3 +1,4 @@
+import { groupBy } from '../groupBy.js';
 import type { Pico } from '../money.js';
 import type { Finding, FindingDay, FindingLine, Gate } from '../reconciliation/engine/index.js';
 
@@ -241,12 +242,9 @@ function draftWhatIsBorne(
 
 /** Groups disputes by provider, account, kind and the month of their first day; largest amount first. */
 function groupDisputes(disputes: readonly DraftDispute[]): DraftGroup[] {
-  const groups = new Map<string, DraftDispute[]>();
-  for (const dispute of disputes) {
-    const { provider, accountId, kind, periodStart } = dispute;
-    const key = JSON.stringify([provider, accountId, periodStart.slice(0, 7), kind]);
-    groups.set(key, [...(groups.get(key) ?? []), dispute]);
-  }
+  const groups = groupBy(disputes, ({ provider, accountId, kind, periodStart }) =>
+    JSON.stringify([provider, accountId, periodStart.slice(0, 7), kind]),
+  );
   return [...groups]
     .flatMap(([key, members]) => {
       const [first] = members;

@@ -1,3 +1,4 @@
+import { groupBy } from '../groupBy.js';
 import { divideHalfEven, type Pico } from '../money.js';
 import { inOrder } from './draft.js';
 
@@ -164,11 +165,7 @@ function groupsOf(rows: readonly CreditRow[]): CreditRow[][] {
     ({ accountId, day, description }) => [accountId, day.slice(0, 7), description],
   ];
   return ways.flatMap((nameOf) => {
-    const groups = new Map<string, CreditRow[]>();
-    for (const row of rows) {
-      const name = JSON.stringify(nameOf(row));
-      groups.set(name, [...(groups.get(name) ?? []), row]);
-    }
+    const groups = groupBy(rows, (row) => JSON.stringify(nameOf(row)));
     return [...groups].sort(([a], [b]) => inOrder([a], [b])).flatMap(([, of]) => (of.length > 1 ? [of] : []));
   });
 }

@@ -1,4 +1,5 @@
 import type { BilledClass, ChargeCategory } from '../billing/billedRow.js';
+import { groupBy } from '../groupBy.js';
 import { absPico, divideHalfEven } from '../money.js';
 import type { LineKind, Scaled } from './invoiceReading.js';
 
@@ -377,13 +378,4 @@ export function convert(amount: Scaled, rate: Scaled): Scaled {
 
 function sumOf(amounts: readonly Scaled[]): Scaled {
   return amounts.reduce((sum, amount) => sum + amount, 0n);
-}
-
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    groups.set(key, [...(groups.get(key) ?? []), item]);
-  }
-  return groups;
 }

@@ -5,7 +5,7 @@ import { type ExpectedRates, expectedRatesOf } from '../../pricing/cost.js';
 import type { PriceBook } from '../../pricing/priceBook.js';
 import type { PricedModel, PriceModel } from '../../pricing/pricedModel.js';
 import { givesRate, listedRate, sourceKey } from '../../pricing/priceStatement.js';
-import { BATCH_TIER, normaliseServiceTier } from '../../pricing/rateCards.js';
+import { BATCH_TIER, normaliseServiceTier, STANDARD_TIER } from '../../pricing/rateCards.js';
 import type { Provider } from '../../providers.js';
 
 /** The circumstances of a quantity's usage on which its price depends. */
@@ -17,6 +17,15 @@ export interface Circumstances {
   contextBand: number;
   region: string | null;
 }
+
+/** Requests to the standard service without anything of their own. */
+export const ORDINARY: Circumstances = {
+  serviceTier: STANDARD_TIER,
+  isBatch: false,
+  longContext: false,
+  contextBand: 0,
+  region: null,
+};
 
 export interface ExpectedRate {
   /** Pico-dollars per million tokens. */
@@ -93,15 +102,8 @@ export class DayRates {
 
   /** Whether two ids have the same rates for ordinary requests. */
   samePrice(a: string, b: string): boolean {
-    const ordinary = {
-      serviceTier: 'standard',
-      isBatch: false,
-      longContext: false,
-      contextBand: 0,
-      region: null,
-    };
     return TOKEN_CLASSES.every(
-      (name) => this.rate(a, name, ordinary)?.rate === this.rate(b, name, ordinary)?.rate,
+      (name) => this.rate(a, name, ORDINARY)?.rate === this.rate(b, name, ORDINARY)?.rate,
     );
   }
 

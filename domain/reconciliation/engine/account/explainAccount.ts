@@ -1,5 +1,7 @@
 /** An account's findings as a whole: joint evidence of two series, or of a series and a key. */
+
 import type { SuspectKey } from '../../../billing/providerKeys.js';
+import { groupBy } from '../../../groupBy.js';
 import type { Provider } from '../../../providers.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { gradeAt } from '../../matching/classLines.js';
@@ -18,7 +20,6 @@ import {
   sumPico,
 } from './accountFindings.js';
 import { applyLearning } from './learned.js';
-import type { ShownBy } from './movedCalls.js';
 import {
   dayOfMove,
   findMovedUse,
@@ -103,9 +104,7 @@ function withoutDays(
 
 /** One move by the record that shows what was moved: days that lack it leave the others what HIGH needs. */
 function byRecord(move: MovedUse): MovedUse[] {
-  const groups = new Map<ShownBy | null, MovedDay[]>();
-  for (const one of move.days) groups.set(one.shownBy, [...(groups.get(one.shownBy) ?? []), one]);
-  return [...groups.values()].map((days) => ({ ...move, days }));
+  return [...groupBy(move.days, (one) => one.shownBy).values()].map((days) => ({ ...move, days }));
 }
 
 /**

@@ -5,12 +5,11 @@ import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
 import { absPico, divideHalfEven, type Pico } from '../../../money.js';
 import { microsOfDay, shiftDay } from '../../../period.js';
 import type { Provider } from '../../../providers.js';
-import { DayRates, DiscountedRates } from '../../audit/dayRates.js';
+import { DayRates, DiscountedRates, ORDINARY } from '../../audit/dayRates.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { chargeProduct, picoFromChargeProduct } from '../../matching/classLines.js';
 import type { FindingKind } from '../../taxonomy.js';
 import { DAY_MIN_PICO, MISMATCH_MAX, MOVE_GAP_DAYS, NOT_ANSWERED_MAX } from '../calibration.js';
-import { ORDINARY } from '../causes/predict.js';
 import type {
   Excess,
   Finding,

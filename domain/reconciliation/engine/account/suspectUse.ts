@@ -3,7 +3,7 @@ import type { KeyUse, SuspectKey } from '../../../billing/providerKeys.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
 import { absPico, type Pico } from '../../../money.js';
 import { microsOfDay } from '../../../period.js';
-import { DayRates } from '../../audit/dayRates.js';
+import { DayRates, ORDINARY } from '../../audit/dayRates.js';
 import type { Visibility } from '../../matching/cells.js';
 import {
   apportion,
@@ -13,7 +13,6 @@ import {
   picoFromChargeProduct,
 } from '../../matching/classLines.js';
 import { AFTER_REVOCATION, BURST, KEY_DAY_MIN_PICO, SHORT_PERCENT } from '../calibration.js';
-import { ORDINARY } from '../causes/predict.js';
 import type {
   ExplainedDay,
   Finding,

@@ -1,3 +1,4 @@
+import { groupBy } from '../../../groupBy.js';
 import type { Pico } from '../../../money.js';
 import { CACHE_SHARES } from '../calibration.js';
 import {
@@ -16,7 +17,6 @@ import {
   asLinesLast,
   CACHED,
   countedVariant,
-  grouped,
   metersOf,
   otherCharge,
   quantityVariant,
@@ -188,7 +188,7 @@ export const doubleMetered: Hypothesis = {
 
 /** On all lines of input, or on those of one place, since places are counted apart. */
 function added(day: SeriesDay): Variant[] {
-  const places = [...grouped(metersOf(day, 'input'), ({ meter }) => meter.region).keys()];
+  const places = [...groupBy(metersOf(day, 'input'), ({ meter }) => meter.region).keys()];
   const addedAt = (suffix: string, isMeant: (meter: MeterDay) => boolean) =>
     cachedOnTop(day, isMeant).map(({ hasWrites, quantities }) => ({
       ...countedVariant(day, `${hasWrites ? 'reads_and_writes' : 'reads'}${suffix}`, quantities),

@@ -1,5 +1,6 @@
 /** Mistakes of the client in what it counts: no provider may be accused before these are ruled out. */
 
+import { groupBy } from '../../../groupBy.js';
 import { STANDARD_TIER } from '../../../pricing/rateCards.js';
 import type { ObservedSource } from '../../evidence/evidenceText.js';
 import {
@@ -40,7 +41,6 @@ import {
   CACHED,
   countedVariant,
   countsByClass,
-  grouped,
   metersOf,
   multipleOf,
   otherCircumstances,
@@ -204,7 +204,7 @@ function cacheNotTold(day: SeriesDay): Variant[] {
   const observed = sumOf(cached.map((meter) => meter.observed));
   const none = observed === 0n && billed > 0n;
   if (!none && !(cannotTell(day.evidence.sources) && observed < billed)) return [];
-  const groups = grouped([...metersOf(day, 'input'), ...cached], placeAlone);
+  const groups = groupBy([...metersOf(day, 'input'), ...cached], placeAlone);
   const quantities = dividedAsBilled(groups);
   return quantities.size > 0 ? [quantityVariant(day, 'cache_not_told', quantities)] : [];
 }
@@ -225,7 +225,7 @@ function lifetimesMissing(day: SeriesDay): Variant[] {
   const isLongBilled = writes.some(
     (meter) => meter.tokenClass === 'cache_write_1h' && (meter.meter.quantity ?? 0n) > 0n,
   );
-  const quantities = isLongBilled ? dividedAsBilled(grouped(writes, placeAlone)) : new Map();
+  const quantities = isLongBilled ? dividedAsBilled(groupBy(writes, placeAlone)) : new Map();
   return quantities.size > 0 ? [quantityVariant(day, 'lifetimes_missing', quantities)] : [];
 }
 
@@ -261,7 +261,7 @@ type Circumstance = keyof typeof HAS;
 function dividedBut(day: SeriesDay, wrong: Circumstance): Map<number, bigint> {
   const others = (Object.keys(HAS) as Circumstance[]).filter((name) => name !== wrong);
   return dividedAsBilled(
-    grouped(day.meters, (meter) => [meter.tokenClass, ...others.map((name) => HAS[name](meter))].join('|')),
+    groupBy(day.meters, (meter) => [meter.tokenClass, ...others.map((name) => HAS[name](meter))].join('|')),
   );
 }
 

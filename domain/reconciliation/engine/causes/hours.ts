@@ -3,8 +3,10 @@
  * hour, so the hours in which a mistake holds give every line a share of its own. It begins and ends at any minute: of the
  * hours in which it does some part is wrong, and all of the hours between.
  */
+
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
+import { groupBy } from '../../../groupBy.js';
 import { MICROS_PER_HOUR, microsOfDay } from '../../../period.js';
 import { isUsageOf, takesCalls } from '../../matching/lineUse.js';
 import type { MeterPart } from '../../matching/meters.js';
@@ -94,11 +96,11 @@ export function dearerByHour(
 ): number[] | undefined {
   if (of.meter.crossed) return undefined;
   for (const partsOf of [reportedParts, calledParts]) {
-    const mixes = new Map<number, MeterPart[]>();
-    for (const [hour, part] of partsOf(day, of)) mixes.set(hour, [...(mixes.get(hour) ?? []), part]);
-    if (mixes.size === 0) continue;
+    const parts = groupBy(partsOf(day, of), ([hour]) => hour);
+    if (parts.size === 0) continue;
     const byHour = summed(
-      [...mixes].map(([hour, mix]) => {
+      [...parts].map(([hour, those]) => {
+        const mix = those.map(([, part]) => part);
         const quantity = mix.reduce((sum, one) => sum + one.quantity, 0n);
         const own = { ...of, mix };
         const [wrong, right] = [variant.amountOf(own, quantity), amountAs(day, own, quantity)];

@@ -9,15 +9,6 @@ import type { MeterDay, SeriesDay, Variant } from './cause.js';
 
 const CHARGE_DIVISOR = QUANTITY_ONE * 1_000_000n;
 
-/** Calls of the standard service without anything of their own. */
-export const ORDINARY: Circumstances = {
-  serviceTier: STANDARD_TIER,
-  isBatch: false,
-  longContext: false,
-  contextBand: 0,
-  region: null,
-};
-
 /** The changes of a charge against the agreed one; a field that is absent stays. */
 export interface Otherwise {
   rates?: DayRates;
@@ -280,12 +271,6 @@ export const CACHED: readonly TokenClass[] = ['cache_read', 'cache_write_5m', 'c
 /** The meters of a class. */
 export function metersOf(day: SeriesDay, ...classes: readonly TokenClass[]): MeterDay[] {
   return day.meters.filter((meter) => classes.includes(meter.tokenClass));
-}
-
-export function grouped<T, K>(all: readonly T[], keyOf: (one: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>();
-  for (const one of all) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one]);
-  return groups;
 }
 
 export const sumOf = (values: readonly bigint[]): bigint =>

@@ -1,7 +1,7 @@
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import type { TokenClass } from '../../../events/event.js';
 import { absPico } from '../../../money.js';
-import type { DayRates, PeriodView } from '../../audit/dayRates.js';
+import { type DayRates, ORDINARY, type PeriodView } from '../../audit/dayRates.js';
 import {
   DISCOUNT_PERCENT_MAX,
   SAME_RATIO_PARTS,
@@ -24,7 +24,6 @@ import {
   amountAs,
   hasQuantities,
   multipleOf,
-  ORDINARY,
   otherCharge,
   otherPeriod,
   repriced,

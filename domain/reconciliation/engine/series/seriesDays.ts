@@ -1,6 +1,8 @@
 /** A series' days as hypotheses see them: meters of the bill, each with what was observed of it. */
+
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../../events/event.js';
+import { groupBy } from '../../../groupBy.js';
 import { microsOfDay, shiftDay } from '../../../period.js';
 import type { Provider } from '../../../providers.js';
 import { type Circumstances, DayRates, DiscountedRates, isTokenClass } from '../../audit/dayRates.js';
@@ -12,7 +14,7 @@ import { buildMeters, type Meter, type MeterPart } from '../../matching/meters.j
 import { freshBesidesCached } from '../../matching/profiles.js';
 import { bookedPartsOf, metersAsBooked } from '../causes/bookedLate.js';
 import type { Booked, MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
-import { CACHED, grouped, sumOf } from '../causes/predict.js';
+import { CACHED, sumOf } from '../causes/predict.js';
 
 /** A day of the series that can still be filled in with its neighbours. */
 type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };
@@ -117,7 +119,7 @@ function metersOf(evidence: SeriesDayEvidence, rates: DayRates, context: SeriesC
 
 /** The fresh input on lines that differ by their place alone, where these count what is cached on them once more. */
 function freshByPlace(open: readonly OpenMeter[]): Weights {
-  const uses = grouped(open, ({ meter: { serviceTier, isBatch, longContext } }) =>
+  const uses = groupBy(open, ({ meter: { serviceTier, isBatch, longContext } }) =>
     JSON.stringify([serviceTier, isBatch, longContext]),
   );
   const fresh = new Map<Meter, bigint>();
