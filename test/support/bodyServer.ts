@@ -10,7 +10,7 @@ export type BodyHandler = (
 
 /**
  * A server of what lies outside the product. A client may end its request before the whole body is sent, as at a timeout:
- * nobody waits for an answer then, so there is none.
+ * such a request has no answer.
  */
 export function createBodyServer(handle: BodyHandler): Server {
   return createServer(async (request, response) => {

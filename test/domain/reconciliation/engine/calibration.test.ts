@@ -45,7 +45,7 @@ describe('the calibrated probability', () => {
     );
   });
 
-  it('stays as the model has it for bills of amounts alone and for findings that accuse nobody', () => {
+  it('leaves bills of amounts alone, and findings that accuse nobody, the probability of the model', () => {
     for (const other of [
       { visibility: 'V1' },
       { visibility: 'V0' },

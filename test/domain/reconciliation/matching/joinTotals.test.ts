@@ -217,16 +217,18 @@ describe('counts of a bill joined with a report that counts some of them under a
     expect(meters.map(uses)).toEqual([['standard 400000', 'batch 100000'], ['standard 500000']]);
   });
 
+  /** 300,000 and 200,000 fresh tokens of standard and batch calls, and 90,000 and 40,000 cached ones. */
+  const CACHED_BESIDE = [
+    cellOf(300_000),
+    cellOf(200_000, { isBatch: true }),
+    cellOf(90_000, { tokenClass: 'cache_read' }),
+    cellOf(40_000, { tokenClass: 'cache_read', isBatch: true }),
+  ];
+
   it('divide a line of input on which some cached tokens are once more, all of standard calls', () => {
-    // 300,000 and 200,000 fresh tokens of standard and batch calls, and 50,000 of 90,000 cached ones.
+    // 50,000 of the 90,000 cached ones of standard calls.
     const line = { ...priced(550_000, 2), amountPico: 350_000n * 2_000_000n + 200_000n * 1_000_000n };
-    const usage = [
-      cellOf(300_000),
-      cellOf(200_000, { isBatch: true }),
-      cellOf(90_000, { tokenClass: 'cache_read' }),
-      cellOf(40_000, { tokenClass: 'cache_read', isBatch: true }),
-    ];
-    const [input] = buildMeters([line], usage, [], ratesOf('openai'), OPENAI);
+    const [input] = buildMeters([line], CACHED_BESIDE, [], ratesOf('openai'), OPENAI);
     expect(input?.split).toBe('usage_report');
     expect(input?.parts.filter((one) => one.circumstances.isBatch).map((one) => one.quantity)).toEqual([
       tokens(200_000),
@@ -234,15 +236,8 @@ describe('counts of a bill joined with a report that counts some of them under a
   });
 
   it('divide a line of input on which cached tokens are once more', () => {
-    // 300,000 and 200,000 fresh tokens of standard and batch calls, 90,000 and 40,000 cached ones.
     const line = { ...priced(630_000, 2), amountPico: 390_000n * 2_000_000n + 240_000n * 1_000_000n };
-    const usage = [
-      cellOf(300_000),
-      cellOf(200_000, { isBatch: true }),
-      cellOf(90_000, { tokenClass: 'cache_read' }),
-      cellOf(40_000, { tokenClass: 'cache_read', isBatch: true }),
-    ];
-    const [input] = buildMeters([line], usage, [], ratesOf('openai'), OPENAI);
+    const [input] = buildMeters([line], CACHED_BESIDE, [], ratesOf('openai'), OPENAI);
     expect(input && uses(input)).toEqual(['standard 390000', 'batch 240000']);
   });
 

@@ -132,7 +132,7 @@ describe('costs of a day’s last hours on the bill of the next day', () => {
     ]);
   });
 
-  it('are told from a wrong rate where the bill has amounts alone, and hide none of it', () => {
+  it('hide no wrong rate, and are none, where the bill has amounts alone', () => {
     const findings = findingsOf({
       bill: (_, at) => {
         const lines = linesFor(bookedAt(asUsed, at));
