@@ -126,7 +126,7 @@ export class Database {
       try {
         const result = await work(connection);
         await opened;
-        await connection.query('commit');
+        assertCommitted(await connection.query('commit'));
         return result;
       } catch (error) {
         const first = await opened.then(
@@ -154,7 +154,9 @@ export class Database {
         connection.query('commit'),
       ]);
       for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
-      return (answers[1] as PromiseFulfilledResult<Awaited<T>>).value;
+      const [, sent, ended] = answers as Fulfilled<[unknown, Awaited<T>, pg.QueryResult]>;
+      assertCommitted(ended.value);
+      return sent.value;
     });
   }
 
@@ -187,7 +189,7 @@ export class Database {
       try {
         if (opening.status === 'rejected') throw opening.reason;
         const values = valuesOfAll(answers);
-        await connection.query('commit');
+        assertCommitted(await connection.query('commit'));
         return values;
       } catch (error) {
         await connection.query('rollback').catch(() => undefined);
@@ -288,6 +290,19 @@ function valuesOfAll<T>(answers: readonly PromiseSettledResult<T>[]): T[] {
     throw new SharedTransactionFailed(new Set(own.map(({ index }) => index)), own[0]?.reason);
   if (reasons.length > 0) throw reasons[0]?.reason;
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+}
+
+type Fulfilled<T extends unknown[]> = { [K in keyof T]: PromiseFulfilledResult<T[K]> };
+
+/**
+ * Postgres answers the commit of a failed transaction with ROLLBACK and without an error.
+ * @throws Error where nothing was stored, although the work hid the failure of its statement.
+ */
+function assertCommitted({ command }: pg.QueryResult): void {
+  if (command !== 'COMMIT')
+    throw new Error(
+      `nothing is stored: a statement of the transaction failed and its error was ignored (${command})`,
+    );
 }
 
 /** Sends everything that is written to the connection in this turn of the event loop in one packet. */
