@@ -3,14 +3,12 @@ import type { WebhookPace } from '../../usecases/webhooks/sendDueWebhooks.js';
 import { createTestOrganization, type TestOrganization } from './api.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { startTestEngine, type TestEngine, type TestEngineOptions, until } from './engine.js';
+import { type ReceiverAnswer, startWebhookReceiver, type WebhookReceiver } from './webhookReceiver.js';
 import {
-  type Answer,
   anEndpoint,
   deliveriesOf,
   openOutbound,
-  type Receiver,
   type StoredDelivery,
-  startReceiver,
   type TestEndpoint,
   testWebhookDelivery,
 } from './webhooks.js';
@@ -34,12 +32,12 @@ export interface WebhookPlace {
   outbound: SafeFetch;
   /** Hosts that the operator allows. */
   allowed: Set<string>;
-  aReceiver(answer?: Answer, isSlow?: boolean): Promise<Receiver>;
+  aReceiver(answer?: ReceiverAnswer, isSlow?: boolean): Promise<WebhookReceiver>;
   /** An organization with one endpoint, whose receiver is on loopback; a slow one has 0.7 seconds. */
   anOrganization(
-    answer?: Answer,
+    answer?: ReceiverAnswer,
     isSlow?: boolean,
-  ): Promise<{ org: TestOrganization; receiver: Receiver; endpoint: TestEndpoint }>;
+  ): Promise<{ org: TestOrganization; receiver: WebhookReceiver; endpoint: TestEndpoint }>;
   /** Its deliveries, once all have ended. */
   settled(endpoint: TestEndpoint, timeoutMs?: number): Promise<StoredDelivery[]>;
   close(): Promise<void>;
@@ -60,9 +58,9 @@ export async function startWebhookPlace(
     webhookPace: SHORT_PACE,
     ...options.engine,
   });
-  const receivers: Receiver[] = [];
-  const aReceiver = async (answer?: Answer, isSlow = false) => {
-    const receiver = await startReceiver(answer);
+  const receivers: WebhookReceiver[] = [];
+  const aReceiver = async (answer?: ReceiverAnswer, isSlow = false) => {
+    const receiver = await startWebhookReceiver(answer);
     receivers.push(receiver);
     (isSlow ? slow.allowed : allowed).add(receiver.host);
     return receiver;

@@ -1,58 +1,72 @@
-import type { IncomingHttpHeaders, RequestListener } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createBodyServer } from './bodyServer.js';
 
-/** A message as a receiver sees it. */
+/** A message as a receiver got it. */
 export interface ReceivedMessage {
   path: string;
   headers: IncomingHttpHeaders;
   body: string;
+  /** Milliseconds on this machine's monotonic clock. */
+  atMs: number;
 }
+
+/** Answers a message once its body is read. `count`: messages so far, this one included. */
+export type ReceiverAnswer = (
+  message: ReceivedMessage,
+  response: ServerResponse,
+  count: number,
+) => void | Promise<void>;
 
 /** A receiver of webhooks on loopback. */
 export interface WebhookReceiver {
   /** `127.0.0.1:port`, as OUTBOUND_ALLOWED_HOSTS names it. */
   host: string;
-  /** An address of it. */
-  url(path?: string): string;
+  url: string;
   /** The received messages in order. */
   received: ReceivedMessage[];
-  /** The answers from now on, once the body is read; 204 by default. */
-  answerWith(answer: RequestListener): void;
+  /** Ids of the received messages in order, repeats included. */
+  ids(): string[];
+  /** Replaces the answer to messages from now on. */
+  answerWith(answer: ReceiverAnswer): void;
   close(): Promise<void>;
 }
 
-const NO_CONTENT: RequestListener = (_request, response) => response.writeHead(204).end();
+/** The answer with this status and no body. */
+export const answering =
+  (status: number, headers: OutgoingHttpHeaders = {}): ReceiverAnswer =>
+  (_message, response) =>
+    void response.writeHead(status, headers).end();
 
-export async function startWebhookReceiver(): Promise<WebhookReceiver> {
+export async function startWebhookReceiver(
+  firstAnswer: ReceiverAnswer = answering(204),
+): Promise<WebhookReceiver> {
   const received: ReceivedMessage[] = [];
-  const sockets = new Set<Socket>();
-  let answer = NO_CONTENT;
-  const server = createBodyServer((request, response, body) => {
-    received.push({
+  let answer = firstAnswer;
+  const server = createBodyServer(async (request, response, body) => {
+    const message = {
       path: request.url ?? '',
       headers: request.headers,
       body: body.toString('utf8'),
-    });
-    answer(request, response);
-  });
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => sockets.delete(socket));
+      atMs: performance.now(),
+    };
+    received.push(message);
+    await answer(message, response, received.length);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     host,
-    url: (path = '/hook') => `http://${host}${path}`,
+    url: `http://${host}/hook`,
     received,
+    ids: () => received.map(({ headers }) => String(headers['webhook-id'])),
     answerWith: (next) => {
       answer = next;
     },
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
   };
 }

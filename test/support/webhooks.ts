@@ -1,6 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { IncomingHttpHeaders, RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
 import { publishMessages } from '../../db/webhooks/webhookDeliveries.js';
@@ -9,61 +7,8 @@ import { microsFromDate } from '../../domain/period.js';
 import { messageBody, type WebhookEventType } from '../../domain/webhooks/messages.js';
 import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
 import type { TestOrganization } from './api.js';
-import { createBodyServer } from './bodyServer.js';
 import { testSecretKeys } from './connectors.js';
 import type { TestDatabase } from './database.js';
-
-/** A request as a receiver got it. */
-export interface Received {
-  headers: IncomingHttpHeaders;
-  body: string;
-  atMs: number;
-}
-
-export interface Receiver {
-  /** `127.0.0.1:port`, which an operator allows. */
-  host: string;
-  url: string;
-  received: Received[];
-  /** Ids of the messages in the order in which they came, repeats included. */
-  ids(): string[];
-  close(): Promise<void>;
-}
-
-export type Answer = (
-  request: Received,
-  response: Parameters<RequestListener>[1],
-  /** Requests so far, this one included. */
-  count: number,
-) => void | Promise<void>;
-
-export const answering =
-  (status: number, headers: Record<string, string> = {}): Answer =>
-  (_request, response) =>
-    void response.writeHead(status, headers).end();
-
-/** A receiver of webhooks on loopback. */
-export async function startReceiver(answer: Answer = answering(204)): Promise<Receiver> {
-  const received: Received[] = [];
-  const server = createBodyServer(async (request, response, body) => {
-    const one = { headers: request.headers, body: body.toString('utf8'), atMs: performance.now() };
-    received.push(one);
-    await answer(one, response, received.length);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    host,
-    url: `http://${host}/hook`,
-    received,
-    ids: () => received.map(({ headers }) => String(headers['webhook-id'])),
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
-  };
-}
 
 /** The product's outbound client, with hosts that a test permits while it runs. */
 export function openOutbound(options: SafeFetchOptions = {}): { outbound: SafeFetch; allowed: Set<string> } {

@@ -8,19 +8,18 @@ import { aCommand, storeClaim } from '../support/claims.js';
 import { type ClaimsPlace, startClaimsPlace, uuidOf } from '../support/claimsPlace.js';
 import { until } from '../support/engine.js';
 import { SHORT_PACE } from '../support/webhookPlace.js';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhookReceiver.js';
 import {
   anEndpoint,
   openOutbound,
-  type Receiver,
   sendMessages,
-  startReceiver,
   type TestEndpoint,
   testWebhookDelivery,
 } from '../support/webhooks.js';
 
 const { outbound, allowed } = openOutbound();
 let place: ClaimsPlace;
-const receivers: Receiver[] = [];
+const receivers: WebhookReceiver[] = [];
 
 beforeAll(async () => {
   place = await startClaimsPlace({
@@ -39,13 +38,13 @@ afterAll(async () => {
 });
 
 interface Subscriber {
-  receiver: Receiver;
+  receiver: WebhookReceiver;
   endpoint: TestEndpoint;
 }
 
 /** A receiver with an endpoint for these types; none: all types. */
 async function aSubscriber(types: readonly WebhookEventType[]): Promise<Subscriber> {
-  const receiver = await startReceiver();
+  const receiver = await startWebhookReceiver();
   receivers.push(receiver);
   allowed.add(receiver.host);
   return { receiver, endpoint: await anEndpoint(place.api, receiver.url, types) };

@@ -14,11 +14,10 @@ import type { TestOrganization } from '../support/api.js';
 import { testSecretKeys } from '../support/connectors.js';
 import { until } from '../support/engine.js';
 import { ENDLESS_PACE, startWebhookPlace, type WebhookPlace } from '../support/webhookPlace.js';
+import { answering, type ReceivedMessage } from '../support/webhookReceiver.js';
 import {
   anEndpoint,
-  answering,
   deliveriesOf,
-  type Received,
   sendMessages,
   statusesOf,
   type TestEndpoint,
@@ -36,7 +35,7 @@ const shown = (uuid: string | undefined) => `msg_${uuid?.replaceAll('-', '')}`;
 const NEXT_SECRET = formatSecret(new Uint8Array(32).fill(3));
 
 /** Whether the Standard Webhooks library accepts a message with this secret. */
-function isVerified({ headers, body }: Received, secret: string): boolean {
+function isVerified({ headers, body }: ReceivedMessage, secret: string): boolean {
   try {
     new Webhook(secret).verify(body, headers as Record<string, string>);
     return true;
@@ -67,7 +66,7 @@ describe('a message', () => {
     expect(delivery).toMatchObject({ status: 'delivered', attempts: 1, last_status: 204, last_error: null });
     expect(delivery?.tries).toEqual([{ number: 1, http_status: 204, error: null, answer: null }]);
     expect([receiver.ids(), other.ids(), stranger.receiver.ids()]).toEqual([[shown(id)], [shown(id)], []]);
-    const [got] = receiver.received as [Received];
+    const [got] = receiver.received as [ReceivedMessage];
     expect([isVerified(got, endpoint.secret), isVerified(got, second.secret)]).toEqual([true, false]);
     expect(got.headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'Trueup/1' });
     expect(Object.keys(JSON.parse(got.body))).toEqual(['type', 'timestamp', 'data']);
@@ -145,7 +144,7 @@ describe('a secret', () => {
       async () => receiver.received.length,
       (count) => count === 2,
     );
-    const [during, after] = receiver.received as [Received, Received];
+    const [during, after] = receiver.received as [ReceivedMessage, ReceivedMessage];
     expect(String(during.headers['webhook-signature']).split(' ')).toHaveLength(2);
     const seen = [during, after].map((got) => [
       isVerified(got, NEXT_SECRET),

@@ -6,10 +6,9 @@ import type { TestOrganization } from '../support/api.js';
 import { selfSignedCertificate } from '../support/certificate.js';
 import { until } from '../support/engine.js';
 import { startWebhookPlace, type WebhookPlace } from '../support/webhookPlace.js';
+import { answering, type ReceiverAnswer } from '../support/webhookReceiver.js';
 import {
-  type Answer,
   anEndpoint,
-  answering,
   deliveriesOf,
   type StoredDelivery,
   sendMessages,
@@ -36,7 +35,7 @@ afterAll(() => place?.close());
 const errorsOf = ({ tries }: StoredDelivery) => tries.map(({ error }) => error);
 
 /** Sends one message to a receiver with this answer, until it is given up. */
-async function giveUp(answer: Answer, isSlow = false) {
+async function giveUp(answer: ReceiverAnswer, isSlow = false) {
   const made = await place.anOrganization(answer, isSlow);
   await sendMessages(made.org);
   const [delivery] = await place.settled(made.endpoint);

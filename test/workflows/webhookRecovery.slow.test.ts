@@ -10,7 +10,8 @@ import { forgetAll, killTemporal, startOwnTemporal } from '../support/ownTempora
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { SHORT_PACE, startWebhookPlace, type WebhookPlace } from '../support/webhookPlace.js';
-import { answering, deliveriesOf, sendMessages, statusesOf } from '../support/webhooks.js';
+import { answering } from '../support/webhookReceiver.js';
+import { deliveriesOf, sendMessages, statusesOf } from '../support/webhooks.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
 
 const SWEEP = { queuedSeconds: 0, silentSeconds: 0 };

@@ -13,6 +13,7 @@ import { SecretKeys } from '../../../platform/secretKeys.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { testOutbound } from '../../support/outbound.js';
 import {
+  answering,
   type ReceivedMessage,
   startWebhookReceiver,
   type WebhookReceiver,
@@ -38,7 +39,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   org = await api.addOrganization();
   receiver.received.length = 0;
-  receiver.answerWith((_request, response) => response.writeHead(204).end());
+  receiver.answerWith(answering(204));
 });
 afterAll(async () => {
   await api?.close();
@@ -49,7 +50,7 @@ const ask = (method: string, path: string, json?: unknown, who = org): Promise<R
   sendJson(asked, { method, path: PATH + path, key: who.adminKey, json });
 
 async function make(more: object = {}): Promise<{ id: string; secret: string }> {
-  const { status, body } = await ask('POST', '', { url: receiver.url(), ...more });
+  const { status, body } = await ask('POST', '', { url: receiver.url, ...more });
   expect(status).toBe(201);
   return body;
 }
@@ -89,7 +90,7 @@ const wakesOf = async (id: string): Promise<number> => {
 describe('a test message', () => {
   it('comes at once, signed as receivers verify it, and its answer is shown and logged', async () => {
     const { id, secret } = await make();
-    receiver.answerWith((_request, response) => response.writeHead(200).end('thanks'));
+    receiver.answerWith((_message, response) => void response.writeHead(200).end('thanks'));
     const answer = await test(id);
     expect(answer).toEqual({
       ok: true,
@@ -153,9 +154,9 @@ describe('a test message', () => {
     'that is answered %s failed, and its status shows that; the endpoint stays enabled',
     async (status, words) => {
       const { id } = await make();
-      receiver.answerWith((_request, response) =>
-        response.writeHead(status, { location: receiver.url('/elsewhere') }).end('no'),
-      );
+      receiver.answerWith((_message, response) => {
+        response.writeHead(status, { location: new URL('/elsewhere', receiver.url).href }).end('no');
+      });
       const answer = await test(id);
       expect(answer).toMatchObject({ ok: false, http_status: status, answer: 'no' });
       expect(answer.error).toContain(words);
@@ -173,9 +174,9 @@ describe('a test message', () => {
 
   it('without a receiver failed, and only the beginning of a long answer is kept', async () => {
     const { id } = await make();
-    receiver.answerWith((request) => request.socket.destroy());
+    receiver.answerWith((_message, response) => void response.destroy());
     expect(await test(id)).toMatchObject({ ok: false, http_status: null, answer: null });
-    receiver.answerWith((_request, response) => response.end('\u0000é'.repeat(100_000)));
+    receiver.answerWith((_message, response) => void response.end('\u0000é'.repeat(100_000)));
     const answer = await test(id);
     expect([answer.ok, answer.answer]).toEqual([true, 'é'.repeat(1_024)]);
     expect((await deliveriesOf(id)).map(({ status }: { status: string }) => status)).toEqual([
@@ -248,7 +249,7 @@ describe('the log of deliveries', () => {
     for (let n = 0; n < 3; n += 1) await publish('alert.created');
     await publish('gap_run.completed');
     await test(id);
-    receiver.answerWith((_request, response) => response.writeHead(500).end());
+    receiver.answerWith(answering(500));
     await test(id);
     const all = await deliveriesOf(id);
     expect(all.map(({ type, status }: Record<string, string>) => `${type} ${status}`)).toEqual([
