@@ -7,55 +7,63 @@ const SECONDS_PER_HOUR = 3600;
 
 /**
  * SQL aggregate of each row's time and count in one text, `1735689600=15,1735693200=20`: seconds since 1970 and the
- * count; with `weight` also a whole number that decides whether the time counts at all. The text is neither summed by
- * time nor sorted: `readHourCounts` does both, because grouping and sorting cost Postgres more than reading the rows.
- * null: no row matches `where`.
+ * count; with `calls` also the row's number of calls, `1735689600=15=2`. The text is neither summed by time nor sorted:
+ * the readers below do both, because grouping and sorting cost Postgres more than reading the rows. null: no row matches
+ * `where`.
  */
-export const hourCountsSql = (time: string, count: string, where: string, weight?: string) =>
-  `string_agg(date_part('epoch', ${time})::int8 || '=' || ${count}${weight === undefined ? '' : ` || '=' || ${weight}`}, ',') filter (where ${where})`;
+export const hourCountsSql = (time: string, count: string, where: string, calls?: string) =>
+  `string_agg(date_part('epoch', ${time})::int8 || '=' || ${count}${calls === undefined ? '' : ` || '=' || ${calls}`}, ',') filter (where ${where})`;
 
 /**
- * Parses `hourCountsSql`: sums the counts of each time and returns them in order, as hours of a clock that is
- * `aheadHours` ahead of the rows' clock. Times whose weights (or counts, without weights) sum to zero are left out.
+ * Parses `hourCountsSql` with decimal quantities as counts: their sums by time, in order. Times whose sum is not positive
+ * are left out. Throws RangeError for a count that is not a finite number.
  */
-export function readHourCounts(text: string | null, aheadHours = 0): HourCount[] {
+export function readHourCounts(text: string | null): HourCount[] {
+  return sumByTime<bigint>(text, (sum = 0n, count) => sum + readQuantity(count))
+    .filter(([, quantity]) => quantity > 0n)
+    .map(([seconds, quantity]) => ({ hourMicros: hourMicrosOf(seconds), quantity }));
+}
+
+/**
+ * Parses `hourCountsSql` with calls and several whole numbers as the count, as `15/20/0`: their sums by time, in order,
+ * and, times QUANTITY_ONE, the sum of all; as hours of a clock that is `aheadHours` ahead of the rows' clock. Times without
+ * calls are left out.
+ */
+export function readHoursOfCalls(text: string | null, aheadHours = 0): HourOfCalls[] {
+  return sumByTime<{ calls: number; tokens: number[] }>(
+    text,
+    (sum = { calls: 0, tokens: [] }, count, calls) => {
+      sum.calls += Number(calls);
+      const own = count.split('/');
+      for (let at = 0; at < own.length; at += 1) sum.tokens[at] = (sum.tokens[at] ?? 0) + Number(own[at]);
+      return sum;
+    },
+  )
+    .filter(([, { calls }]) => calls > 0)
+    .map(([seconds, { tokens }]) => ({
+      hourMicros: hourMicrosOf(seconds, aheadHours),
+      quantity: BigInt(tokens.reduce((total, one) => total + one, 0)) * QUANTITY_ONE,
+      tokens,
+    }));
+}
+
+/** Adds up the parts of `hourCountsSql` that have the same time; the times are in order, in seconds since 1970. */
+function sumByTime<Sum>(
+  text: string | null,
+  add: (sum: Sum | undefined, count: string, calls: string | undefined) => Sum,
+): [seconds: number, Sum][] {
   if (text === null) return [];
-  const parts = partsOf(text);
-  const counts: HourCount[] = [];
-  for (let at = 0; at < parts.length; ) {
-    const { seconds, ...sum } = parts[at] as Part;
-    for (at += 1; parts[at]?.seconds === seconds; at += 1) {
-      sum.quantity += (parts[at] as Part).quantity;
-      sum.weight += (parts[at] as Part).weight;
-    }
-    const hourMicros = BigInt(Math.floor(seconds / SECONDS_PER_HOUR) + aheadHours) * MICROS_PER_HOUR;
-    if (Number.isNaN(sum.weight) ? sum.quantity > 0n : sum.weight > 0)
-      counts.push({ hourMicros, quantity: sum.quantity });
+  const sums = new Map<number, Sum>();
+  for (const part of text.split(',')) {
+    const [time, count = '', calls] = part.split('=');
+    const seconds = Number(time);
+    sums.set(seconds, add(sums.get(seconds), count, calls));
   }
-  return counts;
+  return [...sums].sort(([a], [b]) => a - b);
 }
 
-interface Part {
-  seconds: number;
-  quantity: bigint;
-  /** NaN without a weight. */
-  weight: number;
-}
-
-function partsOf(text: string): Part[] {
-  const parts = text.split(',').map(readPart);
-  return parts.sort((a, b) => a.seconds - b.seconds);
-}
-
-function readPart(part: string): Part {
-  const at = part.indexOf('=');
-  const end = part.indexOf('=', at + 1);
-  return {
-    seconds: Number(part.slice(0, at)),
-    quantity: readQuantity(end < 0 ? part.slice(at + 1) : part.slice(at + 1, end)),
-    weight: end < 0 ? Number.NaN : Number(part.slice(end + 1)),
-  };
-}
+const hourMicrosOf = (seconds: number, aheadHours = 0) =>
+  BigInt(Math.floor(seconds / SECONDS_PER_HOUR) + aheadHours) * MICROS_PER_HOUR;
 
 /** Whole numbers of up to this many digits are parsed as numbers, which is exact and faster. */
 const SAFE_DIGITS = 15;
@@ -68,30 +76,4 @@ function readQuantity(text: string): bigint {
   const quantity = parseScaled(text, QUANTITY_SCALE);
   if (quantity === undefined) throw new RangeError(`not a finite numeric: ${text}`);
   return quantity;
-}
-
-/**
- * Parses `hourCountsSql` with several whole numbers as the count, as `15/20/0`: their sums by time and, times
- * QUANTITY_ONE, the sum of all. Times whose weights sum to zero are left out.
- */
-export function readHoursOfCalls(text: string | null, aheadHours = 0): HourOfCalls[] {
-  if (text === null) return [];
-  const hours = new Map<number, { weight: number; tokens: number[] }>();
-  for (const part of text.split(',')) {
-    const [time, counts = '', weight] = part.split('=');
-    const hour = Math.floor(Number(time) / SECONDS_PER_HOUR) + aheadHours;
-    const known = hours.get(hour) ?? { weight: 0, tokens: [] };
-    hours.set(hour, known);
-    known.weight += Number(weight);
-    const own = counts.split('/');
-    for (let at = 0; at < own.length; at += 1) known.tokens[at] = (known.tokens[at] ?? 0) + Number(own[at]);
-  }
-  return [...hours]
-    .filter(([, { weight }]) => weight > 0)
-    .sort(([a], [b]) => a - b)
-    .map(([hour, { tokens }]) => ({
-      hourMicros: BigInt(hour) * MICROS_PER_HOUR,
-      quantity: BigInt(tokens.reduce((sum, one) => sum + one, 0)) * QUANTITY_ONE,
-      tokens,
-    }));
 }
