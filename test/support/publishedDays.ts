@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { TestApi, TestOrganization } from './api.js';
 import type { TestDatabase } from './database.js';
 
 /** A day of one account and model as a run would have published it; the defaults are those of a matched dollar. */
@@ -89,6 +90,15 @@ function rowOf(given: PublishedDay): object {
     observed_tokens: given.observedTokens ?? null,
     covered_tokens: given.coveredTokens ?? null,
   };
+}
+
+/** A new organization with a run that has published these days, and the run's id. */
+export async function addPublishedDays(
+  api: TestApi,
+  days: readonly PublishedDay[],
+): Promise<TestOrganization & { runId: string }> {
+  const org = await api.addOrganization();
+  return { ...org, runId: await publishDays(api.database, org.orgId, days) };
 }
 
 /** `YYYY-MM-DD`, `days` before today, UTC. */

@@ -23,14 +23,12 @@ let worker: RunningWorker;
 let connection: Connection;
 let client: Client;
 let deps: DraftDeps;
-let claims: ReturnType<typeof claimsOf>;
 beforeAll(async () => {
   api = await startTestApi();
   engine = await startTestEngine(api.database.database);
   worker = await engine.startWorker();
   connection = await Connection.connect({ address: inject('temporalAddress') });
   client = new Client({ connection, namespace: TEST_NAMESPACE });
-  claims = claimsOf(api);
   const prices = await PriceBookHolder.open(api.database.database, {
     nowMs: () => performance.now(),
     onFailure: () => undefined,
@@ -47,6 +45,8 @@ afterAll(async () => {
   await connection?.close();
   await api?.close();
 });
+
+const claims = claimsOf(() => api);
 
 const tooLittle = (usd: bigint, on: string, given: FindingToStore = {}): FindingToStore => ({
   ...{ direction: 'undercharge', kind: 'list_rate_mismatch', model: 'gpt-4o-mini', claimable: false },
@@ -107,7 +107,7 @@ describe('a gap run', () => {
     expect((await runAndDraft(org)).result.claims_drafted).toEqual([]);
     expect(await claims.list(org)).toEqual(before);
     const [finding = ''] = await storeFindings(org.orgDb, [{ model: 'later' }]);
-    const { body } = await financialOf(api).confirm(org, `fnd_${finding.replaceAll('-', '')}`);
+    const { body } = await financialOf(() => api).confirm(org, `fnd_${finding.replaceAll('-', '')}`);
     const { result } = await runAndDraft(org);
     expect(result.claims_drafted).toHaveLength(1);
     expect((await claims.dispute(org, body.id)).claim_id).toBe(result.claims_drafted[0]);
@@ -161,7 +161,7 @@ describe('a gap run', () => {
         claims_drafted: [],
         claims_withheld: [withheld],
       });
-    await financialOf(api).dismiss(org, `fnd_${under.replaceAll('-', '')}`);
+    await financialOf(() => api).dismiss(org, `fnd_${under.replaceAll('-', '')}`);
     expect((await runAndDraft(org)).result).toMatchObject({
       claims_drafted: [expect.any(String)],
       claims_withheld: [],

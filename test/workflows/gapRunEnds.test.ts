@@ -22,7 +22,6 @@ let api: TestApi;
 let engine: TestEngine;
 let client: Client;
 let connection: Connection;
-let claims: ReturnType<typeof claimsOf>;
 let worker: RunningWorker | undefined;
 
 beforeAll(async () => {
@@ -30,7 +29,6 @@ beforeAll(async () => {
   engine = await startTestEngine(api.database.database, { sweep: { queuedSeconds: 0, silentSeconds: 0 } });
   connection = await Connection.connect({ address: inject('temporalAddress') });
   client = new Client({ connection, namespace: TEST_NAMESPACE });
-  claims = claimsOf(api);
 }, 300_000);
 afterEach(async () => {
   await worker?.stop();
@@ -41,6 +39,8 @@ afterAll(async () => {
   await engine?.close();
   await api?.close();
 });
+
+const claims = claimsOf(() => api);
 
 /** An organization with three days of a bill, an endpoint for ends of runs, and confirmed findings of two kinds. */
 async function anOrganization(): Promise<TestOrganization> {

@@ -10,6 +10,7 @@ import {
   startAzureBilling,
 } from '../../fakes/billing/azureBilling.js';
 import { readBill } from '../../support/readBill.js';
+import { fetchChunk } from './support/connections.js';
 
 const SUBSCRIPTION = 'aaaaaaaa-0000-4000-8000-000000000001';
 const SCOPE = `/subscriptions/${SUBSCRIPTION}`;
@@ -95,19 +96,8 @@ const access = (
   signal: new AbortController().signal,
 });
 
-async function fetchAll(
-  connector: AzureOpenaiConnector,
-  at = access(),
-  chunk = SEPTEMBER,
-): Promise<FetchedPage[]> {
-  const pages: FetchedPage[] = [];
-  for (let cursor: string | null = null; ; ) {
-    const page: FetchedPage = await connector.fetchPage(at, chunk, cursor);
-    pages.push(page);
-    cursor = page.nextCursor;
-    if (cursor === null) return pages;
-  }
-}
+const fetchAll = (connector: AzureOpenaiConnector, at = access(), chunk = SEPTEMBER) =>
+  fetchChunk(connector, at, chunk);
 
 const AZURE = { provider: 'azure_openai', format: 'azure_query_pages', mayBeEmpty: true } as const;
 const rowsOf = (pages: readonly FetchedPage[]) =>

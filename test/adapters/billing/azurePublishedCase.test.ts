@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { AzureOpenaiConnector } from '../../../adapters/billing/azureOpenaiConnector.js';
-import type { FetchedPage, ProviderAccess } from '../../../adapters/billing/connector.js';
-import { readBillingFile } from '../../../adapters/billing/file.js';
+import type { ProviderAccess } from '../../../adapters/billing/connector.js';
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
 import { microsOfDay } from '../../../domain/period.js';
 import { type AzureCharge, startAzureBilling } from '../../fakes/billing/azureBilling.js';
@@ -9,8 +8,11 @@ import { excessByDay, type PublishedCase, shiftDay } from '../../support/publish
 import { PUBLISHED_CASES } from '../../support/published/cases.js';
 import { AZURE_RESOURCE, AZURE_SUBSCRIPTION, azureLines } from '../../support/published/documents.js';
 import { decimalText, foundOf, gistOf, impactByDay } from '../../support/published/foundOf.js';
+import { readBill } from '../../support/readBill.js';
+import { fetchChunk } from './support/connections.js';
 
 const SCOPE = `/subscriptions/${AZURE_SUBSCRIPTION}`;
+const AZURE = { provider: 'azure_openai', format: 'azure_query_pages', mayBeEmpty: true } as const;
 const CREDENTIALS = { tenant_id: 'tenant', client_id: 'client', client_secret: 'secret' };
 
 /** The case's bill as the charges that Cost Management sums: line by line, several for each meter and day. */
@@ -56,36 +58,13 @@ async function fetchRows(one: PublishedCase): Promise<BilledRow[]> {
       signal: new AbortController().signal,
     };
     const rows: BilledRow[] = [];
-    for (const chunk of connector.plan({ fromDay: one.days[0]?.day ?? '', toDay: last }, nowMicros)) {
-      for (let cursor: string | null = null; ; ) {
-        const page: FetchedPage = await connector.fetchPage(access, chunk, cursor);
-        rows.push(...(await readPage(page.body)));
-        cursor = page.nextCursor;
-        if (cursor === null) break;
-      }
-    }
+    for (const chunk of connector.plan({ fromDay: one.days[0]?.day ?? '', toDay: last }, nowMicros))
+      for (const { body } of await fetchChunk(connector, access, chunk))
+        rows.push(...(await readBill(body, AZURE)).rows);
     return rows;
   } finally {
     await fake.close();
   }
-}
-
-async function readPage(body: Buffer): Promise<BilledRow[]> {
-  const reader = readBillingFile(
-    (async function* () {
-      yield body;
-    })(),
-    {
-      provider: 'azure_openai',
-      format: 'azure_query_pages',
-      fxRate: undefined,
-      skip: new Set(),
-      mayBeEmpty: true,
-    },
-  );
-  const rows: BilledRow[] = [];
-  for await (const batch of reader) rows.push(...batch.map(({ row }) => row));
-  return rows;
 }
 
 it('a published mistake of Azure that a connection fetches is the finding that its file is, to the dollar', async () => {

@@ -277,11 +277,11 @@ describe('an id in a body', () => {
   async function aDispute(who: TestOrganization): Promise<string> {
     const model = `${markerOf(who)}-${randomName()}`;
     const [id = ''] = await storeFindings(who.orgDb, [{ model, accountId: markerOf(who) }]);
-    return (await financialOf(place.api).confirm(who, publicId('fnd', id))).body.id;
+    return (await financialOf(() => place.api).confirm(who, publicId('fnd', id))).body.id;
   }
 
   async function aDraft(who: TestOrganization): Promise<string> {
-    return (await claimsOf(place.api).create(who, [await aDispute(who)])).body.id;
+    return (await claimsOf(() => place.api).create(who, [await aDispute(who)])).body.id;
   }
 });
 

@@ -4,6 +4,7 @@ import { importBill } from '../../support/bills.js';
 import { exactOf, readTable, sumsBy, sumTexts, textOfExact, timesExact } from '../../support/exactTable.js';
 import { FOCUS_DAYS, loadFocusMonth, FOCUS_MONTH as month } from '../../support/focusMonth.js';
 import { startWorkingApi } from '../../support/workingApi.js';
+import { readBody } from '../support/requests.js';
 
 /** A month with every kind of charge, exported as FOCUS and read by an independent reader. */
 
@@ -37,11 +38,7 @@ beforeAll(async () => {
 
 afterAll(() => api?.close());
 
-const get = async (path: string): Promise<Json> => {
-  const { status, body } = await api.get(`/api/v1/reconciliation/${path}`, org.adminKey);
-  if (status !== 200) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
-  return body;
-};
+const get = (path: string): Promise<Json> => readBody(api, `/api/v1/reconciliation/${path}`, org.adminKey);
 
 describe('the export', () => {
   it('has every charge of the month: by category it is the statement', async () => {

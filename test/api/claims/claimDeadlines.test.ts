@@ -105,7 +105,7 @@ describe('a notice that is due', () => {
 
 describe('a draft', () => {
   it('that others are merged into keeps its time, is no longer snoozed, and sends no reminder again', async () => {
-    const claims = claimsOf(api);
+    const claims = claimsOf(() => api);
     const { org, disputes } = await claims.orgWithDisputes({}, { kind: 'tool_fee_mismatch', model: 'o3' });
     const [one, other] = await Promise.all(
       disputes.map(async (id) => (await claims.create(org, [id])).body.id),

@@ -9,12 +9,12 @@ import { day, financialOf, USD } from '../support/financial.js';
 import { send } from '../support/requests.js';
 
 let api: TestApi;
-let claims: ReturnType<typeof claimsOf>;
 beforeAll(async () => {
   api = await startTestApi();
-  claims = claimsOf(api);
 }, 300_000);
 afterAll(() => api?.close());
+
+const claims = claimsOf(() => api);
 
 /** A finding of an undercharge of `usd` dollars. */
 const tooLittle = (usd: bigint, on: string, given: FindingToStore = {}): FindingToStore => ({
@@ -290,8 +290,8 @@ describe('DELETE /api/v1/claims/{id}', () => {
 
 describe('confirming', () => {
   it('drafts nothing by itself', async () => {
-    const { org, id } = await financialOf(api).orgWith({});
-    await financialOf(api).confirm(org, id);
+    const { org, id } = await financialOf(() => api).orgWith({});
+    await financialOf(() => api).confirm(org, id);
     expect(await claims.list(org)).toEqual([]);
   });
 });

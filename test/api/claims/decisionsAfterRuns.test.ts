@@ -5,12 +5,12 @@ import { anEndpoint } from '../../support/webhooks.js';
 import { DISPUTES, day, FINDINGS, financialOf, fnd, resolveDisputes } from '../support/financial.js';
 
 let api: TestApi;
-let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
-  financial = financialOf(api);
 }, 300_000);
 afterAll(() => api?.close());
+
+const financial = financialOf(() => api);
 
 /** A finding of three days is confirmed, and then found in two: the last day by itself. Both, and the dispute. */
 async function aSplitFinding(last: FindingToStore = {}) {

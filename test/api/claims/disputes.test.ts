@@ -9,18 +9,12 @@ import { anEndpoint } from '../../support/webhooks.js';
 import { DISPUTES, day, FINDINGS, financialOf, fnd, resolveDisputes } from '../support/financial.js';
 
 let api: TestApi;
-let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
-  financial = financialOf(api);
 }, 300_000);
 afterAll(() => api?.close());
 
-const confirm: typeof financial.confirm = (...given) => financial.confirm(...given);
-const dismiss: typeof financial.dismiss = (...given) => financial.dismiss(...given);
-const queue: typeof financial.queue = (...given) => financial.queue(...given);
-const orgWith: typeof financial.orgWith = (...given) => financial.orgWith(...given);
-const actionsOf: typeof financial.actionsOf = (...given) => financial.actionsOf(...given);
+const { confirm, dismiss, queue, orgWith, actionsOf } = financialOf(() => api);
 
 describe('to confirm an item', () => {
   it('opens a dispute over its days, in whole cents rounded down, and a repeat answers the same one', async () => {

@@ -16,12 +16,12 @@ const RUNS = propertyRuns(6);
 const CENT = USD / 100n;
 
 let api: TestApi;
-let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
-  financial = financialOf(api);
 }, 300_000);
 afterAll(() => api?.close());
+
+const financial = financialOf(() => api);
 
 const read = async (org: TestOrganization, query = '') =>
   (await api.get(`${SUMMARY}?${query}`, org.adminKey)).body;

@@ -8,12 +8,12 @@ import { DISPUTES, day, financialOf } from '../support/financial.js';
 import { send, sendJson } from '../support/requests.js';
 
 let api: TestApi;
-let claims: ReturnType<typeof claimsOf>;
 beforeAll(async () => {
   api = await startTestApi();
-  claims = claimsOf(api);
 }, 300_000);
 afterAll(() => api?.close());
+
+const claims = claimsOf(() => api);
 
 const resolve = (org: TestOrganization, id: string, json: object, method = 'POST') =>
   sendJson(api, { method, path: `${DISPUTES}/${id}`, key: org.adminKey, json });
@@ -176,8 +176,8 @@ describe('the export of disputes', () => {
   });
 
   it('of more than a page has each once', async () => {
-    const { org, id } = await financialOf(api).orgWith({});
-    const [first] = [(await financialOf(api).confirm(org, id)).body];
+    const { org, id } = await financialOf(() => api).orgWith({});
+    const [first] = [(await financialOf(() => api).confirm(org, id)).body];
     await org.orgDb.run(
       `insert into disputes (org_id, id, finding_id, provider, provider_account_id, model, kind, period_start, period_end, amount_cents,
          provider_cost_usd, our_cost_usd, confidence_tier, reason, evidence, opened_at, opened_by)

@@ -11,17 +11,12 @@ const SEED = testSeed();
 const RUNS = propertyRuns(6);
 
 let api: TestApi;
-let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
-  financial = financialOf(api);
 }, 300_000);
 afterAll(() => api?.close());
 
-const confirm: typeof financial.confirm = (...given) => financial.confirm(...given);
-const dismiss: typeof financial.dismiss = (...given) => financial.dismiss(...given);
-const queue: typeof financial.queue = (...given) => financial.queue(...given);
-const orgWith: typeof financial.orgWith = (...given) => financial.orgWith(...given);
+const { confirm, dismiss, queue, orgWith } = financialOf(() => api);
 
 const idsOf = (body: { items: { id: string }[] }) => body.items.map(({ id }) => id);
 

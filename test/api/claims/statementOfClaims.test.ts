@@ -10,12 +10,12 @@ import { day } from '../support/financial.js';
 import { send } from '../support/requests.js';
 
 let api: TestApi;
-let claims: ReturnType<typeof claimsOf>;
 beforeAll(async () => {
   api = await startTestApi();
-  claims = claimsOf(api);
 }, 300_000);
 afterAll(() => api?.close());
+
+const claims = claimsOf(() => api);
 
 async function move(org: TestOrganization, id: string, to: ClaimStatus, cents: number | null = null) {
   const claim = await findClaim(org.orgDb, findUuid('clm', id) ?? '');

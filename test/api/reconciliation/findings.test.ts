@@ -4,18 +4,12 @@ import { aFindingDay, storeFindings } from '../../support/findings.js';
 import { day, FINDINGS, financialOf, fnd, QUEUE, resolveDisputes, USD } from '../support/financial.js';
 
 let api: TestApi;
-let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
-  financial = financialOf(api);
 }, 300_000);
 afterAll(() => api?.close());
 
-const confirm: typeof financial.confirm = (...given) => financial.confirm(...given);
-const dismiss: typeof financial.dismiss = (...given) => financial.dismiss(...given);
-const queue: typeof financial.queue = (...given) => financial.queue(...given);
-const orgWith: typeof financial.orgWith = (...given) => financial.orgWith(...given);
-const actionsOf: typeof financial.actionsOf = (...given) => financial.actionsOf(...given);
+const { confirm, dismiss, queue, orgWith, actionsOf } = financialOf(() => api);
 
 describe('to dismiss an item', () => {
   it('closes it with a reason; a repeat changes nothing and keeps the first reason', async () => {

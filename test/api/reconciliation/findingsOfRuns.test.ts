@@ -25,7 +25,7 @@ const picoOf = (decimal: string) => picoFromDecimal(decimal) ?? 0n;
 
 describe('a finding of a run in a bill', () => {
   it('is read, decided on and added up, and what the next run finds besides is disputed besides', async () => {
-    const { confirm } = financialOf(api);
+    const { confirm } = financialOf(() => api);
     const org = await aBilledOrganization(api, [dayAt(1), dayAt(2), dayAt(3)]);
     const get = async (path: string) => (await api.get(path, org.adminKey)).body;
     await runs.run(org);

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
-import { daysAgo, type PublishedDay, publishDays } from '../../support/publishedDays.js';
+import { addPublishedDays, daysAgo, type PublishedDay, publishDays } from '../../support/publishedDays.js';
+import { readBody } from '../support/requests.js';
 
 const MATCHES = '/api/v1/reconciliation/matches';
 
@@ -18,17 +19,9 @@ afterAll(async () => {
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas
 type Json = any;
 
-async function withDays(days: readonly PublishedDay[]): Promise<TestOrganization & { runId: string }> {
-  const org = await api.addOrganization();
-  return { ...org, runId: await publishDays(api.database, org.orgId, days) };
-}
-
-const read = async (org: TestOrganization, query = ''): Promise<Json> => {
-  const { status, body } = await api.get(`${MATCHES}${query}`, org.adminKey);
-  if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
-  return body;
-};
-
+const withDays = (days: readonly PublishedDay[]) => addPublishedDays(api, days);
+const read = (org: TestOrganization, query = ''): Promise<Json> =>
+  readBody(api, `${MATCHES}${query}`, org.adminKey);
 const models = (body: Json): string[] => body.matches.map(({ model }: Json) => model);
 
 const MIXED: PublishedDay[] = [

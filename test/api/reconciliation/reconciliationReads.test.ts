@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 import { importBill, runGaps } from '../../support/bills.js';
 import { startWorkingApi } from '../../support/workingApi.js';
+import { readBody } from '../support/requests.js';
 
 /** The lists and sums over one month of two accounts' bills, the calls behind most of them, and a run. */
 
@@ -73,11 +74,8 @@ const call = (day: string, tokens: number, more: object = {}) => ({
   ...more,
 });
 
-const get = async (path: string, key = org.adminKey): Promise<Json> => {
-  const { status, body } = await api.get(`/api/v1/reconciliation/${path}`, key);
-  if (status !== 200) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
-  return body;
-};
+const get = (path: string, key = org.adminKey): Promise<Json> =>
+  readBody(api, `/api/v1/reconciliation/${path}`, key);
 
 const MONTH = `from=${month}-01&to=${dayOfLastMonth(28)}`;
 

@@ -13,12 +13,12 @@ const RUNS = Number(process.env.TEST_RUNS ?? 25);
 const MONTHS = ['2026-02', '2026-03'];
 
 let api: TestApi;
-let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
-  financial = financialOf(api);
 }, 300_000);
 afterAll(() => api?.close());
+
+const financial = financialOf(() => api);
 
 const unexplained = { kind: 'unexplained' as const, grade: 'UNVERIFIED' as const };
 

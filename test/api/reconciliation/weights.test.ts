@@ -5,6 +5,7 @@ import { startTestApi, type TestApi, type TestOrganization } from '../../support
 import { type ClaimToStore, storeClaim } from '../../support/claims.js';
 import { claimsOf } from '../support/claims.js';
 import { day } from '../support/financial.js';
+import { readBody } from '../support/requests.js';
 
 const WEIGHTS = '/api/v1/reconciliation/weights';
 const KIND = 'cache_read_rate_mismatch';
@@ -24,11 +25,8 @@ afterAll(() => api?.close());
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas
 type Json = any;
 
-const read = async (org: TestOrganization, query = ''): Promise<Json> => {
-  const { status, body } = await api.get(`${WEIGHTS}${query}`, org.adminKey);
-  if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
-  return body;
-};
+const read = (org: TestOrganization, query = ''): Promise<Json> =>
+  readBody(api, `${WEIGHTS}${query}`, org.adminKey);
 const of = (body: Json, kind: string) => body.detectors.find((one: Json) => one.kind === kind);
 
 const claimed = (org: TestOrganization, given: Partial<ClaimToStore> = {}, kind = KIND) =>
@@ -196,7 +194,7 @@ describe('drafts of claims', () => {
   });
 
   it('that are made later have the tier that their disputes have by then, on paper too', async () => {
-    const claims = claimsOf(api);
+    const claims = claimsOf(() => api);
     const sure = { probability: 0.97, grade: 'HIGH' as const };
     const { org, disputes } = await claims.orgWithDisputes(
       { ...sure, days: [day(10n)], kind: KIND },

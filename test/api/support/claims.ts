@@ -13,9 +13,9 @@ async function untilServed(ask: () => Promise<TestAnswer>): Promise<TestAnswer> 
   }
 }
 
-/** An organization's admin's requests about claims. */
-export function claimsOf(api: TestApi) {
-  const financial = financialOf(api);
+/** An organization's admin's requests about claims; `apiOf` returns the API of the test file once it runs. */
+export function claimsOf(apiOf: () => TestApi) {
+  const financial = financialOf(apiOf);
   const claims = {
     /** An organization with a dispute over each finding; the disputes' public ids. */
     orgWithDisputes: async (
@@ -27,18 +27,19 @@ export function claimsOf(api: TestApi) {
       return { org, disputes, findings: ids };
     },
     create: (org: TestOrganization, disputeIds: readonly string[], rest: object = {}): Promise<TestAnswer> =>
-      untilServed(() => api.post(CLAIMS, { dispute_ids: disputeIds, ...rest }, org.adminKey)),
+      untilServed(() => apiOf().post(CLAIMS, { dispute_ids: disputeIds, ...rest }, org.adminKey)),
     merge: (org: TestOrganization, into: string, others: readonly string[]): Promise<TestAnswer> =>
-      untilServed(() => api.post(`${CLAIMS}/${into}/merge`, { claim_ids: others }, org.adminKey)),
+      untilServed(() => apiOf().post(`${CLAIMS}/${into}/merge`, { claim_ids: others }, org.adminKey)),
     discard: (org: TestOrganization, id: string): Promise<RawAnswer> =>
-      send(api, { method: 'DELETE', path: `${CLAIMS}/${id}`, key: org.adminKey }),
-    get: async (org: TestOrganization, id: string) => (await api.get(`${CLAIMS}/${id}`, org.adminKey)).body,
-    list: async (org: TestOrganization) => (await api.get(CLAIMS, org.adminKey)).body.claims,
+      send(apiOf(), { method: 'DELETE', path: `${CLAIMS}/${id}`, key: org.adminKey }),
+    get: async (org: TestOrganization, id: string) =>
+      (await apiOf().get(`${CLAIMS}/${id}`, org.adminKey)).body,
+    list: async (org: TestOrganization) => (await apiOf().get(CLAIMS, org.adminKey)).body.claims,
     dispute: async (org: TestOrganization, id: string) =>
-      (await api.get(`/api/v1/financial/disputes/${id}`, org.adminKey)).body,
+      (await apiOf().get(`/api/v1/financial/disputes/${id}`, org.adminKey)).body,
     /** The moves of claims in the audit log, newest first. */
     actionsOf: async (org: TestOrganization): Promise<string[]> => {
-      const { body } = await api.get('/api/v1/audit-log?subject_type=claim', org.adminKey);
+      const { body } = await apiOf().get('/api/v1/audit-log?subject_type=claim', org.adminKey);
       return body.records.map(({ action }: { action: string }) => action);
     },
   };

@@ -12,24 +12,24 @@ export const fnd = (id: string | undefined): string => publicId('fnd', id ?? '')
 /** A day with an overcharge of this many dollars. */
 export const day = (usd: bigint, on = '2026-03-10') => aFindingDay(on, usd * USD);
 
-/** People's decisions on findings, as an organization's admin. */
-export function financialOf(api: TestApi) {
+/** People's decisions on findings, as an organization's admin; `apiOf` returns the API of the test file once it runs. */
+export function financialOf(apiOf: () => TestApi) {
   return {
     confirm: (org: TestOrganization, id: string, body: object = {}): Promise<TestAnswer> =>
-      api.post(`${QUEUE}/${id}/confirm`, body, org.adminKey),
+      apiOf().post(`${QUEUE}/${id}/confirm`, body, org.adminKey),
     dismiss: (org: TestOrganization, id: string, reason = 'looked into it'): Promise<TestAnswer> =>
-      api.post(`${QUEUE}/${id}/dismiss`, { reason }, org.adminKey),
+      apiOf().post(`${QUEUE}/${id}/dismiss`, { reason }, org.adminKey),
     queue: async (org: TestOrganization, query = '') =>
-      (await api.get(`${QUEUE}?${query}`, org.adminKey)).body,
+      (await apiOf().get(`${QUEUE}?${query}`, org.adminKey)).body,
     /** An organization with findings; their public ids, and the first of them. */
     orgWith: async (...given: FindingToStore[]) => {
-      const org = await api.addOrganization();
+      const org = await apiOf().addOrganization();
       const ids = (await storeFindings(org.orgDb, given)).map(fnd);
       return { org, ids, id: ids[0] ?? '' };
     },
     /** The decisions on findings in the audit log, newest first. */
     actionsOf: async (org: TestOrganization): Promise<string[]> => {
-      const { body } = await api.get('/api/v1/audit-log?subject_type=finding', org.adminKey);
+      const { body } = await apiOf().get('/api/v1/audit-log?subject_type=finding', org.adminKey);
       return body.records.map(({ action }: { action: string }) => action);
     },
   };

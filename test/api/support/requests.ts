@@ -86,6 +86,14 @@ function readAnswer(response: IncomingMessage): Promise<RawAnswer> {
   });
 }
 
+/** The body of a GET. Throws unless its status is 200. */
+// biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas
+export async function readBody(api: Pick<TestApi, 'get'>, path: string, key: string): Promise<any> {
+  const { status, body } = await api.get(path, key);
+  if (status !== 200) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
+  return body;
+}
+
 /** A time a while ago, distinct for each `index`, in the last 30 days. */
 export function aTime(index = 0): string {
   return new Date(Date.now() - 86_400_000 - index * 1_000).toISOString();

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { expectedRates, priceCall, tokensByClass } from '../../../domain/pricing/cost.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
-import { AS_OF, aCall, aPeriod, aUsage, bookOf, listOf, microsOf, shippedBook } from './support.js';
+import { aUsage } from '../../support/aCall.js';
+import { AS_OF, aCall, aPeriod, bookOf, listOf, microsOf, shippedBook } from './support.js';
 
 const book = shippedBook();
 

@@ -4,9 +4,10 @@ import { TOKEN_CLASSES } from '../../../domain/events/event.js';
 import { expectedRates, priceCall } from '../../../domain/pricing/cost.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
 import type { Provider } from '../../../domain/providers.js';
+import { aUsage } from '../../support/aCall.js';
 import { propertyRuns } from '../../support/propertyRuns.js';
 import { equal, fraction, gapNames, plainCost, plainPrice, round, type Tokens } from './rationalModel.js';
-import { AS_OF, aCall, aPeriod, aUsage, bookOf, listOf, shippedBook, shippedJson } from './support.js';
+import { AS_OF, aCall, aPeriod, bookOf, listOf, shippedBook, shippedJson } from './support.js';
 
 const book = shippedBook();
 const json = shippedJson();

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { TOKEN_CLASSES } from '../../../domain/events/event.js';
 import { type CallToPrice, priceCall } from '../../../domain/pricing/cost.js';
 import { type CallExplanation, explainCall } from '../../../domain/pricing/explainCall.js';
-import { aCall, aUsage, microsOf, shippedBook } from './support.js';
+import { aUsage } from '../../support/aCall.js';
+import { aCall, microsOf, shippedBook } from './support.js';
 
 const book = shippedBook();
 

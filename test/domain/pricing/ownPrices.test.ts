@@ -6,7 +6,8 @@ import { bookWithOwnPrices, type OwnPrice } from '../../../domain/pricing/ownPri
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
 import type { Provider } from '../../../domain/providers.js';
 import { DayRates } from '../../../domain/reconciliation/audit/dayRates.js';
-import { aPeriod, aUsage, bookOf, listOf, shippedBook } from './support.js';
+import { aUsage } from '../../support/aCall.js';
+import { aPeriod, bookOf, listOf, shippedBook } from './support.js';
 
 const shipped = shippedBook();
 const STATE = { updatedAtMicros: 1n, contentHash: '11111111' };

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TokenUsage } from '../../../domain/events/event.js';
 import { parseInstant } from '../../../domain/period.js';
 import type { CallToPrice } from '../../../domain/pricing/cost.js';
 import { PriceBook } from '../../../domain/pricing/priceBook.js';
 import type { PriceVersion } from '../../../domain/pricing/pricedModel.js';
 import { type PriceFile, readPriceFile } from '../../../domain/pricing/priceFile.js';
+import { aUsage } from '../../support/aCall.js';
 
 const LIST = join(import.meta.dirname, '..', '..', '..', 'data', 'prices.json');
 
@@ -105,22 +105,6 @@ export function microsOf(iso: string): bigint {
 }
 
 export const AS_OF = microsOf('2026-11-20T12:00:00Z');
-
-export function aUsage(over: Partial<TokenUsage> = {}): TokenUsage {
-  return {
-    input: 0,
-    cacheRead: 0,
-    cacheCreation: 0,
-    cacheCreation5m: null,
-    cacheCreation1h: null,
-    output: 0,
-    inputAudio: 0,
-    outputAudio: 0,
-    reasoning: 0,
-    cached: 0,
-    ...over,
-  };
-}
 
 /** A call of an ordinary model with cached and uncached input. */
 export function aCall(over: Partial<CallToPrice> = {}): CallToPrice {

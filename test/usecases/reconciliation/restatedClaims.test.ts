@@ -31,10 +31,10 @@ afterAll(() => api?.close());
 /** A claim over the three days, in a status; its public id. */
 async function aClaim(org: TestOrganization, isFiled: boolean): Promise<string> {
   await runs.run(org);
-  const { items } = await financialOf(api).queue(org);
+  const { items } = await financialOf(() => api).queue(org);
   const [item] = items.filter(({ kind }: { kind: string }) => kind === 'cache_read_rate_mismatch');
-  const { body } = await financialOf(api).confirm(org, item.id);
-  const { status, body: claim } = await claimsOf(api).create(org, [body.id]);
+  const { body } = await financialOf(() => api).confirm(org, item.id);
+  const { status, body: claim } = await claimsOf(() => api).create(org, [body.id]);
   expect([status, claim.total_recoverable_cents]).toEqual([201, 3 * CENTS_A_DAY]);
   if (isFiled)
     await org.orgDb.transaction((inside) =>
@@ -60,7 +60,7 @@ const noticesOf = async (org: TestOrganization): Promise<string[]> => {
 
 it('a filed claim whose days are billed at less is stale, and what they fell by is proposed as its answer', async () => {
   const org = await aBilledOrganization(api, WRONG);
-  const claims = claimsOf(api);
+  const claims = claimsOf(() => api);
   const id = await aClaim(org, true);
   await findCredits(org.orgDb, { provider: null });
   expect((await claims.get(org, id)).evidence_stale_at).toBeNull();
@@ -101,6 +101,6 @@ it('a draft whose days are restated before it is filed is not stale and gets no 
   const org = await aBilledOrganization(api, WRONG);
   const id = await aClaim(org, false);
   await restate(org, 30);
-  const draft = await claimsOf(api).get(org, id);
+  const draft = await claimsOf(() => api).get(org, id);
   expect([draft.evidence_stale_at, draft.proposed_credits]).toEqual([null, []]);
 });

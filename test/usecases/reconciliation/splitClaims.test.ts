@@ -23,13 +23,13 @@ type Json = any;
 
 let api: TestApi;
 let runs: Runs;
-let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
   runs = await gapRunsOf(api);
-  financial = financialOf(api);
 }, 60_000);
 afterAll(() => api?.close());
+
+const financial = financialOf(() => api);
 
 const move = (org: TestOrganization, claim: Json, to: Parameters<typeof aCommand>[1]) =>
   org.orgDb.transaction((inside) =>
@@ -45,9 +45,9 @@ async function aFiledClaim(): Promise<{ org: TestOrganization; dispute: Json; cl
     ['cache_read_rate_mismatch', CLAIMED[0], CLAIMED[3]],
   ]);
   const { body: dispute } = await financial.confirm(org, items[0].id, { notes: 'as agreed' });
-  const { body: draft } = await claimsOf(api).create(org, [dispute.id]);
+  const { body: draft } = await claimsOf(() => api).create(org, [dispute.id]);
   await move(org, draft, 'submitted_to_provider');
-  return { org, dispute, claim: await claimsOf(api).get(org, draft.id) };
+  return { org, dispute, claim: await claimsOf(() => api).get(org, draft.id) };
 }
 
 let rank = 30;
@@ -134,7 +134,7 @@ describe('a claimed day that is restated to something else', () => {
     await runs.runFully(org);
     expect(await queueOf(org)).toEqual([]);
 
-    const [claim] = await claimsOf(api).list(org);
+    const [claim] = await claimsOf(() => api).list(org);
     await move(org, claim, 'denied');
     const open = {
       id: renamed.id,

@@ -1,12 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { FetchedPage, ProviderAccess, ReportChunk } from '../../../../adapters/billing/connector.js';
+import type { ProviderAccess, ReportChunk } from '../../../../adapters/billing/connector.js';
 import { createBillingConnectors } from '../../../../adapters/billing/connectors.js';
-import { readBillingFile } from '../../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../../domain/billing/billedRow.js';
 import type { ConnectionSettings } from '../../../../domain/billing/connections.js';
 import { microsOfDay } from '../../../../domain/period.js';
 import { type AwsFake, startCostExplorer } from '../../../fakes/billing/costExplorer.js';
 import { AWS_KEYS, AWS_MEMBER, AWS_PAYER, awsTruth, sumsOf } from '../../../support/awsBills.js';
+
+import { readBill } from '../../../support/readBill.js';
+import { fetchChunk } from '../support/connections.js';
+import { readAwsPages } from '../support/readAwsPages.js';
 
 const DAYS = ['2026-09-01', '2026-09-02', '2026-09-03'];
 const NOW_MICROS = microsOfDay('2026-09-04') + 1n;
@@ -46,29 +49,8 @@ const accessOf = (settings: ConnectionSettings = {}, credentials: object = {}): 
 });
 
 async function fetchAll(connector: Awaited<ReturnType<typeof place>>, access = accessOf()) {
-  const pages: FetchedPage[] = [];
-  const rows: BilledRow[] = [];
-  for (let cursor: string | null = null; ; ) {
-    const page: FetchedPage = await connector.fetchPage(access, CHUNK, cursor);
-    const asked = connector.askedFor?.(cursor);
-    const reader = readBillingFile(
-      (async function* () {
-        yield page.body;
-      })(),
-      {
-        provider: 'aws_bedrock',
-        format: 'aws_ce_pages',
-        fxRate: undefined,
-        skip: new Set(),
-        mayBeEmpty: true,
-        ...(asked ? { asked } : {}),
-      },
-    );
-    for await (const batch of reader) rows.push(...batch.map(({ row }) => row));
-    pages.push(page);
-    cursor = page.nextCursor;
-    if (cursor === null) return { pages, rows };
-  }
+  const pages = await fetchChunk(connector, access, CHUNK);
+  return { pages, rows: await readAwsPages(connector, pages) };
 }
 
 function totals(rows: readonly BilledRow[]): Record<string, bigint> {
@@ -195,15 +177,8 @@ describe('Cost Explorer', () => {
 
 describe('a saved answer', () => {
   const read = async (...documents: object[]) => {
-    const rows: BilledRow[] = [];
-    const reader = readBillingFile(
-      (async function* () {
-        yield Buffer.from(documents.map((document) => JSON.stringify(document)).join('\n'));
-      })(),
-      { provider: 'aws_bedrock', format: undefined, fxRate: undefined, skip: new Set() },
-    );
-    for await (const batch of reader) rows.push(...batch.map(({ row }) => row));
-    return rows;
+    const text = documents.map((document) => JSON.stringify(document)).join('\n');
+    return (await readBill(text, { provider: 'aws_bedrock' })).rows;
   };
   const answer = (keys: string[], group: object) => ({
     GroupDefinitions: keys.map((Key) => ({ Type: 'DIMENSION', Key })),

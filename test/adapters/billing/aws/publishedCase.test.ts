@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import type { FetchedPage, ProviderAccess } from '../../../../adapters/billing/connector.js';
+import type { ProviderAccess } from '../../../../adapters/billing/connector.js';
 import { createBillingConnectors } from '../../../../adapters/billing/connectors.js';
-import { readBillingFile } from '../../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../../domain/billing/billedRow.js';
 import { microsOfDay } from '../../../../domain/period.js';
 import { type AwsCharge, startCostExplorer } from '../../../fakes/billing/costExplorer.js';
@@ -9,6 +8,8 @@ import { AWS_KEYS, AWS_PAYER } from '../../../support/awsBills.js';
 import { billedLines, excessByDay, type PublishedCase, shiftDay } from '../../../support/published/case.js';
 import { PUBLISHED_CASES } from '../../../support/published/cases.js';
 import { decimalText, foundOf, gistOf, impactByDay } from '../../../support/published/foundOf.js';
+import { fetchChunk } from '../support/connections.js';
+import { readAwsPages } from '../support/readAwsPages.js';
 
 const METERS: Readonly<Record<string, string>> = {
   input: 'input-tokens',
@@ -64,28 +65,8 @@ async function fetchRows(one: PublishedCase): Promise<BilledRow[]> {
       signal: new AbortController().signal,
     };
     const rows: BilledRow[] = [];
-    for (const chunk of connector.plan({ fromDay: one.days[0]?.day ?? '', toDay: last }, nowMicros)) {
-      for (let cursor: string | null = null; ; ) {
-        const page: FetchedPage = await connector.fetchPage(access, chunk, cursor);
-        const asked = connector.askedFor?.(cursor);
-        const reader = readBillingFile(
-          (async function* () {
-            yield page.body;
-          })(),
-          {
-            provider: 'aws_bedrock',
-            format: 'aws_ce_pages',
-            fxRate: undefined,
-            skip: new Set(),
-            mayBeEmpty: true,
-            ...(asked ? { asked } : {}),
-          },
-        );
-        for await (const batch of reader) rows.push(...batch.map(({ row }) => row));
-        cursor = page.nextCursor;
-        if (cursor === null) break;
-      }
-    }
+    for (const chunk of connector.plan({ fromDay: one.days[0]?.day ?? '', toDay: last }, nowMicros))
+      rows.push(...(await readAwsPages(connector, await fetchChunk(connector, access, chunk))));
     return rows;
   } finally {
     await fake.close();

@@ -1,56 +1,18 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createBodyServer } from '../../../support/bodyServer.js';
 import type { ChildProgram } from '../../../support/childProgram.js';
 import { startPython } from '../../../support/python.js';
+import { type EventService, startEventService } from '../../support/eventService.js';
 
 const PROGRAM = 'test/sdk/python/programs/some_calls.py';
 const CALLS = 25;
 
-/** The service: counts the events that it takes by their id; answers first with the given statuses, or not at all. */
-let server: Server;
-let serviceUrl: string;
-let arrived: Map<string, number>;
-let refusals: { status: number; headers?: Record<string, string> }[];
-/** Requests that get no answer before the test ends. */
-let held: number;
-let onHeld: () => void;
-let spool: string;
+let service: EventService;
 
 beforeEach(async () => {
-  arrived = new Map();
-  refusals = [];
-  held = 0;
-  spool = mkdtempSync(join(tmpdir(), 'trueup-spool-'));
-  server = createBodyServer((request, response, bytes) => {
-    if (held > 0) {
-      held -= 1;
-      onHeld();
-      return;
-    }
-    const refusal = refusals.shift();
-    if (refusal) {
-      response.writeHead(refusal.status, refusal.headers).end();
-      return;
-    }
-    const text = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
-    for (const { request_id: id } of JSON.parse(text.toString('utf8')).events as { request_id: string }[])
-      arrived.set(id, (arrived.get(id) ?? 0) + 1);
-    response.writeHead(202, { 'content-type': 'application/json' }).end('{"accepted":1}');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  serviceUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  service = await startEventService();
 });
-afterEach(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-  rmSync(spool, { recursive: true, force: true });
-});
+afterEach(() => service.close());
 
 /** Ways to make a child: by the system alone, by multiprocessing's start methods and by its pools. */
 export const FORKS = ['os', 'fork', 'spawn', 'forkserver', 'pool', 'executor'] as const;
@@ -62,14 +24,11 @@ export function describeEndOfProcess(
   forks: readonly (typeof FORKS)[number][] = FORKS,
 ): void {
   const start = (environment: Record<string, string>): ChildProgram =>
-    startPython(python(), PROGRAM, { SERVICE_URL: serviceUrl, CALLS: String(CALLS), ...environment });
+    startPython(python(), PROGRAM, { SERVICE_URL: service.url, CALLS: String(CALLS), ...environment });
 
   /** Starts a program that ends by a signal while the service holds its first batch. */
   async function startInABatch(environment: Record<string, string>): Promise<ChildProgram> {
-    held = 1;
-    const isHeld = new Promise<void>((resolve) => {
-      onHeld = resolve;
-    });
+    const isHeld = service.holdNext();
     const program = start({ END: 'stay', INTERVAL: '0.05', ...environment });
     await isHeld;
     await program.sees(/made/);
@@ -83,7 +42,7 @@ export function describeEndOfProcess(
       ['raise', 1],
     ])('sends what waits when the interpreter ends (%s)', async (end, code) => {
       expect(await start({ END: end }).ended()).toBe(code);
-      expect(arrived.size).toBe(CALLS);
+      expect(service.arrived.size).toBe(CALLS);
     });
 
     it.each(['SIGTERM', 'SIGINT'] as const)(
@@ -93,7 +52,7 @@ export function describeEndOfProcess(
         await program.sees(/made/);
         program.child.kill(signal);
         expect(await program.ended()).toBe(signal);
-        expect(arrived.size).toBe(CALLS);
+        expect(service.arrived.size).toBe(CALLS);
       },
     );
 
@@ -105,7 +64,7 @@ export function describeEndOfProcess(
         program.child.kill('SIGTERM');
         expect(await program.ended()).toBe(7);
         expect(program.output()).toContain('handled');
-        expect(arrived.size).toBe(CALLS);
+        expect(service.arrived.size).toBe(CALLS);
       },
     );
 
@@ -122,14 +81,13 @@ export function describeEndOfProcess(
       const program = start({ END: 'flush' });
       expect(await program.ended()).toBe(0);
       expect(program.output()).toContain('flushed True');
-      expect(arrived.size).toBe(CALLS);
+      expect(service.arrived.size).toBe(CALLS);
     });
 
     it('ends in time when the service is away or never answers', async () => {
       const began = performance.now();
       expect(await start({ END: 'return', SERVICE_URL: 'http://127.0.0.1:9' }).ended()).toBe(0);
-      held = 1;
-      onHeld = () => undefined;
+      void service.holdNext();
       expect(await start({ END: 'return' }).ended()).toBe(0);
       expect(performance.now() - began).toBeLessThan(30_000);
     });
@@ -137,50 +95,50 @@ export function describeEndOfProcess(
     it.each(['os_exit', 'stay'])(
       'loses no event with a spool, by os._exit() or kill -9 (%s)',
       async (end) => {
-        const first = start({ END: end, SPOOL: spool });
+        const first = start({ END: end, SPOOL: service.spool });
         await first.sees(/made/);
         if (end === 'stay') first.child.kill('SIGKILL');
         expect(await first.ended()).toBe(end === 'stay' ? 'SIGKILL' : 0);
-        expect(arrived.size).toBe(0);
-        expect(await start({ END: 'return', SPOOL: spool, CALLS: '1' }).ended()).toBe(0);
-        expect(arrived.size).toBe(CALLS + 1);
-        expect(readdirSync(spool)).toEqual([]);
+        expect(service.arrived.size).toBe(0);
+        expect(await start({ END: 'return', SPOOL: service.spool, CALLS: '1' }).ended()).toBe(0);
+        expect(service.arrived.size).toBe(CALLS + 1);
+        expect(readdirSync(service.spool)).toEqual([]);
       },
     );
 
     it.each(['SIGKILL', 'SIGTERM'] as const)(
       'loses no event with a spool by %s within a batch, and a batch that had no answer is sent again',
       async (signal) => {
-        const first = await startInABatch({ SPOOL: spool });
+        const first = await startInABatch({ SPOOL: service.spool });
         first.child.kill(signal);
         expect(await first.ended()).toBe(signal);
-        const before = arrived.size;
+        const before = service.arrived.size;
         expect(before).toBe(0);
-        expect(await start({ END: 'return', SPOOL: spool, CALLS: '0' }).ended()).toBe(0);
-        expect([...arrived.values()]).toEqual(Array.from({ length: CALLS }, () => 1));
+        expect(await start({ END: 'return', SPOOL: service.spool, CALLS: '0' }).ended()).toBe(0);
+        expect([...service.arrived.values()]).toEqual(Array.from({ length: CALLS }, () => 1));
       },
     );
 
     it('waits as long as the service asks for, and sends each event once', async () => {
-      refusals = [{ status: 429, headers: { 'retry-after': '1' } }];
-      const program = start({ END: 'stay', SPOOL: spool });
+      service.refusals = [{ status: 429, headers: { 'retry-after': '1' } }];
+      const program = start({ END: 'stay', SPOOL: service.spool });
       await program.sees(/made/);
       program.child.kill('SIGTERM');
       await program.ended();
-      expect(arrived.size).toBe(0);
-      expect(await start({ END: 'return', SPOOL: spool, CALLS: '0' }).ended()).toBe(0);
-      expect([...arrived.values()]).toEqual(Array.from({ length: CALLS }, () => 1));
+      expect(service.arrived.size).toBe(0);
+      expect(await start({ END: 'return', SPOOL: service.spool, CALLS: '0' }).ended()).toBe(0);
+      expect([...service.arrived.values()]).toEqual(Array.from({ length: CALLS }, () => 1));
     });
 
     it.each(forks)(
       'sends the events of a parent and of its child once each, without and with a spool (%s)',
       async (fork) => {
-        for (const environment of [{}, { SPOOL: spool }]) {
-          arrived.clear();
+        for (const environment of [{}, { SPOOL: service.spool }]) {
+          service.arrived.clear();
           const program = start({ END: 'return', FORK: fork, ...environment });
           expect(await program.ended(), program.output()).toBe(0);
-          expect([...arrived.values()]).toEqual(Array.from({ length: 2 * CALLS }, () => 1));
-          expect(readdirSync(spool)).toEqual([]);
+          expect([...service.arrived.values()]).toEqual(Array.from({ length: 2 * CALLS }, () => 1));
+          expect(readdirSync(service.spool)).toEqual([]);
         }
       },
     );
