@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CopyOut } from '../../db/copyOut.js';
 import { OrgDb, type SqlValue } from '../../db/orgDb.js';
 import { COPIED_ESCAPES, COPIED_NULL } from '../../domain/copiedText.js';
+import { linesOfCopyData } from '../support/copyData.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;
@@ -16,13 +17,12 @@ afterAll(() => database.close());
 /** Values of rows without escapes, each its text or null. */
 async function textsOf(inside: OrgDb, sql: string, values: readonly SqlValue[]) {
   const { count, lines } = await inside.copyRows(sql, values);
-  const rows = lines
-    .toString('latin1')
-    .split('\n')
-    .slice(0, -1)
-    .map((line) =>
-      line.split('\t').map((field) => (field === String.fromCharCode(COPIED_NULL) ? null : unescaped(field))),
-    );
+  const rows = linesOfCopyData(lines).map((line) =>
+    line
+      .slice(0, -1)
+      .split('\t')
+      .map((field) => (field === String.fromCharCode(COPIED_NULL) ? null : unescaped(field))),
+  );
   expect(rows).toHaveLength(count);
   return rows;
 }
@@ -75,16 +75,73 @@ it('reads in a transaction with other statements, and a failed one leaves the co
   expect([rows, again]).toEqual([[['7']], [{ seven: 7 }]]);
 });
 
-it('leaves out the rows that begin behind the limit of bytes, and says so', async () => {
-  const sql = `select repeat('x', 99) from generate_series(1, 10)`;
+it('leaves out what arrives behind the limit of bytes, keeps whole rows, at least one, and says so', async () => {
+  const [rows, bytes] = [200, 50_000];
+  const line = `${'x'.repeat(bytes - 1)}\n`;
   const read = async (bytesMax?: number) => {
-    const { count, lines, isCut } = await orgDb.copyRows(sql, [], bytesMax);
-    return [count, lines.length, isCut];
+    const { count, lines, lastLine, isCut } = await orgDb.copyRows(
+      `select repeat('x', ${bytes - 1}) from generate_series(1, ${rows})`,
+      [],
+      bytesMax,
+    );
+    const whole = linesOfCopyData(lines);
+    expect(whole).toEqual(Array(count).fill(line));
+    expect(lines.toString('latin1', lastLine)).toBe(line);
+    return { count, isCut };
   };
-  expect(await read()).toEqual([10, 1_000, false]);
-  expect(await read(1_000)).toEqual([10, 1_000, false]);
-  expect(await read(900)).toEqual([9, 900, true]);
-  expect(await read(1)).toEqual([1, 100, true]);
+  expect(await read()).toEqual({ count: rows, isCut: false });
+  expect(await read(rows * (bytes + 5))).toEqual({ count: rows, isCut: false });
+  for (const bytesMax of [1, bytes, 20 * bytes]) {
+    const { count, isCut } = await read(bytesMax);
+    expect(isCut).toBe(true);
+    expect(count).toBeGreaterThanOrEqual(Math.max(Math.floor(bytesMax / (bytes + 5)), 1));
+    expect(count).toBeLessThan(rows / 2);
+  }
+});
+
+it('reads no row as none, and says that nothing was left out', async () => {
+  expect(await orgDb.copyRows('select 1 where false', [])).toEqual({
+    count: 0,
+    lines: Buffer.alloc(0),
+    lastLine: 0,
+    isCut: false,
+  });
+});
+
+it('reports an error behind thousands of rows, and the connection reads on', async () => {
+  const sql = `select repeat('x', 999), 1 / (5000 - n) from generate_series(1, 10000) n`;
+  await expect(orgDb.copyRows(sql, [])).rejects.toThrow(/division by zero/);
+  await orgDb.transaction(async (inside) => {
+    const attempt = await inside.attempt((within) => within.copyRows(sql, []));
+    expect('thrown' in attempt && String(attempt.thrown)).toMatch(/division by zero/);
+    expect(await textsOf(inside, 'select $1::int', [7])).toEqual([['7']]);
+  });
+});
+
+it('reads all rows between which the server sends notices', async () => {
+  await database.superuser.query(
+    `create function public.with_notice(n int) returns int language plpgsql as $$ begin raise notice 'row %', n; return n; end $$`,
+  );
+  const rows = await textsOf(orgDb, 'select public.with_notice(n) from generate_series(1, 500) n', []);
+  expect(rows).toEqual(Array.from({ length: 500 }, (_, index) => [String(index + 1)]));
+});
+
+it('reads the rows of several statements that are sent together, each its own', async () => {
+  const read = (inside: OrgDb, n: number) =>
+    textsOf(inside, `select $1::int, repeat('y', 20000) from generate_series(1, 50)`, [n]);
+  const all = await orgDb.transaction((inside) =>
+    Promise.all([
+      read(inside, 1),
+      inside.rows<{ two: number }>('select $1::int as two', [2]),
+      read(inside, 3),
+    ]),
+  );
+  expect(all[1]).toEqual([{ two: 2 }]);
+  for (const [index, first] of [
+    [0, '1'],
+    [2, '3'],
+  ] as const)
+    expect(all[index]).toEqual(Array.from({ length: 50 }, () => [first, 'y'.repeat(20_000)]));
 });
 
 it('writes values into the statement so that none of them ends its literal', () => {

@@ -1,18 +1,26 @@
 import pg from 'pg';
+import { readCpuSeconds } from './processCpu.js';
 
-/** Counts and discards the rows of `COPY (…) TO STDOUT`, the fastest way to read from the database. */
+/**
+ * Counts and discards the rows of `COPY (…) TO STDOUT`, the fastest way to read from the database. `postgresCpu`: CPU
+ * seconds of the backend.
+ */
 export async function countCopiedRows(
   url: string,
   query: string,
-): Promise<{ rows: number; seconds: number }> {
-  const client = new pg.Client({ connectionString: url, options: '-c timezone=UTC' });
+): Promise<{ rows: number; seconds: number; postgresCpu: number }> {
+  const client: pg.Client & { processID?: number } = new pg.Client({
+    connectionString: url,
+    options: '-c timezone=UTC',
+  });
   await client.connect();
   try {
     const started = performance.now();
     const rows = await new Promise<number>((resolve, reject) => {
       client.query(new CopyCounter(`copy (${query}) to stdout`, resolve, reject));
     });
-    return { rows, seconds: (performance.now() - started) / 1000 };
+    const seconds = (performance.now() - started) / 1000;
+    return { rows, seconds, postgresCpu: readCpuSeconds(client.processID) };
   } finally {
     await client.end();
   }
