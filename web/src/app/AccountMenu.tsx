@@ -1,5 +1,6 @@
 import { Button, Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
 import { useLocation } from 'wouter';
+import menu from '../parts/forms/MenuButton.module.css';
 import css from './Frame.module.css';
 import { useSignOut } from './useSignOut';
 
@@ -19,9 +20,9 @@ export default function AccountMenu({
       <Button className={css.barButton} aria-label="Account">
         ⋯
       </Button>
-      <Popover className={css.popover}>
+      <Popover className={menu.popover}>
         <Menu
-          className={css.menu}
+          className={menu.menu}
           onAction={(key) => {
             if (key === 'out') void signOut();
             else if (key === 'help') onHelp();
@@ -29,13 +30,13 @@ export default function AccountMenu({
             else go(String(key));
           }}
         >
-          <MenuItem id="help" className={css.menuItem}>
+          <MenuItem id="help" className={menu.item}>
             Keyboard shortcuts
           </MenuItem>
-          <MenuItem id="docs" className={css.menuItem}>
+          <MenuItem id="docs" className={menu.item}>
             API documentation
           </MenuItem>
-          <MenuItem id="out" className={css.menuItem}>
+          <MenuItem id="out" className={menu.item}>
             Sign out
           </MenuItem>
         </Menu>

@@ -89,15 +89,9 @@ export function DataTable<Row>({
                       className={`${column.isNumber ? css.number : ''} ${column.isWide ? css.wide : ''}`}
                     >
                       {at === 0 && onOpen ? (
-                        <button
-                          type="button"
-                          data-row-button
-                          className={css.open}
-                          aria-label={rowLabel?.(row)}
-                          onClick={() => onOpen(row)}
-                        >
+                        <RowButton label={rowLabel?.(row)} onClick={() => onOpen(row)}>
                           {column.cell(row)}
-                        </button>
+                        </RowButton>
                       ) : (
                         column.cell(row)
                       )}
@@ -127,5 +121,23 @@ export function DataTable<Row>({
         </footer>
       )}
     </div>
+  );
+}
+
+/** A button in a cell that opens the row; the keys of `DataTable` move between these. */
+export function RowButton({
+  label,
+  onClick,
+  children,
+}: {
+  /** For screen readers, instead of the text. */
+  label?: string | undefined;
+  onClick: () => void;
+  children: ReactNode;
+}) {
+  return (
+    <button type="button" data-row-button className={css.open} aria-label={label} onClick={onClick}>
+      {children}
+    </button>
   );
 }

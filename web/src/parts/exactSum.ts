@@ -1,4 +1,7 @@
-import type { Decimal } from '../app/format';
+import type { Decimal } from '../app/format.js';
+
+// The dashboard imports nothing of the service, so `footedCents` repeats `domain/footing.ts`, with one difference: it
+// rounds half a cent of the total away from zero, as `usd` of format.ts does, and not half to even.
 
 /** Digits after the point that the API sends at most. */
 const SCALE = 12;
@@ -12,8 +15,8 @@ export function exactSum(values: readonly Decimal[]): string {
 const CENT = 10n ** BigInt(SCALE - 2);
 
 /**
- * The amounts in whole cents that add up to their rounded sum: each is rounded down, and those that lost most get the
- * cents that are left (largest remainder, as in the reports).
+ * Amounts in dollars → whole cents, as texts in dollars, that add up to the rounded sum: each is rounded down, and those
+ * that lost most get the cents that are left (largest remainder), earlier ones first.
  */
 export function footedCents(values: readonly Decimal[]): string[] {
   const parts = values.map(scaled);

@@ -6,6 +6,7 @@ import { DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
 import { DateField } from '../../parts/forms/DateField';
 import { TextField } from '../../parts/forms/Fields';
+import { ClearFilters } from '../../parts/forms/Filters';
 import { Modal } from '../../parts/forms/Modal';
 import { Facts, Page } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
@@ -48,11 +49,7 @@ export default function AuditLog() {
           <TextField label="Id of the subject" value={subject} onChange={setSubject} />
           <DateField label="From (UTC)" value={since} onChange={setSince} />
           <DateField label="To (UTC)" value={until} onChange={setUntil} />
-          {isFiltered && (
-            <Button kind="quiet" onPress={clear}>
-              Clear filters
-            </Button>
-          )}
+          {isFiltered && <ClearFilters onPress={clear} />}
         </>
       }
     >

@@ -8,6 +8,7 @@ import { DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
 import { Confirm } from '../../parts/forms/Confirm';
 import { Select } from '../../parts/forms/Fields';
+import { FilterSelect, optionsOf } from '../../parts/forms/Filters';
 import { Modal } from '../../parts/forms/Modal';
 import { SecretOnce } from '../../parts/forms/SecretOnce';
 import { Chip, Page } from '../../parts/Page';
@@ -57,15 +58,7 @@ export default function Keys() {
       }
       tabs={<SettingsTabs />}
       filters={
-        <Select
-          label="Status"
-          value={status}
-          onChange={setStatus}
-          options={[
-            { value: '', label: 'All' },
-            ...Object.entries(STATUS).map(([value, { label }]) => ({ value: value as Status, label })),
-          ]}
-        />
+        <FilterSelect label="Status" value={status} onChange={setStatus} options={optionsOf(STATUS)} />
       }
     >
       {keys.isPending ? (

@@ -9,7 +9,8 @@ import { Actor } from '../../parts/Actor';
 import { DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
 import { Confirm } from '../../parts/forms/Confirm';
-import { Select, TextField } from '../../parts/forms/Fields';
+import { TextField } from '../../parts/forms/Fields';
+import { FilterSelect } from '../../parts/forms/Filters';
 import { Chip, Page } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
 import { Empty, ErrorState, Loading } from '../../parts/States';
@@ -40,12 +41,11 @@ export default function Workspaces() {
       actions={create}
       tabs={<SettingsTabs />}
       filters={
-        <Select
+        <FilterSelect
           label="State"
           value={archived}
           onChange={setArchived}
           options={[
-            { value: '', label: 'All' },
             { value: '0', label: 'In use' },
             { value: '1', label: 'Archived' },
           ]}

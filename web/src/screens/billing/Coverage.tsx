@@ -2,10 +2,11 @@ import { Link } from 'wouter';
 import { type components, query } from '../../api/client';
 import { useFilter, withQuery } from '../../app/filters';
 import { count, percent } from '../../app/format';
-import { PROVIDER_OPTIONS, providerName } from '../../app/providers';
+import { providerName } from '../../app/providers';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { DateField } from '../../parts/forms/DateField';
 import { Select } from '../../parts/forms/Fields';
+import { ProviderFilter } from '../../parts/forms/Filters';
 import { Money } from '../../parts/Money';
 import { Page } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
@@ -50,12 +51,7 @@ export default function Coverage() {
       filters={
         <>
           <Select label="Group by" value={groupBy} options={GROUPS} onChange={setGroupBy} />
-          <Select
-            label="Provider"
-            value={provider}
-            onChange={setProvider}
-            options={[{ value: '', label: 'All' }, ...PROVIDER_OPTIONS]}
-          />
+          <ProviderFilter value={provider} onChange={setProvider} />
           <DateField label="From (UTC)" value={from || (coverage.data?.from ?? '')} onChange={setFrom} />
           <DateField label="To (UTC)" value={to || (coverage.data?.to ?? '')} onChange={setTo} />
         </>

@@ -1,16 +1,17 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, type components, fieldError, query, toFormData } from '../../api/client';
+import { api, type components, query, toFormData } from '../../api/client';
 import { useFilter, withQuery } from '../../app/filters';
 import { count, time } from '../../app/format';
-import { guessProvider, PROVIDER_OPTIONS, type Provider, providerName } from '../../app/providers';
+import { providerName } from '../../app/providers';
 import { useMay } from '../../app/session';
 import { DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
-import { Form, Select, TextField } from '../../parts/forms/Fields';
+import { Select } from '../../parts/forms/Fields';
 import { FileDrop } from '../../parts/forms/FileDrop';
-import { FormError } from '../../parts/forms/FormError';
+import { ProviderFilter } from '../../parts/forms/Filters';
 import { Modal } from '../../parts/forms/Modal';
+import { UploadForm } from '../../parts/forms/UploadForm';
 import { Amount, Money } from '../../parts/Money';
 import { Chip, Page } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
@@ -42,14 +43,7 @@ export default function Imports() {
       title="Bill files"
       lead="Bills that a provider offers as a file: exports, cost reports, invoices as data, or a plain CSV."
       tabs={<Tabs label="Sources of bills" tabs={TABS} />}
-      filters={
-        <Select
-          label="Provider"
-          value={provider}
-          onChange={setProvider}
-          options={[{ value: '', label: 'All' }, ...PROVIDER_OPTIONS]}
-        />
-      }
+      filters={<ProviderFilter value={provider} onChange={setProvider} />}
     >
       {mayWrite && (
         <FileDrop
@@ -102,7 +96,7 @@ export default function Imports() {
         />
       )}
       <Modal title="Upload a bill" isOpen={file !== undefined} onClose={() => setFile(undefined)}>
-        {file && <UploadForm file={file} onClose={() => setFile(undefined)} />}
+        {file && <BillForm file={file} onClose={() => setFile(undefined)} />}
       </Modal>
     </Page>
   );
@@ -166,76 +160,36 @@ const FORMATS: { value: Format | ''; label: string }[] = [
   { value: 'plain_csv', label: 'Plain CSV' },
 ];
 
-function UploadForm({ file, onClose }: { file: File; onClose: () => void }) {
+function BillForm({ file, onClose }: { file: File; onClose: () => void }) {
   const client = useQueryClient();
   const toast = useToast();
-  const [provider, setProvider] = useState<Provider>(() => guessProvider(file.name));
   const [format, setFormat] = useState<Format | ''>('');
-  const [account, setAccount] = useState('');
-  const [rate, setRate] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setIsBusy] = useState(false);
-  const upload = async () => {
-    setIsBusy(true);
-    setError(undefined);
-    try {
-      const answer = await api.POST(PATH, {
-        body: {
-          file: file as unknown as string,
-          provider,
-          format: format || undefined,
-          account,
-          fx_rate: rate,
-        },
-        bodySerializer: toFormData,
-      });
-      if (answer.error) return setError(answer.error);
-      await client.invalidateQueries({ queryKey: ['get', PATH] });
-      toast(
-        answer.data.existing
-          ? 'The same file was imported before.'
-          : 'The bill is uploaded and is being read.',
-      );
-      onClose();
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setIsBusy(false);
-    }
-  };
   return (
-    <Form
-      onSubmit={() => void upload()}
-      actions={
-        <>
-          <Button kind="primary" type="submit" isPending={isBusy}>
-            {isBusy ? 'Uploading …' : 'Upload'}
-          </Button>
-          <Button onPress={onClose}>Cancel</Button>
-        </>
-      }
+    <UploadForm
+      file={file}
+      onClose={onClose}
+      words={{
+        provider: 'Provider',
+        accountHelp: 'Needed where the file does not name the account.',
+        rate: 'US dollars for one unit of the file’s currency (optional)',
+        rateHelp: 'Needed for a bill in another currency, for example 1.0842.',
+      }}
+      send={async (body) => {
+        const answer = await api.POST(PATH, {
+          body: { ...body, format: format || undefined },
+          bodySerializer: toFormData,
+        });
+        if (answer.error) return answer.error;
+        await client.invalidateQueries({ queryKey: ['get', PATH] });
+        toast(
+          answer.data.existing
+            ? 'The same file was imported before.'
+            : 'The bill is uploaded and is being read.',
+        );
+        onClose();
+      }}
     >
-      <p>
-        <strong>{file.name}</strong>, {count(Math.ceil(file.size / 1024))} KB
-      </p>
-      <Select label="Provider" value={provider} options={PROVIDER_OPTIONS} onChange={setProvider} />
       <Select label="Format" value={format} options={FORMATS} onChange={setFormat} />
-      <TextField
-        label="Account at the provider (optional)"
-        value={account}
-        onChange={setAccount}
-        help="Needed where the file does not name the account."
-        error={fieldError(error, 'account')}
-      />
-      <TextField
-        label="US dollars for one unit of the file’s currency (optional)"
-        value={rate}
-        onChange={setRate}
-        inputMode="decimal"
-        help="Needed for a bill in another currency, for example 1.0842."
-        error={fieldError(error, 'fx_rate')}
-      />
-      <FormError error={error} shown={['account', 'fx_rate']} />
-    </Form>
+    </UploadForm>
   );
 }

@@ -2,10 +2,10 @@ import { useLocation } from 'wouter';
 import { query } from '../../api/client';
 import { useFilter, withQuery } from '../../app/filters';
 import { day, time } from '../../app/format';
-import { PROVIDER_OPTIONS, providerName } from '../../app/providers';
+import { providerName } from '../../app/providers';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { Button, ButtonLink } from '../../parts/forms/Button';
-import { Select } from '../../parts/forms/Fields';
+import { ClearFilters, FilterSelect, ProviderFilter } from '../../parts/forms/Filters';
 import { Segments } from '../../parts/forms/Segments';
 import { Grade } from '../../parts/Grade';
 import { Cents } from '../../parts/Money';
@@ -42,21 +42,13 @@ export default function Claims() {
       actions={<ButtonLink href="/disputes?status=open">Open disputes</ButtonLink>}
       filters={
         <>
-          <Select
+          <FilterSelect
             label="Status"
             value={status}
             onChange={setStatus}
-            options={[
-              { value: '', label: 'All' },
-              ...STATUSES.map((value) => ({ value: value as string, label: STATUS[value].label })),
-            ]}
+            options={STATUSES.map((value) => ({ value: value as string, label: STATUS[value].label }))}
           />
-          <Select
-            label="Provider"
-            value={provider}
-            onChange={setProvider}
-            options={[{ value: '', label: 'All' }, ...PROVIDER_OPTIONS]}
-          />
+          <ProviderFilter value={provider} onChange={setProvider} />
           <Segments
             label="View"
             value={view}
@@ -66,11 +58,7 @@ export default function Claims() {
               { value: 'board', label: 'Board' },
             ]}
           />
-          {isFiltered && (
-            <Button kind="quiet" onPress={clear}>
-              Clear filters
-            </Button>
-          )}
+          {isFiltered && <ClearFilters onPress={clear} />}
         </>
       }
     >

@@ -2,13 +2,13 @@ import { useLocation } from 'wouter';
 import { query } from '../../api/client';
 import { useFilter, withQuery } from '../../app/filters';
 import { day, time } from '../../app/format';
-import { PROVIDER_OPTIONS, providerName } from '../../app/providers';
+import { providerName } from '../../app/providers';
 import { useMay } from '../../app/session';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { exactSum } from '../../parts/exactSum';
 import { Button, ButtonLink } from '../../parts/forms/Button';
 import { MonthField } from '../../parts/forms/DateField';
-import { Select } from '../../parts/forms/Fields';
+import { ClearFilters, FilterSelect, optionsOf, ProviderFilter } from '../../parts/forms/Filters';
 import { Amount } from '../../parts/Money';
 import { Chip, Page } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
@@ -46,27 +46,10 @@ export default function Invoices() {
       actions={<ButtonLink href="/invoices/prepaid">Prepaid credit</ButtonLink>}
       filters={
         <>
-          <Select
-            label="Status"
-            value={status}
-            onChange={setStatus}
-            options={[
-              { value: '', label: 'All' },
-              ...Object.entries(STATUS).map(([value, { label }]) => ({ value, label })),
-            ]}
-          />
-          <Select
-            label="Provider"
-            value={provider}
-            onChange={setProvider}
-            options={[{ value: '', label: 'All' }, ...PROVIDER_OPTIONS]}
-          />
+          <FilterSelect label="Status" value={status} onChange={setStatus} options={optionsOf(STATUS)} />
+          <ProviderFilter value={provider} onChange={setProvider} />
           <MonthField label="Period" value={period} onChange={setPeriod} />
-          {isFiltered && (
-            <Button kind="quiet" onPress={clear}>
-              Clear filters
-            </Button>
-          )}
+          {isFiltered && <ClearFilters onPress={clear} />}
         </>
       }
     >

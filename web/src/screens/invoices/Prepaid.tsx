@@ -1,9 +1,9 @@
 import { Link } from 'wouter';
 import { query } from '../../api/client';
 import { useFilter, withQuery } from '../../app/filters';
-import { PROVIDER_OPTIONS, providerName } from '../../app/providers';
+import { providerName } from '../../app/providers';
 import { DataTable } from '../../parts/DataTable';
-import { Select } from '../../parts/forms/Fields';
+import { ProviderFilter } from '../../parts/forms/Filters';
 import { Amount, Money } from '../../parts/Money';
 import { Card, Facts, Page } from '../../parts/Page';
 import { Empty, ErrorState, Loading, Notice } from '../../parts/States';
@@ -23,14 +23,7 @@ export default function Prepaid() {
           usage in the order of purchase.
         </>
       }
-      filters={
-        <Select
-          label="Provider"
-          value={provider}
-          onChange={setProvider}
-          options={[{ value: '', label: 'All' }, ...PROVIDER_OPTIONS]}
-        />
-      }
+      filters={<ProviderFilter value={provider} onChange={setProvider} />}
     >
       {ledger.isPending ? (
         <Loading />

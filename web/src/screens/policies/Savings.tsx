@@ -6,12 +6,13 @@ import { count, time } from '../../app/format';
 import { useMay } from '../../app/session';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
-import { Select } from '../../parts/forms/Fields';
+import { FilterSelect } from '../../parts/forms/Filters';
 import { Period, usePeriod } from '../../parts/forms/Period';
 import { Money } from '../../parts/Money';
-import { Card, Chip, Grid } from '../../parts/Page';
+import { Card, Grid } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
 import { RunProgress } from '../../parts/RunProgress';
+import { RunStatus } from '../../parts/RunStatus';
 import { Empty, ErrorState, Loading, Notice } from '../../parts/States';
 import { isUnderWay } from '../../parts/useRun';
 import { EnforcementPage } from './EnforcementPage';
@@ -214,14 +215,11 @@ function Calls({ modeled, total }: { modeled: NonNullable<Savings['modeled']>; t
       title="Modelled calls"
       aside={
         modeled.by_rule.length > 1 && (
-          <Select
+          <FilterSelect
             label="Rule"
             value={rule ? chosen : ''}
             onChange={setRule}
-            options={[
-              { value: '', label: 'All' },
-              ...modeled.by_rule.map((one) => ({ value: one.rule_id, label: ruleName(one) })),
-            ]}
+            options={modeled.by_rule.map((one) => ({ value: one.rule_id, label: ruleName(one) }))}
           />
         )
       }
@@ -287,14 +285,7 @@ const RUNS: Column<Run>[] = [
     id: 'status',
     head: 'Status',
     isWide: true,
-    cell: (run) => (
-      <>
-        <Chip kind={run.status === 'succeeded' ? 'good' : run.status === 'failed' ? 'bad' : 'plain'}>
-          {run.status}
-        </Chip>{' '}
-        {run.error?.message}
-      </>
-    ),
+    cell: (run) => <RunStatus run={run} />,
   },
   { id: 'calls', head: 'Calls', isNumber: true, cell: (run) => (run.result ? count(run.result.calls) : '–') },
   {

@@ -10,9 +10,10 @@ import { DateField } from '../../parts/forms/DateField';
 import { Form, TextField } from '../../parts/forms/Fields';
 import { addDays } from '../../parts/forms/Period';
 import { Money } from '../../parts/Money';
-import { Card, Chip } from '../../parts/Page';
+import { Card } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
 import { RunProgress } from '../../parts/RunProgress';
+import { RunStatus } from '../../parts/RunStatus';
 import { Empty, ErrorState, Loading, Notice } from '../../parts/States';
 import { isUnderWay } from '../../parts/useRun';
 import css from './Prices.module.css';
@@ -130,14 +131,7 @@ const COLUMNS: Column<Run>[] = [
     id: 'status',
     head: 'Status',
     isWide: true,
-    cell: (run) => (
-      <>
-        <Chip kind={run.status === 'succeeded' ? 'good' : run.status === 'failed' ? 'bad' : 'plain'}>
-          {run.status}
-        </Chip>{' '}
-        {run.error?.message}
-      </>
-    ),
+    cell: (run) => <RunStatus run={run} />,
   },
   {
     id: 'calls',

@@ -3,10 +3,11 @@ import { Link, useSearchParams } from 'wouter';
 import { query } from '../../api/client';
 import { useFilter, useSetFilters, withQuery } from '../../app/filters';
 import { count, time } from '../../app/format';
-import { PROVIDER_OPTIONS, providerName } from '../../app/providers';
+import { providerName } from '../../app/providers';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { Button, ButtonLink, DownloadLink } from '../../parts/forms/Button';
-import { Select, TextField } from '../../parts/forms/Fields';
+import { TextField } from '../../parts/forms/Fields';
+import { ClearFilters, ProviderFilter } from '../../parts/forms/Filters';
 import { Modal } from '../../parts/forms/Modal';
 import { Period, usePeriod } from '../../parts/forms/Period';
 import { Money } from '../../parts/Money';
@@ -92,20 +93,11 @@ export default function Events() {
       filters={
         <>
           <Period />
-          <Select
-            label="Provider"
-            value={provider}
-            onChange={setProvider}
-            options={[{ value: '', label: 'All' }, ...PROVIDER_OPTIONS]}
-          />
+          <ProviderFilter value={provider} onChange={setProvider} />
           {TEXTS.map(([name, label]) => (
             <TextFilter key={`${name} ${params.get(name) ?? ''}`} name={name} label={label} />
           ))}
-          {isFiltered && (
-            <Button kind="quiet" onPress={clear}>
-              Clear filters
-            </Button>
-          )}
+          {isFiltered && <ClearFilters onPress={clear} />}
         </>
       }
     >

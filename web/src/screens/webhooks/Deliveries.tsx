@@ -5,7 +5,7 @@ import { useFilter, withQuery } from '../../app/filters';
 import { time } from '../../app/format';
 import { DataTable } from '../../parts/DataTable';
 import { Button } from '../../parts/forms/Button';
-import { Select } from '../../parts/forms/Fields';
+import { FilterSelect, optionsOf } from '../../parts/forms/Filters';
 import { Modal } from '../../parts/forms/Modal';
 import { Chip, Facts } from '../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../parts/Pager';
@@ -58,17 +58,11 @@ export function Deliveries({ id }: { id: string }) {
   return (
     <>
       <div style={{ maxWidth: 200 }}>
-        <Select
+        <FilterSelect
           label="Status"
           value={status}
           onChange={setStatus}
-          options={[
-            { value: '', label: 'All' },
-            ...Object.entries(DELIVERY_STATUS).map(([value, { label }]) => ({
-              value: value as Delivery['status'],
-              label,
-            })),
-          ]}
+          options={optionsOf(DELIVERY_STATUS)}
         />
       </div>
       {rows.length === 0 ? (

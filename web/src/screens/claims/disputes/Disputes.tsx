@@ -5,11 +5,11 @@ import { api, query } from '../../../api/client';
 import { useFilter, withQuery } from '../../../app/filters';
 import { day, time } from '../../../app/format';
 import { kindName } from '../../../app/kinds';
-import { PROVIDER_OPTIONS, providerName } from '../../../app/providers';
+import { providerName } from '../../../app/providers';
 import { useMay } from '../../../app/session';
-import { type Column, DataTable } from '../../../parts/DataTable';
+import { type Column, DataTable, RowButton } from '../../../parts/DataTable';
 import { Button, ButtonLink } from '../../../parts/forms/Button';
-import { Select } from '../../../parts/forms/Fields';
+import { ClearFilters, FilterSelect, optionsOf, ProviderFilter } from '../../../parts/forms/Filters';
 import { useIdempotencyKey } from '../../../parts/forms/idempotency';
 import { Grade } from '../../../parts/Grade';
 import { Cents } from '../../../parts/Money';
@@ -57,26 +57,9 @@ export default function Disputes() {
       lead="Confirmed overcharges. Choose those of one account and make a claim of them, or resolve one without a claim."
       filters={
         <>
-          <Select
-            label="Status"
-            value={status}
-            onChange={setStatus}
-            options={[
-              { value: '', label: 'All' },
-              ...Object.entries(STATUS).map(([value, { label }]) => ({ value, label })),
-            ]}
-          />
-          <Select
-            label="Provider"
-            value={provider}
-            onChange={setProvider}
-            options={[{ value: '', label: 'All' }, ...PROVIDER_OPTIONS]}
-          />
-          {isFiltered && (
-            <Button kind="quiet" onPress={clear}>
-              Clear filters
-            </Button>
-          )}
+          <FilterSelect label="Status" value={status} onChange={setStatus} options={optionsOf(STATUS)} />
+          <ProviderFilter value={provider} onChange={setProvider} />
+          {isFiltered && <ClearFilters onPress={clear} />}
         </>
       }
     >
@@ -224,11 +207,7 @@ function columnsOf(rows: readonly Dispute[], open: (one: Dispute) => void): Colu
     {
       id: 'kind',
       head: 'Dispute',
-      cell: (one) => (
-        <button type="button" data-row-button className={css.open} onClick={() => open(one)}>
-          {kindName(one.kind)}
-        </button>
-      ),
+      cell: (one) => <RowButton onClick={() => open(one)}>{kindName(one.kind)}</RowButton>,
       foot: rows.length > 1 ? `Sum of ${rows.length} rows` : undefined,
     },
     { id: 'provider', head: 'Provider', cell: ({ provider }) => providerName(provider) },

@@ -2,11 +2,11 @@ import { useLocation } from 'wouter';
 import { query } from '../../../api/client';
 import { useFilter, withQuery } from '../../../app/filters';
 import { KIND_OPTIONS, kindName } from '../../../app/kinds';
-import { PROVIDER_OPTIONS, providerName } from '../../../app/providers';
+import { providerName } from '../../../app/providers';
 import { type Column, DataTable } from '../../../parts/DataTable';
 import { exactSum } from '../../../parts/exactSum';
 import { Button, ButtonLink } from '../../../parts/forms/Button';
-import { Select } from '../../../parts/forms/Fields';
+import { ClearFilters, FilterSelect, optionsOf, ProviderFilter } from '../../../parts/forms/Filters';
 import { Grade } from '../../../parts/Grade';
 import { Money } from '../../../parts/Money';
 import { Chip, Page } from '../../../parts/Page';
@@ -16,16 +16,7 @@ import { daysOf } from '../words';
 import { BLAME, type Finding, STATUS } from './words';
 
 const PATH = '/api/v1/financial/findings';
-const ALL = { value: '', label: 'All' };
 const GRADES = { HIGH: 'High', MEDIUM: 'Medium', LOW: 'Low', UNVERIFIED: 'Unverified' };
-
-const options = (words: Record<string, string | { label: string }>) => [
-  ALL,
-  ...Object.entries(words).map(([value, word]) => ({
-    value,
-    label: typeof word === 'string' ? word : word.label,
-  })),
-];
 
 /** Every finding, with the mistakes of the organization itself and those that need no decision. */
 export default function Findings() {
@@ -79,27 +70,23 @@ export default function Findings() {
       }
       filters={
         <>
-          <Select
-            label="Provider"
-            value={provider}
-            onChange={setProvider}
-            options={[ALL, ...PROVIDER_OPTIONS]}
+          <ProviderFilter value={provider} onChange={setProvider} />
+          <FilterSelect label="Kind" value={kind} onChange={setKind} options={KIND_OPTIONS} />
+          <FilterSelect label="Status" value={status} onChange={setStatus} options={optionsOf(STATUS)} />
+          <FilterSelect
+            label="Confidence"
+            value={confidence}
+            onChange={setConfidence}
+            options={optionsOf(GRADES)}
           />
-          <Select label="Kind" value={kind} onChange={setKind} options={[ALL, ...KIND_OPTIONS]} />
-          <Select label="Status" value={status} onChange={setStatus} options={options(STATUS)} />
-          <Select label="Confidence" value={confidence} onChange={setConfidence} options={options(GRADES)} />
-          <Select label="Mistake of" value={blame} onChange={setBlame} options={options(BLAME)} />
-          <Select
+          <FilterSelect label="Mistake of" value={blame} onChange={setBlame} options={optionsOf(BLAME)} />
+          <FilterSelect
             label="Direction"
             value={direction}
             onChange={setDirection}
-            options={options({ overcharge: 'Overcharges', undercharge: 'Undercharges' })}
+            options={optionsOf({ overcharge: 'Overcharges', undercharge: 'Undercharges' })}
           />
-          {isFiltered && (
-            <Button kind="quiet" onPress={clear}>
-              Clear filters
-            </Button>
-          )}
+          {isFiltered && <ClearFilters onPress={clear} />}
         </>
       }
     >

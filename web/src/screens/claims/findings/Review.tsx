@@ -4,11 +4,12 @@ import { query } from '../../../api/client';
 import { useFilter, withQuery } from '../../../app/filters';
 import { count } from '../../../app/format';
 import { kindName } from '../../../app/kinds';
-import { PROVIDER_OPTIONS, providerName } from '../../../app/providers';
+import { providerName } from '../../../app/providers';
 import { useMay } from '../../../app/session';
 import { exactSum } from '../../../parts/exactSum';
 import { Button, ButtonLink, DownloadLink } from '../../../parts/forms/Button';
 import { Select } from '../../../parts/forms/Fields';
+import { ClearFilters, ProviderFilter } from '../../../parts/forms/Filters';
 import { Money } from '../../../parts/Money';
 import { Page } from '../../../parts/Page';
 import { Empty, ErrorState, Loading, Notice } from '../../../parts/States';
@@ -118,12 +119,7 @@ export default function Review() {
       }
       filters={
         <>
-          <Select
-            label="Provider"
-            value={provider}
-            onChange={setProvider}
-            options={[{ value: '', label: 'All' }, ...PROVIDER_OPTIONS]}
-          />
+          <ProviderFilter value={provider} onChange={setProvider} />
           <Select
             label="Direction"
             value={direction}
@@ -142,11 +138,7 @@ export default function Review() {
               label: STATUS[value].label,
             }))}
           />
-          {isFiltered && (
-            <Button kind="quiet" onPress={clear}>
-              Clear filters
-            </Button>
-          )}
+          {isFiltered && <ClearFilters onPress={clear} />}
         </>
       }
     >

@@ -8,7 +8,8 @@ import { useMay } from '../../../app/session';
 import { type Column, DataTable } from '../../../parts/DataTable';
 import { Button, ButtonLink } from '../../../parts/forms/Button';
 import { DateField } from '../../../parts/forms/DateField';
-import { Select, TextField } from '../../../parts/forms/Fields';
+import { TextField } from '../../../parts/forms/Fields';
+import { ClearFilters, FilterSelect } from '../../../parts/forms/Filters';
 import { Money } from '../../../parts/Money';
 import { Chip, Page } from '../../../parts/Page';
 import { PAGE_ROWS, Pager, useOffset } from '../../../parts/Pager';
@@ -63,54 +64,44 @@ export default function Alerts() {
       }
       filters={
         <>
-          <Select
+          <FilterSelect
             label="Status"
             value={status}
             onChange={setStatus}
             options={[
-              { value: '', label: 'All' },
               { value: 'open', label: 'Open' },
               { value: 'acknowledged', label: 'Acknowledged' },
             ]}
           />
-          <Select
+          <FilterSelect
             label="Severity"
             value={severity}
             onChange={setSeverity}
             options={[
-              { value: '', label: 'All' },
               { value: 'high', label: 'High' },
               { value: 'medium', label: 'Medium' },
               { value: 'low', label: 'Low' },
             ]}
           />
-          <Select
+          <FilterSelect
             label="Kind"
             value={kind}
             onChange={setKind}
             options={[
-              { value: '', label: 'All' },
               { value: 'policy', label: 'Policy' },
               { value: 'notice', label: 'Notice' },
             ]}
           />
-          <Select
+          <FilterSelect
             label="Policy"
             value={policy}
             onChange={setPolicy}
-            options={[
-              { value: '', label: 'All' },
-              ...POLICIES.map(({ type, name }) => ({ value: type, label: name })),
-            ]}
+            options={POLICIES.map(({ type, name }) => ({ value: type, label: name }))}
           />
           <TextField label="Model" value={model} onChange={setModel} />
           <DateField label="From (UTC)" value={since.slice(0, 10)} onChange={setSince} />
           <DateField label="To (UTC)" value={until.slice(0, 10)} onChange={setUntil} />
-          {isFiltered && (
-            <Button kind="quiet" onPress={() => go('/alerts')}>
-              Clear filters
-            </Button>
-          )}
+          {isFiltered && <ClearFilters onPress={() => go('/alerts')} />}
         </>
       }
     >

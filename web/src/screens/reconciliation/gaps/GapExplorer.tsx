@@ -4,7 +4,7 @@ import { useFilter, useSetFilters, withQuery } from '../../../app/filters';
 import { count } from '../../../app/format';
 import { providerName } from '../../../app/providers';
 import { Button, ButtonLink, DownloadLink } from '../../../parts/forms/Button';
-import { Select } from '../../../parts/forms/Fields';
+import { ClearFilters, FilterSelect } from '../../../parts/forms/Filters';
 import { addDays, Period, usePeriod } from '../../../parts/forms/Period';
 import { Segments } from '../../../parts/forms/Segments';
 import { useKey } from '../../../parts/forms/useKey';
@@ -74,23 +74,17 @@ export default function GapExplorer() {
       filters={
         <>
           <Period fallback="90d" />
-          <Select
+          <FilterSelect
             label="Provider"
             value={provider}
             onChange={setProvider}
-            options={[
-              { value: '', label: 'All' },
-              ...PROVIDERS.map((value) => ({ value: value as string, label: providerName(value) })),
-            ]}
+            options={PROVIDERS.map((value) => ({ value: value as string, label: providerName(value) }))}
           />
-          <Select
+          <FilterSelect
             label="Buckets"
             value={flagged}
             onChange={setFlagged}
-            options={[
-              { value: '', label: 'All' },
-              { value: '1', label: 'Flagged only' },
-            ]}
+            options={[{ value: '1', label: 'Flagged only' }]}
           />
           <Segments
             label="View"
@@ -101,11 +95,7 @@ export default function GapExplorer() {
               { value: 'table', label: 'Table' },
             ]}
           />
-          {isFiltered && (
-            <Button kind="quiet" onPress={clear}>
-              Clear filters
-            </Button>
-          )}
+          {isFiltered && <ClearFilters onPress={clear} />}
         </>
       }
     >
