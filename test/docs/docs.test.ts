@@ -76,6 +76,11 @@ describe('the documents', () => {
     const metrics = new Set(
       [registry, installation].flatMap((one) => one.getMetricsAsArray()).map(({ name }) => name),
     );
+    const testFiles = new Set(
+      readdirSync(path.join(ROOT, 'test'), { recursive: true, encoding: 'utf8' }).map((name) =>
+        path.basename(name),
+      ),
+    );
     const wrong = [...TEXTS].flatMap(([page, text]) =>
       [
         ...[
@@ -85,6 +90,9 @@ describe('the documents', () => {
         ]
           .map(([, file = '']) => file)
           .filter((file) => !existsSync(path.join(ROOT, file))),
+        ...[...text.matchAll(/(?<![*.\w])(?:\w+\/)*(\w+(?:\.slow)?\.test\.ts)/g)]
+          .map(([, name = '']) => name)
+          .filter((name) => !testFiles.has(name)),
         ...[...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)]
           .map(([, script = '']) => script)
           .filter((script) => !scripts[script] || scripts[script].includes('bin/replaced.mjs')),
