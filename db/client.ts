@@ -403,6 +403,8 @@ function withoutNames(connection: pg.ClientBase): void {
   Object.assign(connection, { query: nameless });
 }
 
+/** Whether it is a statement with a name; a query of the driver itself, such as CopyOut, has none and must stay one. */
 function isNamed(statement: unknown): statement is { name: string } {
-  return typeof statement === 'object' && statement !== null && 'name' in statement && 'text' in statement;
+  if (typeof statement !== 'object' || statement === null || statement instanceof pg.Query) return false;
+  return 'name' in statement && 'text' in statement;
 }

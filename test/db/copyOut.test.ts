@@ -1,5 +1,8 @@
+import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CopyOut } from '../../db/copyOut.js';
+import { isPooled, prepareSession } from '../../db/client.js';
+import { divertCopies } from '../../db/copyMessages.js';
+import { type CopiedRows, CopyOut } from '../../db/copyOut.js';
 import { OrgDb, type SqlValue } from '../../db/orgDb.js';
 import { COPIED_ESCAPES, COPIED_NULL } from '../../domain/copiedText.js';
 import { linesOfCopyData } from '../support/copyData.js';
@@ -97,6 +100,23 @@ it('leaves out what arrives behind the limit of bytes, keeps whole rows, at leas
     expect(count).toBeGreaterThanOrEqual(Math.max(Math.floor(bytesMax / (bytes + 5)), 1));
     expect(count).toBeLessThan(rows / 2);
   }
+});
+
+it('reads through a pooler, where statements have no names', async () => {
+  const client: pg.Client & { processID?: number } = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  // Not the process that serves the connection, as a pooler would send it.
+  client.processID = 1;
+  divertCopies((client as unknown as pg.PoolClient).connection);
+  await prepareSession(client);
+  expect(isPooled(client)).toBe(true);
+  const rows = await new Promise<CopiedRows>((resolve, reject) => {
+    const done = (error: Error | undefined) => (error ? reject(error) : resolve(copy.copied));
+    const copy = new CopyOut('select $1::int', [7], done);
+    client.query(copy);
+  });
+  await client.end();
+  expect(linesOfCopyData(rows.lines)).toEqual(['7\n']);
 });
 
 it('reads no row as none, and says that nothing was left out', async () => {
