@@ -39,7 +39,7 @@ const MEMORY_POLL_MS = 250;
 
 const flags = readFlags(
   { rows: 10_000_000, requests: 200, exports: 3, seed: Date.now() % 1_000_000 },
-  { 'no-gate': false, keep: false, 'only-exports': false, profile: false },
+  { 'no-gate': false, keep: false, 'only-exports': false, 'export-large': false, profile: false },
 );
 /** `--keep`: the folder of the database that the next run with `--keep` and as many rows measures without loading. */
 const KEPT = join(tmpdir(), `trueup-bench-read-${flags.rows}`);
@@ -156,11 +156,12 @@ async function benchExport(bench: Bench): Promise<boolean> {
 }
 
 async function exportOnce(bench: Bench, format: string, withPayloads: boolean) {
+  const exported = flags['export-large'] ? bench.large : bench.small;
   const [start, end] = [bench.window.fromMicros, bench.window.toMicros].map(isoFromMicros);
   const query = `select ${EVENT_COLUMNS.map((name) => `e.${name}`).join(', ')}
        ${withPayloads ? ', p.payload, p.tool_input, p.tool_output, p.service' : ''} from events e
      ${withPayloads ? 'left join event_payloads p on p.org_id = e.org_id and p.timestamp = e.timestamp and p.event_id = e.id' : ''}
-     where e.org_id = '${bench.small.orgId}' and e.timestamp >= '${start}' and e.timestamp <= '${end}'
+     where e.org_id = '${exported.orgId}' and e.timestamp >= '${start}' and e.timestamp <= '${end}'
        and e.superseded_by is null`;
   const own = readCpuSeconds(process.pid);
   const { postgresCpu, ...counted } = await countCopiedRows(bench.url, query);
@@ -174,7 +175,7 @@ async function exportOnce(bench: Bench, format: string, withPayloads: boolean) {
   }, MEMORY_POLL_MS);
   const path = `/api/v1/events/export?format=${format}&include_payload=${withPayloads}&start=${start}&end=${end}`;
   const before = await readCpuOf({ API: bench.pid, client: process.pid }, bench.url);
-  const { rows, seconds } = await readExport(bench.port, path, bench.small.key);
+  const { rows, seconds } = await readExport(bench.port, path, exported.key);
   const after = await readCpuOf({ API: bench.pid, client: process.pid }, bench.url);
   const cpu = Object.fromEntries([...after].map(([name, total]) => [name, total - (before.get(name) ?? 0)]));
   clearInterval(poll);
