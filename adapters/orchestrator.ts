@@ -123,7 +123,7 @@ export interface Orchestrator {
 }
 
 /**
- * The only Temporal client. It connects at the first use, gives every call a deadline, and after repeated timeouts
+ * The only Temporal client. It connects at the first use, sets a deadline for every call, and after repeated timeouts
  * fails calls immediately for a few seconds, so that requests do not queue up.
  */
 export class TemporalOrchestrator implements Orchestrator {

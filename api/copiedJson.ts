@@ -80,7 +80,7 @@ const JSON_ESCAPES: readonly (Uint8Array | undefined)[] = Array.from({ length: 2
 );
 
 /**
- * Writes copied rows as JSON objects in chunks of at most 500. It goes from byte to byte without texts, because an
+ * Writes copied rows as JSON objects in chunks of at most 500. It works on bytes without texts, because an
  * export of millions of rows spends its time here. `isArray`: the chunks are parts of one array, without its brackets,
  * else there is one object a line.
  */

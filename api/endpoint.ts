@@ -174,7 +174,7 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   access: Access;
   /** The default: `public` without a key, `read` for GET, `ingest` where calls are sent, else `write`. */
   limit?: LimitClass;
-  /** Set when the endpoint is to go: its answers say so from then on (docs/api.md). */
+  /** Set when the endpoint will be removed: its answers announce it (docs/api.md). */
   deprecated?: Deprecation;
   /** The transport of the key: bearer, or Basic with the key as the password for clients that know no other way. */
   authSchemes?: readonly ('bearer' | 'basic')[];
@@ -189,7 +189,7 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
    * them, or the page that is asked for. A text is the name of the file, with the rows of the body's list.
    */
   csv?: true | string | CsvList;
-  /** Of a POST or PATCH; `transaction` where nothing is said. */
+  /** Of a POST or PATCH; `transaction` when absent. */
   idempotency?: IdempotencyMode;
   /** Media types of a body that the handler reads itself, for the documents. */
   streams?: Record<string, z.ZodType | 'binary'>;

@@ -92,7 +92,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   provider_paging_changed: { status: 503, title: 'Provider changed its paging' },
 };
 
-/** An error whose answer says where to ask for what goes on all the same. */
+/** An error whose answer names the run that continues all the same. */
 export class LocatedError extends DomainError {
   constructor(
     code: ErrorCode,

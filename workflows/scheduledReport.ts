@@ -9,7 +9,7 @@ const { requestScheduledReport } = proxyActivities<Activities>(PROFILES.database
 /** The time for which the schedule started the workflow, however late that was. */
 const SCHEDULED_START = defineSearchAttributeKey('TemporalScheduledStartTime', 'DATETIME');
 
-/** Started by a schedule: it only opens the report that is due, which then goes the way of every report. */
+/** Started by a schedule: it only opens the report that is due; the report then runs like every other. */
 export async function scheduledReport(input: ScheduledReportInput): Promise<void> {
   const { typedSearchAttributes, startTime } = workflowInfo();
   const nominal = typedSearchAttributes.get(SCHEDULED_START) ?? startTime;

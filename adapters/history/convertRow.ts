@@ -19,7 +19,7 @@ export interface RowContext {
 }
 
 /**
- * The call of a row. Ids, times, tokens and costs are the export's own; texts of prompts and answers are left behind.
+ * The call of a row. Ids, times, tokens and costs are the export's own; texts of prompts and answers are left out.
  */
 export function convertRow(source: HistorySource, row: HistoryRow, context: RowContext): Converted {
   return CONVERTERS[source](new Fields(row.fields), context);

@@ -135,7 +135,7 @@ export class BodyReader {
     const [orgId, waiting] = first.value;
     const next = waiting.shift();
     this.#waiting.delete(orgId);
-    // The organization's other requests go to the end of the line.
+    // The organization's other requests wait at the end of the line.
     if (waiting.length > 0) this.#waiting.set(orgId, waiting);
     return next;
   }

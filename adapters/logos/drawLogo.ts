@@ -4,7 +4,7 @@ import { isPng, plainPng } from './plainPng.js';
 import { plainSvg } from './plainSvg.js';
 import { invalidLogo } from './svgTree.js';
 
-/** A logo, drawn again: nothing of the uploaded file is in it but its look. */
+/** A logo, drawn again: it has the look of the uploaded file and nothing else of it. */
 export interface DrawnLogo {
   png: Uint8Array;
   width: number;

@@ -12,7 +12,7 @@ export interface LogoJob {
 
 export type LogoMessage = ({ is: 'drawn' } & DrawnLogo) | { is: 'failed'; code: ErrorCode; sentence: string };
 
-// The parent has gone: its signals will not come.
+// The parent has ended and sends no signals any more.
 process.once('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
 
 process.once('message', async ({ file }: LogoJob) => {

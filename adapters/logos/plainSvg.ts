@@ -1,6 +1,6 @@
 import { invalidLogo, readSvg, type SvgElement } from './svgTree.js';
 
-/** An SVG of plain shapes, and the size that it gives itself. */
+/** An SVG of plain shapes, and the size that the file states. */
 export interface PlainSvg {
   width: number;
   height: number;
@@ -33,8 +33,8 @@ const GRADIENT_STEPS_MAX = 5;
 const SIDE_MAX = 1_000_000;
 
 /**
- * Reduces an SVG file to plain shapes with colours, gradients and clips. Refuses what could run, load or reach
- * something, and what would be missing from the drawing. Undefined for a file that is no SVG. Error invalid_logo.
+ * Reduces an SVG file to plain shapes with colours, gradients and clips. Refuses elements that could run, load or reach
+ * something, and elements that the drawing would lack. Undefined for a file that is no SVG. Error: invalid_logo.
  */
 export function plainSvg(source: string): PlainSvg | undefined {
   const root = readSvg(source);

@@ -83,8 +83,7 @@ export class SafeFetchError extends Error {
  * The only client for addresses that users set (OWASP API7, ASVS 5 1.3.6). Only http and https, only to public
  * addresses and to hosts that the operator permits. It connects to the address that was checked, so that a name which
  * resolves differently the second time gains nothing. No redirects, no proxy of the environment, no kept connections,
- * no inflating, at most 64 KB of the answer and 15 seconds
- * unless the request sets other limits.
+ * no inflating, at most 64 KB of the answer and 15 seconds unless the request sets other limits.
  */
 export class SafeFetch {
   readonly #allowedHosts: AllowedHosts;
@@ -173,7 +172,7 @@ export class SafeFetch {
 
   #exchange(target: Target, request: JudgedRequest): Promise<SafeAnswer> {
     const isTls = target.url.protocol === 'https:';
-    // A separate agent: no connection is shared or kept, and none goes through a proxy of the environment.
+    // A separate agent: no connection is shared or kept, and none uses a proxy of the environment.
     const agent = isTls ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false });
     return new Promise((resolve, reject) => {
       const outgoing = (isTls ? httpsRequest : httpRequest)(target.url, {
@@ -340,7 +339,7 @@ export interface Target {
 export type AllowedHosts = ReadonlySet<string>;
 
 /**
- * Parses an address that a user set. Returns a text where no request may go there: the reason, as a sentence without a
+ * Parses an address that a user set. Returns a text if no request may be sent there: the reason, as a sentence without a
  * subject. Decimal, octal and hexadecimal forms of an IP address, full-width letters and the like are parsed by the URL
  * standard, so that the address of the connection is checked.
  */

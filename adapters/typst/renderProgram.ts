@@ -48,7 +48,7 @@ function reasonOf(error: unknown): string {
   return (told || 'the typesetter found a fault').slice(0, 4_000);
 }
 
-/** Sets a job in this process; `isLoose` takes fonts of the machine and no standard. */
+/** Typesets a job in this process; `isLoose`: with fonts of the machine, and without a standard. */
 export function compile(job: RenderJob, isLoose: boolean): Uint8Array {
   const compiler = NodeCompiler.create({
     workspace: job.workspace,

@@ -13,7 +13,7 @@ export interface Document {
   template: string;
   data: object;
   createdSeconds: number;
-  /** PDF/A-2a where nothing is said. */
+  /** PDF/A-2a when absent. */
   standard?: DocumentStandard;
 }
 

@@ -11,13 +11,13 @@ interface ReportOptions {
   generatedAt: string;
 }
 
-/** Sets reports with a renderer. */
+/** Typesets reports with a renderer. */
 export const reportRendererOf =
   (renderer: Pick<Renderer, 'render'>) =>
   (document: ReportDocument, options: ReportOptions): Promise<Buffer> =>
     renderReportPdf(renderer, document, options);
 
-/** Sets a management report as PDF/UA-1, with the logo where there is one. Error document_failed. */
+/** Typesets a management report as PDF/UA-1, with its logo if any. Error: document_failed. */
 export async function renderReportPdf(
   renderer: Pick<Renderer, 'render'>,
   document: ReportDocument,

@@ -29,7 +29,7 @@ export interface CallRouteParts {
 /**
  * Serves requests that store calls by the steps that they need of the pipeline, in its order: admission, key, limits,
  * body, handler, one line and one metric. Koa's context, router and middleware cost more than reading and mapping a
- * call. A request that needs anything else goes to the other listener: another path or method, a query, no key, an
+ * call. The other listener serves every other request: another path or method, a query, no key, an
  * unknown host, and all where pages of other origins may call.
  */
 export function callRoute(parts: CallRouteParts): RequestListener {

@@ -18,7 +18,7 @@ export function command(terminal: Terminal): Command {
     );
 }
 
-/** Loads the demo for a request to the API, which gives the run and its own address. */
+/** Loads the demo for a request to the API, which names the run and its own address. */
 function loadCommand(terminal: Terminal): Command {
   return new Command('load')
     .description('load the demo for a request to the API')

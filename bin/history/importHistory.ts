@@ -42,7 +42,7 @@ interface WaitingCall {
 
 /**
  * Sends the calls of an export to a running service, in the order of the file. The progress is stored after each
- * request that the service has committed; the next import of the file goes on there. Rows that are sent again are
+ * request that the service has committed; the next import of the file continues there. Rows that are sent again are
  * repeats, because their ids come from the export.
  * @throws StartError with the line of a file that cannot be read, or the reason of a refused request.
  */

@@ -18,15 +18,15 @@ import { actorOf, type RequestAuthor, recordAction } from '../access/recordActio
 import { createSignInLink, signInAddress } from '../access/sessions.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 
-/** Loads and removes the demo, in programs of their own. */
+/** Loads and removes the demo, each in a separate program. */
 export interface DemoControl {
   /** Starts the program that loads the demo and records how far it is. */
   load(run: { orgId: string; id: string }): void;
-  /** Removes the demo with all that it has; resolves when it is gone. */
+  /** Removes the demo with all its rows; resolves once it is removed. */
   remove(): Promise<void>;
 }
 
-/** Opens a load of the demo; one that is open already is returned instead. */
+/** Opens a run that loads the demo; an open one is returned instead. */
 export async function openDemoRun(
   orgDb: OrgDb,
   nowMicros: bigint,
@@ -44,7 +44,7 @@ export async function openDemoRun(
   });
 }
 
-/** A load of the demo; one whose program has died has failed. Error: not_found. */
+/** The run that loads the demo; it has failed if its program has died. Error: not_found. */
 export async function getDemoRun(orgDb: OrgDb, id: string): Promise<DemoRun> {
   return orgDb.transaction(async (inside) => {
     await failLostDemoRuns(inside);
@@ -54,7 +54,7 @@ export async function getDemoRun(orgDb: OrgDb, id: string): Promise<DemoRun> {
   });
 }
 
-/** The demo, if it is there, and the organization's newest load of it. */
+/** The demo, if it exists, and the organization's newest run that loaded it. */
 export async function getDemoState(
   orgDb: OrgDb,
 ): Promise<{ demo: DemoOrganization | undefined; run: DemoRun | undefined }> {
@@ -80,7 +80,7 @@ export async function makeDemoLink(
   return { demo, link: signInAddress(baseUrl, token) };
 }
 
-/** Records the wish and removes the demo. Error: not_found. */
+/** Records the removal and removes the demo. Error: not_found. */
 export async function removeDemo(
   orgDb: OrgDb,
   control: Pick<DemoControl, 'remove'>,
@@ -90,7 +90,7 @@ export async function removeDemo(
   if (!demo) throw new DomainError('not_found', 'there is no demo: POST /api/v1/demo loads it');
   await control.remove();
   const subject = { type: 'organization', id: publicId('org', demo.id) };
-  // From within the demo its log is gone too.
+  // A request of the demo itself leaves no log, because its own was removed.
   if (demo.id !== orgDb.orgId)
     await orgDb.transaction((inside) => recordAction(inside, author, 'demo.removed', subject));
 }

@@ -19,8 +19,8 @@ import { lockInvoiceById, rematchInvoice } from './reviewInvoice.js';
 import { getInvoice } from './storedInvoice.js';
 
 /**
- * Removes an invoice with its lines and runs; the caller removes its files afterwards. The first of its duplicates counts
- * in its place. Errors not_found, invoice_cited.
+ * Deletes an invoice with its lines and runs; the caller deletes its files afterwards. The first of its duplicates counts
+ * in its place. Errors: not_found, invoice_cited.
  */
 export async function removeInvoice(
   orgDb: OrgDb,
@@ -47,7 +47,7 @@ export async function removeInvoice(
   });
 }
 
-/** Invoices that refer to one that goes: the first duplicate becomes the first, and is compared. */
+/** Releases the invoices that refer to a deleted one: its first duplicate counts from now on and is compared. */
 async function releaseReferring(
   inside: OrgDb,
   id: string,

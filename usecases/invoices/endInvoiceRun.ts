@@ -6,15 +6,15 @@ import { publishMessages } from '../../db/webhooks/webhookDeliveries.js';
 import { invoiceFailureOf } from '../../domain/invoices/invoice.js';
 import { invoiceMessage } from '../../domain/webhooks/messages.js';
 
-/** Invoice before run, as everywhere: two that lock both in another order would wait for each other. */
+/** Locks the invoice, then the run: two transactions that lock them in different orders would wait for each other. */
 export async function lockInvoiceOfRun(inside: OrgDb, runId: string): Promise<void> {
   const run = await findRun(inside, INVOICE_RUNS, runId);
   if (run) await lockInvoice(inside, run.invoiceId);
 }
 
 /**
- * Settles the invoice of a run that the caller's transaction has just ended: without a result, an invoice that was
- * read before is as it was, and any other has failed. Receivers of webhooks get a message.
+ * Sets the state of an invoice whose run the caller's transaction has just ended. After a run without a result, an
+ * invoice that was read before keeps its state, and any other has failed. Receivers of webhooks get a message.
  */
 export async function settleInvoiceRunEnd(inside: OrgDb, runId: string): Promise<void> {
   const run = await findRun(inside, INVOICE_RUNS, runId);

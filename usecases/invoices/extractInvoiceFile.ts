@@ -29,7 +29,7 @@ export interface ExtractionDeps extends InvoiceDeps {
   extractInvoice: InvoiceExtractor['extract'];
 }
 
-/** The run while it is open. Error not_found, also for one that has ended or whose invoice was deleted. */
+/** The open run with this id. Error: not_found, also for a run that has ended or whose invoice was deleted. */
 export async function getOpenInvoiceRun(orgDb: OrgDb, runId: string): Promise<InvoiceRun> {
   const run = await findRun(orgDb, INVOICE_RUNS, runId);
   if (run && !RUN_TERMINAL_STATUSES.has(run.status)) return run;
@@ -37,9 +37,9 @@ export async function getOpenInvoiceRun(orgDb: OrgDb, runId: string): Promise<In
 }
 
 /**
- * Reads the pages of an invoice's file into words and stores them in the blob store; what is stored already is not
- * extracted again. False where the organization has all of its places taken. Errors: those of the extractor, and
- * not_found for a run that has ended.
+ * Reads the pages of an invoice's file into words and stores them in the blob store; stored words are not extracted
+ * again. Returns false when the organization already has its maximum of extractions at work. Errors: those of the
+ * extractor, and not_found for a run that has ended.
  */
 export async function extractInvoiceFile(
   { blobs, extractInvoice }: ExtractionDeps,
@@ -55,7 +55,7 @@ export async function extractInvoiceFile(
   if (!(await takePlace())) return false;
   const keeping = setInterval(() => takePlace().catch(() => undefined), (PLACE_SECONDS * MS_PER_SECOND) / 3);
   try {
-    // A Buffer would reach the reader as one, which takes plain bytes alone.
+    // The reader takes plain bytes alone and would receive a Buffer as a Buffer.
     const pdf = new Uint8Array(await readBlob(blobs, invoice.blobKey));
     const folder = invoiceFolder(orgDb.orgId, invoice.id);
     const operationKey = `${folder}operation-${runId}.json`;
@@ -77,7 +77,7 @@ export async function extractInvoiceFile(
     return true;
   } finally {
     clearInterval(keeping);
-    // A place that cannot be given back is free when its time is over.
+    // A place that cannot be released becomes free when its lease expires.
     await leaveExtractionPlace(orgDb, runId).catch(() => undefined);
   }
 }

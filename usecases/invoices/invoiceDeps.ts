@@ -1,6 +1,6 @@
 import type { BlobStore } from '../../adapters/blobs/blobStore.js';
 
-/** Largest invoice. */
+/** Largest file of an invoice, bytes. */
 export const INVOICE_BYTES_MAX = 20_971_520;
 
 /** The dependencies of work on invoices. */
@@ -11,7 +11,7 @@ export interface InvoiceDeps {
 /** `invoices/<organization>/<invoice>/`: all files of an invoice. */
 export const invoiceFolder = (orgId: string, invoiceId: string): string => `invoices/${orgId}/${invoiceId}/`;
 
-/** All bytes of a stored file. Error not_found. */
+/** All bytes of a stored file. Error: not_found. */
 export async function readBlob(blobs: BlobStore, key: string): Promise<Buffer> {
   const { stream } = await blobs.get(key);
   const parts: Buffer[] = [];
@@ -19,7 +19,7 @@ export async function readBlob(blobs: BlobStore, key: string): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** Removes all files of an invoice. */
+/** Deletes all files of an invoice. */
 export async function deleteInvoiceFiles(blobs: BlobStore, orgId: string, invoiceId: string): Promise<void> {
   const keys: string[] = [];
   for await (const { key } of blobs.stream(invoiceFolder(orgId, invoiceId))) keys.push(key);

@@ -7,7 +7,7 @@ import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { INVOICE_BYTES_MAX, type InvoiceDeps, invoiceFolder, readBlob } from './invoiceDeps.js';
 import { getInvoice } from './storedInvoice.js';
 
-/** The file as it was uploaded. Error not_found. */
+/** The file as it was uploaded. Error: not_found. */
 export async function openInvoiceFile(
   { blobs }: InvoiceDeps,
   orgDb: OrgDb,
@@ -23,7 +23,7 @@ export interface InvoicePageDeps extends InvoiceDeps {
   renderInvoicePage: InvoiceExtractor['renderPage'];
 }
 
-/** The reasons for which a PDF is not drawn. */
+/** Codes of failures that make a page not_found instead of an error of the service. */
 const UNDRAWABLE: ReadonlySet<ErrorCode> = new Set([
   'not_found',
   'invalid_pdf',
@@ -33,8 +33,8 @@ const UNDRAWABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * An image of a page, drawn when it is first asked for and kept. Errors not_found, also for a page that cannot be drawn,
- * and service_unavailable where too many pages are being drawn.
+ * An image of a page, drawn at the first request and then stored. Errors: not_found, also for a page that cannot be
+ * drawn; service_unavailable when too many pages wait to be drawn.
  */
 export async function getInvoicePage(
   { blobs, renderInvoicePage }: InvoicePageDeps,

@@ -10,13 +10,13 @@ export interface AccountLedger extends PrepaidLedger {
   accountId: string;
   /** Days after which credit is worth nothing; null where the provider states none. */
   creditDays: number | null;
-  /** Purchases in a currency without a rate: part of no sum. */
+  /** Purchases in a currency without an exchange rate: in no sum. */
   unconverted: readonly PurchaseLine[];
 }
 
 /**
  * Prepaid dollars that were bought, used, expired and are left, for each account with a purchase; by provider and
- * account. Usage is what the bill says. Work grows with the billed days since the first purchase.
+ * account. Usage comes from the bill. Work grows with the billed days since the first purchase.
  */
 export async function readPrepaidLedgers(
   orgDb: OrgDb,

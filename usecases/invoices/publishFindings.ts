@@ -12,13 +12,12 @@ import { findingsOfInvoice } from '../../domain/invoices/invoiceFindings.js';
 import { restoreCheck } from '../../domain/invoices/storedReading.js';
 import { PICO_PER_USD, picoFromDecimal } from '../../domain/money.js';
 import type { Finding } from '../../domain/reconciliation/engine/index.js';
-
 import { type ComparableInvoice, type InvoiceComparison, numberOf } from './tieOut.js';
 
 /**
- * Writes what an invoice gives as findings over what it gave before, in the transaction in which its run ends. Only what
- * a person has confirmed accuses the provider. A finding keeps its id from run to run; one that somebody has decided on
- * and that the invoice no longer gives is gone.
+ * Replaces the findings of an invoice, in the transaction that ends its run. Only a confirmed invoice has findings. A
+ * finding keeps its id from run to run. One that the invoice no longer has is deleted, or marked as gone if a person has
+ * decided on it.
  */
 export async function publishInvoiceFindings(
   inside: OrgDb,
@@ -69,7 +68,7 @@ export function isComparable(invoice: StoredInvoice): invoice is ComparableInvoi
   return invoice.providerAccountId !== null && invoice.periodStart !== null && invoice.periodEnd !== null;
 }
 
-/** The same for the same contradiction of the same invoice, whichever run finds it. */
+/** The id of a finding: equal for the same contradiction of the same invoice, whichever run finds it. */
 function idOf(orgId: string, invoiceId: string, { kind, variant, direction }: Finding): string {
   const name = JSON.stringify([orgId, invoiceId, kind, variant, direction]);
   return formatUuid(createHash('sha256').update(name).digest('hex').slice(0, 32));

@@ -31,8 +31,9 @@ import { type InvoiceDeps, readBlob } from './invoiceDeps.js';
 import { rematchInvoice } from './reviewInvoice.js';
 
 /**
- * Understands what was extracted and stores it, with all lines or none, in place of what was read before. A repeat stores
- * the same. Errors no_line_items, invalid_pdf for what cannot be stored, not_found for a run that has ended.
+ * Reads the extracted words as an invoice and stores it with all its lines, in place of an earlier reading. A repeat
+ * stores the same. Errors: no_line_items; invalid_pdf for a reading that cannot be stored; not_found for a run that has
+ * ended.
  */
 export async function readInvoiceFile(
   { blobs, nowMicros }: InvoiceDeps & { nowMicros(): bigint },

@@ -3,12 +3,12 @@ import { type OrgDb, readClock } from '../../db/orgDb.js';
 import type { Provider } from '../../domain/providers.js';
 import { rematchInvoice } from './reviewInvoice.js';
 
-/** Invoices that one change of a bill has compared again. */
+/** Most invoices that are compared again after one change of a bill. */
 const REMATCHED_MAX = 200;
 
 /**
- * Has the invoices of a provider compared again that charge for one of these days (both inclusive), since what they are
- * compared with has changed. Call it in the transaction of the change.
+ * Queues another comparison of a provider's invoices that charge for one of these days (both inclusive), because their
+ * bill has changed. Call it in the transaction of the change.
  */
 export async function rematchInvoicesOf(
   inside: OrgDb,

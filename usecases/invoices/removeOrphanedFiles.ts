@@ -4,14 +4,13 @@ import { type InvoiceName, listMissingInvoices } from '../../db/invoices/invoice
 import { findMicrosOfUuid, isUuidText } from '../../domain/ids.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
 
-/** Invoices that are looked up at once. */
+/** Invoices of one query. */
 const BATCH_INVOICES = 500;
 const FOLDER = 'invoices/';
 
 /**
- * Removes files of invoices that are in no table: of uploads that broke with their process, of invoices and of
- * organizations that were deleted. An upload that may be under way has none yet, so files of less than a day stay. A
- * repeat finds nothing left.
+ * Deletes files of invoices without a row: of uploads whose process died, of deleted invoices and organizations. An
+ * upload in progress has no row yet, so files of less than a day stay. A repeat finds nothing left.
  */
 export async function removeOrphanedFiles(
   { database, nowMicros, report }: Pick<RetentionWork, 'database' | 'nowMicros' | 'report'>,
@@ -42,7 +41,7 @@ export async function removeOrphanedFiles(
   if (files.size > 0) await remove(files);
 }
 
-/** The invoice that a file is of; undefined where it began to be uploaded later, or is of nobody's making. */
+/** The invoice of a file; undefined for a younger file, and for a name that the product does not write. */
 function ownerOf(key: string, beforeMicros: bigint): InvoiceName | undefined {
   const [, orgId = '', id = ''] = key.split('/');
   if (!isUuidText(orgId) || !isUuidText(id)) return undefined;

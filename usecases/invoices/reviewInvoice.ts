@@ -26,7 +26,7 @@ import { queueRun } from '../runs/openRun.js';
 
 const SUBJECT = (id: string) => ({ type: 'invoice', id: publicId('inv', id) });
 
-/** The invoice, locked. Error not_found. */
+/** The invoice, locked. Error: not_found. */
 export async function lockInvoiceById(inside: OrgDb, publicInvoiceId: string): Promise<StoredInvoice> {
   const id = findUuid('inv', publicInvoiceId);
   const invoice = id === undefined ? undefined : await lockInvoice(inside, id);
@@ -34,7 +34,7 @@ export async function lockInvoiceById(inside: OrgDb, publicInvoiceId: string): P
   throw new DomainError('not_found', 'there is no invoice with this id');
 }
 
-/** Refuses a change while the file is being read, which would undo it. Error invoice_busy. */
+/** Refuses a change while the file is being read, because the reading would undo it. Error: invoice_busy. */
 async function openRunOf(inside: OrgDb, { id }: StoredInvoice): Promise<InvoiceRun | undefined> {
   const run = await findOpenRun(inside, INVOICE_RUNS, { invoiceId: id });
   if (run && run.cause !== 'rematch')
@@ -43,8 +43,8 @@ async function openRunOf(inside: OrgDb, { id }: StoredInvoice): Promise<InvoiceR
 }
 
 /**
- * Has an invoice compared again: by the run that is open, which looks again because of the new revision, or by a new
- * one. Call it in the transaction of the change.
+ * Queues another comparison of an invoice. An open run makes it, because it finds a new revision; otherwise a new run
+ * does. Call it in the transaction of the change.
  */
 export async function rematchInvoice(
   inside: OrgDb,
@@ -68,7 +68,7 @@ export function noteRetry(inside: OrgDb, invoiceId: string): Promise<void> {
   return recordInvoiceAtWork(inside, invoiceId, 'received');
 }
 
-/** The reading with every correction, and that of one line besides. */
+/** The reading with every stored correction and this further one. */
 function correctedReading(invoice: StoredInvoice, lines: readonly StoredLine[]) {
   if (!invoice.fields) throw new DomainError('not_found', 'the invoice has no such line');
   const reading = restoreReading(
@@ -84,8 +84,8 @@ function correctedReading(invoice: StoredInvoice, lines: readonly StoredLine[]) 
 }
 
 /**
- * Stores what a person wrote of a line beside what was read, checks the arithmetic again, and has the invoice compared
- * where it now agrees. Errors not_found, invoice_busy.
+ * Stores a person's correction of a line beside the reading, checks the arithmetic again, and queues a comparison if the
+ * sums now agree. Errors: not_found, invoice_busy.
  */
 export async function correctInvoiceLine(
   orgDb: OrgDb,
@@ -126,8 +126,8 @@ export async function correctInvoiceLine(
 }
 
 /**
- * Notes that the reading is right and the document wrong: the comparison goes on, and its contradictions become
- * findings. Errors not_found, invoice_busy, not_for_review.
+ * Records that the reading is right and the document wrong: the comparison continues, and its contradictions become
+ * findings. Errors: not_found, invoice_busy, not_for_review.
  */
 export async function confirmInvoice(
   orgDb: OrgDb,

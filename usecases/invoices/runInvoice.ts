@@ -25,7 +25,7 @@ interface MatchDeps {
   nowMicros(): bigint;
 }
 
-/** Takes a run up; undefined where it has ended or its invoice was deleted. */
+/** Starts the work of a run; undefined: it has ended or its invoice was deleted. */
 export async function beginInvoiceRun(
   orgDb: OrgDb,
   runId: string,
@@ -50,8 +50,8 @@ async function lockInvoiceOf(inside: OrgDb, runId: string): Promise<StoredInvoic
 }
 
 /**
- * Compares an invoice with the bill, stores how its lines compare and what it gives as findings; says which revision of it
- * was compared. Error not_found for a run that has ended.
+ * Compares an invoice with the bill and stores the result of each line and the findings. Returns the revision that was
+ * compared. Error: not_found for a run that has ended.
  */
 export async function matchInvoice(
   { prices, nowMicros }: MatchDeps,
@@ -64,7 +64,7 @@ export async function matchInvoice(
     const invoice = await lockInvoiceOf(inside, runId);
     const { tie, lines, reviewReasons, comparison } = await compareInvoice(inside, invoice, at);
     await recordLineTies(inside, invoice.id, lines);
-    // What a person has confirmed needs no other look; the comparison still says what contradicts.
+    // A confirmed invoice needs no further review; its contradictions are findings.
     const reasons = invoice.confirmedAtMicros === null ? reviewReasons : [];
     await recordTie(inside, invoice.id, { tie, reviewReasons: reasons });
     await publishInvoiceFindings(inside, runId, invoice, comparison);
@@ -100,8 +100,8 @@ function incomparable(reason: InvoiceTieReason, review?: ReviewReason): Compared
 }
 
 /**
- * Ends a run and its invoice with what was compared; false where the invoice has changed since, so that it is compared
- * again. Nothing happens, and true, where the run has ended already.
+ * Ends a run and its invoice with the result of the comparison. Returns false if the invoice has changed since, so that
+ * it must be compared again; true without a change if the run has ended already.
  */
 export async function finishInvoiceRun(orgDb: OrgDb, runId: string, revision: number): Promise<boolean> {
   return orgDb.transaction(async (inside) => {
@@ -120,7 +120,7 @@ export async function finishInvoiceRun(orgDb: OrgDb, runId: string, revision: nu
     };
     await recordInvoiceEnd(inside, invoice.id, { status });
     await endRun(inside, 'invoice_run', runId, { status: 'succeeded', result });
-    // A document that is new beside others of the same days changes what those have to explain.
+    // A further document of the same days changes the part of the bill that the others explain.
     if (run.cause !== 'rematch' && isComparable(invoice))
       await rematchInvoicesOf(inside, {
         ...{ provider: invoice.provider, fromDay: invoice.periodStart, toDay: invoice.periodEnd },

@@ -15,7 +15,7 @@ export interface WholeInvoice extends InvoiceWithRun {
   lines: StoredLine[];
 }
 
-/** The invoice with a public id. Error not_found. */
+/** The invoice with a public id. Error: not_found. */
 export async function getInvoice(orgDb: OrgDb, publicInvoiceId: string): Promise<StoredInvoice> {
   const id = findUuid('inv', publicInvoiceId);
   const invoice = id === undefined ? undefined : await findInvoice(orgDb, id);
@@ -23,7 +23,7 @@ export async function getInvoice(orgDb: OrgDb, publicInvoiceId: string): Promise
   throw new DomainError('not_found', 'there is no invoice with this id');
 }
 
-/** The same with its lines and newest run, of one moment. Error not_found. */
+/** The same with its lines and newest run, of one moment. Error: not_found. */
 export async function getWholeInvoice(orgDb: OrgDb, publicInvoiceId: string): Promise<WholeInvoice> {
   return orgDb.transaction(async (inside) => {
     const invoice = await getInvoice(inside, publicInvoiceId);

@@ -47,9 +47,9 @@ export type ComparableInvoice = StoredInvoice & {
 const USD = 'USD';
 
 /**
- * Compares an invoice with the provider's own bill of its days, with the other invoices of the same days, and with our
- * calls. In dollars where the invoice is in dollars or names a rate, else in the currency that the bill was issued in.
- * Call it in the transaction that stores what it returns.
+ * Compares an invoice with the provider's bill of its days, with the other invoices of the same days, and with our calls:
+ * in dollars if the invoice is in dollars or names an exchange rate, else in the bill's currency. Call it in the
+ * transaction that stores the result.
  */
 export async function tieOutInvoice(
   inside: OrgDb,
@@ -114,9 +114,9 @@ const latest = (one: string, other: string | null) => (other !== null && other >
 interface Money {
   /** The currency in which invoice and bill are compared. */
   currency: string;
-  /** Of it for one unit of the invoice's currency. */
+  /** Units of `currency` for one unit of the invoice's currency. */
   rate: Scaled;
-  /** Dollars for one unit of it. */
+  /** Dollars for one unit of `currency`. */
   comparedRate: Scaled;
   amountOf(charge: BilledCharge): Scaled | null;
 }
@@ -213,7 +213,7 @@ async function peersOf(inside: OrgDb, invoice: ComparableInvoice, rate: Scaled):
   }));
 }
 
-/** By the day of issue, then by number, then by upload. */
+/** Orders invoices by day of issue, then by number, then by time of upload. */
 function isBefore(one: OrderedInvoice, other: OrderedInvoice): boolean {
   return (
     (compare(one.issueDate ?? '', other.issueDate ?? '') ||

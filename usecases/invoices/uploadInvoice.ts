@@ -17,7 +17,7 @@ import { INVOICE_BYTES_MAX, type InvoiceDeps, invoiceFolder } from './invoiceDep
 /** The fields of an upload, known only once all of it has arrived. */
 export type UploadedInvoice = Omit<NewInvoice, 'id' | 'blobKey' | 'uploadedBy'>;
 
-/** Stores bytes as they arrive and says at its end what they were. */
+/** Receives an upload: passes its bytes to `store` as they arrive; returns the fields of the upload at its end. */
 export type ReceiveInvoice = (store: (chunk: Buffer) => Promise<void>) => Promise<UploadedInvoice>;
 
 const RETRY_AFTER_SECONDS = 2;
@@ -30,10 +30,9 @@ export interface UploadOptions {
 
 /**
  * Stores an invoice while it arrives; its row, its first run and the message that starts it follow in one transaction
- * when the file is whole. The same file again gives the invoice that is there. A file whose row is not stored is
- * removed, by the retention at the latest. The limit of open runs is checked last: whether the file is there already is
- * known only by its hash. Errors: those of `receive`, not_a_pdf, rate_limited, and those of the blob
- * store.
+ * when the file is whole. A repeated file returns the stored invoice. A file whose row is not stored is deleted, by
+ * the retention at the latest. The limit of open runs is checked last, because only the hash of the whole file shows
+ * whether it is a repeat. Errors: those of `receive`, not_a_pdf, rate_limited, and those of the blob store.
  */
 export async function uploadInvoice(
   { blobs }: InvoiceDeps,
@@ -61,7 +60,7 @@ export async function uploadInvoice(
   }
 }
 
-/** Undefined where the same file is there. */
+/** Stores the invoice and its first run; undefined: the same file is stored already. */
 function insertUpload(
   orgDb: OrgDb,
   wanted: NewInvoice,
@@ -121,7 +120,7 @@ async function storeBytes(
     if (failure) throw failure;
     return file;
   } catch (error) {
-    // The store's own failure breaks the stream: it comes first, and it is the reason.
+    // A failure of the store breaks the stream and is the reason of the stream's error.
     failure ??= error;
     bytes.destroy(failure instanceof Error ? failure : undefined);
     await stored;

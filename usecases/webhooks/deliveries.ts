@@ -50,7 +50,7 @@ function deliveryNotFound(): DomainError {
   return new DomainError('not_found', 'there is no delivery with this id, or its endpoint was removed');
 }
 
-/** The uuid in a delivery's public id. Error not_found. */
+/** The uuid in a delivery's public id. Error: not_found. */
 export function uuidOfDelivery(id: string): string {
   const uuid = findUuid('dlv', id);
   if (uuid === undefined) throw deliveryNotFound();

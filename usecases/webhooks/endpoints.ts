@@ -29,21 +29,21 @@ import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { mailNotConfigured } from './sendAttempt.js';
 import { unsubscribeHash, unsubscribeToken } from './unsubscribe.js';
 
-/** Most webhook endpoints of an organization. Each message goes to each of them. */
+/** Most webhook endpoints of an organization. Each message is sent to each of them. */
 export const WEBHOOK_ENDPOINTS_MAX = 50;
 
 function webhookNotFound(): DomainError {
   return new DomainError('not_found', 'there is no webhook endpoint with this id');
 }
 
-/** The uuid in an endpoint's public id. Error not_found. */
+/** The uuid in an endpoint's public id. Error: not_found. */
 export function uuidOfWebhook(id: string): string {
   const uuid = findUuid('whk', id);
   if (uuid === undefined) throw webhookNotFound();
   return uuid;
 }
 
-/** Error not_found. */
+/** Error: not_found. */
 export async function getWebhook(orgDb: OrgDb, id: string): Promise<WebhookEndpoint> {
   const endpoint = await findWebhookEndpoint(orgDb, id);
   if (!endpoint) throw webhookNotFound();

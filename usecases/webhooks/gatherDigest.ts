@@ -14,9 +14,9 @@ import type { StoredMessage } from '../../domain/webhooks/notices.js';
 import { noticeOfMessage } from './sendAttempt.js';
 
 /**
- * Makes the digest of what was published before the latest digest hour, and lets the rest wait for the next one. In the
- * caller's transaction: each message is in one digest, and a day without messages has none. false: the endpoint has no
- * digests any more, and its messages are sent alone.
+ * Makes the digest of the messages that were published before the latest digest hour; later ones wait for the next. In
+ * the caller's transaction: each message is in one digest, and a day without messages has none. false: the endpoint has
+ * no digests any more, and its messages are sent one by one.
  */
 export async function gatherDigest(
   inside: OrgDb,

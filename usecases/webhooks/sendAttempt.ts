@@ -49,8 +49,7 @@ export function mailNotConfigured(): DomainError {
 }
 
 /**
- * The decrypted secrets with which an endpoint's messages are signed, or of an e-mail can be ended; none where its
- * format needs none. Errors: credentials_missing, secret_key_missing, mail_not_configured.
+ * The decrypted secrets that sign an endpoint's messages, or that end its e-mails; none for a format without secrets. Errors: credentials_missing, secret_key_missing, mail_not_configured.
  */
 export function secretsForSending(
   orgId: string,
@@ -101,7 +100,7 @@ async function shownNotice(orgDb: OrgDb, message: StoredMessage, deps: AttemptDe
   return { ...notice, lines: notices, more: count - notices.length };
 }
 
-/** The notice of a message, with the sentence of its alert where it is of one that still exists. */
+/** The notice of a message, with the sentence of its alert if that still exists. */
 export async function noticeOfMessage(
   orgDb: OrgDb,
   message: StoredMessage,

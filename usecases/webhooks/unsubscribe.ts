@@ -11,7 +11,7 @@ import { publicId } from '../../domain/ids.js';
 import { secretBytes } from '../../domain/webhooks/secret.js';
 import { orgDbOf } from '../useCaseDeps.js';
 
-/** Below the address of the installation: the page that ends mails, and what its POST goes to. */
+/** Path of the page that ends mails and of its POST, below the address of the installation. */
 export const UNSUBSCRIBE_PATH = '/unsubscribe';
 
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;

@@ -72,7 +72,7 @@ export function useBusyScreens(): ReadonlySet<string> {
   return new Set(useContext(RunsContext).map((url) => kindOf(url)?.href.split('/')[1] ?? ''));
 }
 
-/** Follows the runs that this tab has started, wherever the person goes, and announces the end of each. */
+/** Follows the runs that this tab has started, on every screen, and announces the end of each. */
 export function RunWatch({ children }: { children: ReactNode }) {
   const storage = `runs of ${useSession().organization.id}`;
   const [urls, setUrls] = useState<readonly string[]>(() =>

@@ -21,7 +21,10 @@ export function useRun<Run extends { status: string }>(
   {
     isEnabled = true,
     underWay = UNDER_WAY,
-  }: { isEnabled?: boolean /** Statuses of a run that goes on. */; underWay?: ReadonlySet<string> } = {},
+  }: {
+    isEnabled?: boolean /** Statuses of a run that has not ended. */;
+    underWay?: ReadonlySet<string>;
+  } = {},
 ) {
   return useQuery({
     queryKey: ['run', ...key],

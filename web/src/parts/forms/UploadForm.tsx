@@ -6,7 +6,7 @@ import { Button } from './Button';
 import { Form, Select, TextField } from './Fields';
 import { FormError } from './FormError';
 
-/** What the API takes with every document of a provider; empty fields are left out. */
+/** The fields that the API takes with every document of a provider; empty ones are left out. */
 interface UploadBody {
   file: string;
   provider: Provider;

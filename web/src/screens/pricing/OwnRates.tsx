@@ -58,7 +58,7 @@ interface Listed {
   refetch: () => unknown;
 }
 
-/** Prices that the organization entered, ended ones too. Nothing that was entered changes; it ends, or a later one stands over it. */
+/** Prices that the organization entered, ended ones too. An entry never changes: it ends, or a later one replaces it. */
 function OwnRates({ kind, list, rows }: { kind: Kind; list: Listed; rows: readonly Own[] }) {
   const words = WORDS[kind];
   const mayWrite = useMay()({ scope: 'pricing:write' });

@@ -82,7 +82,7 @@ export default function Repricing() {
   );
 }
 
-/** Asks for a re-pricing. Its progress appears below and goes on when the page is left. */
+/** Requests a re-pricing. Its progress appears below and continues when the page is left. */
 function Asker() {
   const client = useQueryClient();
   const [params] = useSearchParams();

@@ -13,7 +13,7 @@ import { ALL_SECTIONS, SECTION_OPTIONS, type Section } from './sections';
 /** Days that one report may cover. */
 const DAYS_MAX = 366;
 
-/** Asks for a report. Its run appears below, and goes on when the page is left. */
+/** Requests a report. Its run appears below and continues when the page is left. */
 export function Builder() {
   const client = useQueryClient();
   const period = usePeriod();

@@ -17,7 +17,7 @@ export interface DecisionResult {
   isConflict?: boolean;
 }
 
-/** Confirms or dismisses a finding. After a conflict the result says what is so now. */
+/** Confirms or dismisses a finding. After a conflict the result names the present state. */
 export function useDecision() {
   const [isBusy, setIsBusy] = useState(false);
   // Two presses of a key before the next render must not send two requests.
