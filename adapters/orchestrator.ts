@@ -40,7 +40,6 @@ import {
   webhookDeliveryWorkflowId,
   weightRecomputeWorkflowId,
 } from '../workflows/contract.js';
-import { deadlineIn, EngineCalls } from './engineCalls.js';
 import {
   priceFeedScheduleOptions,
   type ReportScheduleTimes,
@@ -49,6 +48,7 @@ import {
   type SyncSchedule,
   syncScheduleOptions,
 } from './scheduleOptions.js';
+import { deadlineIn, TemporalCalls } from './temporalCalls.js';
 
 interface OrchestratorOptions {
   address: string;
@@ -131,7 +131,7 @@ export class TemporalOrchestrator implements Orchestrator {
   readonly #client: Client;
   readonly #taskQueue: string;
   readonly #weightsQuietMs: number | undefined;
-  readonly #calls: EngineCalls;
+  readonly #calls: TemporalCalls;
 
   constructor(options: OrchestratorOptions) {
     this.#taskQueue = options.taskQueue ?? TASK_QUEUE_CORE;
@@ -141,7 +141,7 @@ export class TemporalOrchestrator implements Orchestrator {
       interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: RPC_ATTEMPTS }))],
     });
     this.#client = new Client({ connection: this.#connection, namespace: options.namespace });
-    this.#calls = new EngineCalls(this.#connection, options.nowMs);
+    this.#calls = new TemporalCalls(this.#connection, options.nowMs);
   }
 
   async startRun(kind: RunKind, run: RunName): Promise<void> {
@@ -365,7 +365,7 @@ interface MoveRequest {
 
 /** Makes a claim's workflow carry out a move; starts the workflow if necessary. Does not throw. */
 async function askForMove(
-  calls: EngineCalls,
+  calls: TemporalCalls,
   client: WorkflowClient,
   request: MoveRequest,
 ): Promise<MoveAnswer> {

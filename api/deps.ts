@@ -80,7 +80,7 @@ export interface ApiDeps {
   /** Requests a move from the claim's workflow. */
   moveClaim: Orchestrator['moveClaim'];
   /** Health of the services beside the API, for /readyz. */
-  engineStatus(): Promise<'up' | 'degraded'>;
+  temporalStatus(): Promise<'up' | 'degraded'>;
   /** Disk state of the database, and the remedy where the disk is full. */
   storageStatus(): Promise<{ storage: 'ok' | 'low' | 'full'; reason?: string }>;
   settings: ApiSettings;

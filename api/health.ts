@@ -30,7 +30,7 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
     ctx.state.operation = 'readyz';
     const [database, engine, { storage, reason }] = await Promise.all([
       getDatabaseState(deps.database),
-      deps.engineStatus(),
+      deps.temporalStatus(),
       deps.storageStatus(),
     ]);
     const reasons = [DATABASE_REASONS[database], reason, ENGINE_REASONS[engine]].filter(Boolean);

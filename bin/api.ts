@@ -8,11 +8,11 @@ import { runApiProcesses } from './service/apiProcesses.js';
 import { requireCurrentSchema } from './service/prepareDatabase.js';
 import {
   createApiServer,
-  engineStatus,
   listen,
   openApiDatabase,
   openApiEngine,
   openChangeFeed,
+  temporalStatus,
 } from './wiring/apiServer.js';
 import { demoControlOf } from './wiring/demoControl.js';
 import { outsideOfApi } from './wiring/outside.js';
@@ -65,7 +65,7 @@ async function runApi(config: Config): Promise<void> {
     corsOrigins: config.corsOrigins,
     hstsMaxAgeSeconds: config.hstsMaxAgeSeconds,
     kickDispatcher: () => notifySupervisor({ type: 'outbox' }),
-    engineStatus: engineStatus(engine.address),
+    temporalStatus: temporalStatus(engine.address),
     storageStatus: storageStatusOf(database, config.dataDir),
     moveClaim: engine.moveClaim,
   });

@@ -56,7 +56,7 @@ export class SyncSchedules {
   /** Creates missing schedules, corrects different ones, and removes those without a connection. */
   async reconcile(): Promise<void> {
     const { orchestrator } = this.#options;
-    // Reports that were missed need no engine to be opened.
+    // Opening missed reports does not need Temporal.
     await openMissedReports(this.#options);
     if (!this.#hasPutRetention || !(await orchestrator.hasRetentionSchedule())) {
       await orchestrator.putRetentionSchedule();

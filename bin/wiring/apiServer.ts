@@ -120,7 +120,7 @@ export interface ApiServerOptions
   extends Pick<
     ApiDeps,
     | 'kickDispatcher'
-    | 'engineStatus'
+    | 'temporalStatus'
     | 'moveClaim'
     | 'connectors'
     | 'outbound'
@@ -288,15 +288,15 @@ export function openApiEngine({ temporalAddress, temporalNamespace: namespace }:
 }
 
 /** Milliseconds for which the state of Temporal is cached. */
-const ENGINE_STATUS_MS = 2_000;
+const TEMPORAL_STATUS_MS = 2_000;
 
 /** Queries Temporal at its present address, at most every two seconds, however often /readyz is read. */
-export function engineStatus(address: () => string | undefined): () => Promise<'up' | 'degraded'> {
+export function temporalStatus(address: () => string | undefined): () => Promise<'up' | 'degraded'> {
   let asked = Number.NEGATIVE_INFINITY;
   let answer: Promise<'up' | 'degraded'> = Promise.resolve('degraded');
   return () => {
     const temporalAddress = address();
-    if (temporalAddress !== undefined && performance.now() - asked > ENGINE_STATUS_MS) {
+    if (temporalAddress !== undefined && performance.now() - asked > TEMPORAL_STATUS_MS) {
       asked = performance.now();
       answer = isTemporalServing(temporalAddress).then((serving) => (serving ? 'up' : 'degraded'));
     }

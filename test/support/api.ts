@@ -135,7 +135,7 @@ export async function startTestApi(
       | 'httpLimits'
       | 'keyCacheMs'
       | 'reportWaitMs'
-      | 'engineStatus'
+      | 'temporalStatus'
       | 'kickDispatcher'
       | 'trustedProxies'
     >
@@ -162,7 +162,7 @@ export async function startTestApi(
     metricsToken: undefined,
     ingestMaxBodyBytes: options.ingestMaxBodyBytes ?? 16_777_216,
     eventRetentionDays: undefined,
-    engineStatus: options.engineStatus ?? (async () => 'degraded'),
+    temporalStatus: options.temporalStatus ?? (async () => 'degraded'),
     kickDispatcher: options.kickDispatcher ?? (() => undefined),
   });
   const baseUrl = await listen(api.server);

@@ -12,7 +12,7 @@ let isDown = false;
 let engine: 'up' | 'degraded' = 'up';
 
 beforeAll(async () => {
-  [api, browser] = await Promise.all([startTestApi({ engineStatus: async () => engine }), startBrowser()]);
+  [api, browser] = await Promise.all([startTestApi({ temporalStatus: async () => engine }), startBrowser()]);
   const { port } = new URL(api.baseUrl);
   relay = await startRelay(
     { host: '127.0.0.1', port: Number(port) },

@@ -17,7 +17,7 @@ let disconnect: () => Promise<void>;
 
 beforeAll(async () => {
   api = await startTestApi({
-    engineStatus: async () => 'up',
+    temporalStatus: async () => 'up',
     kickDispatcher: () => engine.dispatcher.kick(),
   });
   engine = await startTestEngine(api.database.database);

@@ -7,7 +7,7 @@ import { nameOfPerson, type Person, roleOfGroups } from '../../domain/access/ses
 import { findUuid, formatUuid, publicId } from '../../domain/ids.js';
 import { beginSession, type SignInDeps, type SignInRequest } from './sessions.js';
 
-/** Who gets in, and where. */
+/** The organization that people sign in to, and their roles. */
 export interface PersonRules {
   issuer: string;
   /** Id or name; undefined: the organization of the first start. */

@@ -116,7 +116,7 @@ async function carryOut(
     throw answer.error.code === 'command_too_late' ? notMoved(answer.error) : answer.error;
   logger.warn(
     { err: answer.cause, claimId: command.claimId },
-    'the engine does not say what became of a move',
+    'Temporal does not report the result of a move',
   );
   if (await waitForMove(orgDb, command, (ms) => sleep(ms))) return;
   // The move was not made. Where another move was made meanwhile, the row shows why this one is impossible.

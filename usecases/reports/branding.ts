@@ -24,7 +24,7 @@ export interface BrandingDeps {
   renderLogo: RenderLogo;
 }
 
-/** Undefined leaves a field, null takes it back to its default. */
+/** undefined: the field stays; null: it gets its default. */
 export interface BrandingChange {
   brandColor?: string | null | undefined;
   orgName?: string | null | undefined;
@@ -33,7 +33,7 @@ export interface BrandingChange {
   logo?: Buffer | null | undefined;
 }
 
-/** A drawn logo may be larger than its file, but not by that much. */
+/** Largest drawn logo, bytes: it may be larger than its file. */
 const DRAWN_BYTES_MAX = 4 * LOGO_BYTES_MAX;
 
 /** The branding of the organization's documents; `host` is the service's domain. */
@@ -44,7 +44,7 @@ export async function getBranding(orgDb: OrgDb, host: string): Promise<Branding>
   });
 }
 
-/** Error not_found where there is no logo. */
+/** The organization's logo and its bytes. Error: not_found without a logo. */
 export async function openLogo(
   { blobs }: Pick<BrandingDeps, 'blobs'>,
   orgDb: OrgDb,
@@ -65,7 +65,7 @@ export async function readLogo(
 
 /**
  * Changes the named fields. A logo is drawn again and stored as PNG before the transaction that names it; a file that no
- * row names is removed, by the retention at the latest. Errors invalid_logo, unsupported_media_type,
+ * row names is deleted, by the retention at the latest. Errors: invalid_logo, unsupported_media_type,
  * service_unavailable, storage_full.
  */
 export async function changeBranding(
@@ -105,13 +105,13 @@ async function* bytesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 const UNSET: StoredBranding = { brandColor: null, orgName: null, footerText: null, logo: null };
 
-/** Returns the logo that is no longer shown. */
+/** Stores a change; returns the logo that it replaced, if any. */
 async function storeChange(
   inside: OrgDb,
   change: Omit<BrandingChange, 'logo'> & { logo?: BrandingLogo | null | undefined },
   author: RequestAuthor,
 ): Promise<BrandingLogo | null> {
-  // One change after the other: each keeps the fields that it does not name.
+  // The lock orders changes: each keeps the fields that it does not name.
   await lockOrganization(inside);
   const before = (await findBranding(inside)) ?? UNSET;
   const after: StoredBranding = {
@@ -130,7 +130,7 @@ async function storeChange(
 
 const FIELDS = { brandColor: 'brand_color', orgName: 'org_name', footerText: 'footer_text' } as const;
 
-/** Undefined where nothing changes. */
+/** The details for the audit log; undefined: nothing changes. */
 function describeChange(before: StoredBranding, after: StoredBranding): AuditDetails | undefined {
   const details: { [name: string]: AuditDetails[string] } = {};
   const fields: string[] = [];

@@ -20,13 +20,13 @@ import { readSavings, standardPeriod } from '../policies/savings.js';
 import { readChargeback } from '../usage/chargeback.js';
 import { foldWhenBehind, sumUsageAsOf, type UsageBooks } from '../usage/usage.js';
 
-/** Groups of one answer of the API; a report adds up the rest as it does. */
+/** Groups of one answer of the API; a report sums the rest as the API does. */
 const GROUPS_MAX = 1_000;
 /** Days of the longest period, and claims of one report. */
 const DAYS_MAX = 400;
 const CLAIMS_MAX = 1_000;
 
-/** The figures of a period and what they are compared with, from one snapshot; the API answers the same. */
+/** The figures of a period and of the period before it, from one snapshot; the API answers the same. */
 export async function gatherFigures(
   orgDb: OrgDb,
   period: ReportPeriod,
@@ -127,7 +127,7 @@ async function gatherEnforcement(inside: OrgDb, at: At): Promise<EnforcementFigu
 const ruleName = ({ name, type }: { name: string | null; type: string }): string =>
   name ?? type.replaceAll('_', ' ');
 
-/** By the newest run over exactly this period; else over the last 30 days. */
+/** The modeled savings of the newest run over exactly this period, else over the last 30 days; null without a result. */
 async function gatherModeled(inside: OrgDb, { period, nowMicros }: At): Promise<ModeledFigures | null> {
   const { fromMicros, toMicros } = windowOfPeriod(period);
   const own = { isStandard: false, windowStartMicros: fromMicros, windowEndMicros: toMicros };

@@ -17,27 +17,27 @@ import { gatherFigures } from './gatherFigures.js';
 /** The dependencies of making a report. */
 export interface ReportDeps {
   blobs: BlobStore;
-  /** Sets a report as PDF, in a process of its own: adapters/typst/reportPdf.ts. Error document_failed. */
+  /** Typesets a report as PDF in a separate process: adapters/typst/reportPdf.ts. Error: document_failed. */
   renderReport(
     document: ReportDocument,
     options: { logo: Buffer | undefined; generatedAt: string },
   ): Promise<Buffer>;
   /** The address of this installation, without a slash at its end. */
   baseUrl(): string;
-  /** Seal what ends the mails of a schedule. */
+  /** Seal the tokens that end the mails of a schedule. */
   secretKeys: SecretKeys;
   nowMicros(): bigint;
 }
 
 const BYTES_MAX = 67_108_864;
 
-/** `reports/<organization>/<report>/`: each attempt at a report has a file of its own there. */
+/** `reports/<organization>/<report>/`: each attempt at a report has its own file there. */
 const fileKey = (orgId: string, id: string): string =>
   `reports/${orgId}/${id}/${randomBytes(8).toString('hex')}.pdf`;
 
 /**
- * Gathers the figures of an open report, sets the document, stores it and ends the run with it. Of two attempts at the
- * same time one ends the run; the file of the other is removed. Nothing happens where the run has ended. Errors:
+ * Gathers the figures of an open report, typesets the document, stores it and ends the run with it. Of two simultaneous
+ * attempts one ends the run, and the file of the other is deleted. Does nothing for a run that has ended. Errors:
  * document_failed, and those of the blob store.
  */
 export async function makeReport(deps: ReportDeps, orgDb: OrgDb, id: string): Promise<void> {

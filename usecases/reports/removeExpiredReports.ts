@@ -5,14 +5,14 @@ import { findMicrosOfUuid, isUuidText } from '../../domain/ids.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
 import { REPORT_KEPT_DAYS } from '../../domain/reports/report.js';
 
-/** Reports that are removed, and files that are looked up, at once. */
+/** Reports of one removal, and files of one query. */
 const BATCH = 500;
 const FOLDER = 'reports/';
 
 /**
- * Removes reports that have expired: the file first, so that a row that is left finds it gone. Then files of no report, of
- * attempts that broke with their process and of organizations that are gone; those of less than a day stay. A repeat
- * finds nothing left.
+ * Deletes expired reports, each file before its row, so that after an interruption the next run still finds the row. Then
+ * deletes files without a report: of attempts whose process died, and of deleted organizations. Files of less than a day
+ * stay. A repeat finds nothing left.
  */
 export async function removeExpiredReports(
   { database, nowMicros, report }: Pick<RetentionWork, 'database' | 'nowMicros' | 'report'>,
@@ -41,7 +41,7 @@ export async function removeExpiredReports(
   await removeOrphans();
 }
 
-/** Whether a file's report was asked for before a time; false for what is of nobody's making. */
+/** Whether a file's report was requested before a time; false for a name that the product does not write. */
 function isOlder(key: string, beforeMicros: bigint): boolean {
   const [, orgId = '', id = ''] = key.split('/');
   if (!isUuidText(orgId) || !isUuidText(id)) return false;

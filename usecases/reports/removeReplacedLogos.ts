@@ -5,14 +5,13 @@ import { findMicrosOfUuid, isUuidText } from '../../domain/ids.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
 import { logoKey } from '../../domain/reports/branding.js';
 
-/** Logos that are looked up at once. */
+/** Logos of one query. */
 const BATCH_LOGOS = 500;
 const FOLDER = 'logos/';
 
 /**
- * Removes files of logos that no organization shows: of changes that broke with their process, and of organizations that
- * were deleted. A change that may be under way has no row yet, so files of less than a day stay. A repeat finds nothing
- * left.
+ * Deletes files of logos that no organization shows: of changes whose process died, and of deleted organizations. A
+ * change in progress has no row yet, so files of less than a day stay. A repeat finds nothing left.
  */
 export async function removeReplacedLogos(
   { database, nowMicros, report }: Pick<RetentionWork, 'database' | 'nowMicros' | 'report'>,

@@ -5,7 +5,7 @@ import { findReport, type GeneratedReport } from '../../db/reports/reports.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 
-/** A report with its document, opened; `id` is public. Error report_not_found, also of one that has expired. */
+/** A report with its document, opened; `id` is public. Error: report_not_found, also for an expired one. */
 export async function openReport(
   { blobs }: { blobs: BlobStore },
   orgDb: OrgDb,
@@ -17,7 +17,7 @@ export async function openReport(
   try {
     return { report, ...(await blobs.get(report.blobKey)) };
   } catch (error) {
-    // Removed between the two reads: it has just expired.
+    // The report expired and was deleted between the two reads.
     if (error instanceof DomainError && error.code === 'not_found') throw notFound();
     throw error;
   }

@@ -46,9 +46,8 @@ export interface WantedSchedule {
 }
 
 /**
- * Makes or replaces a schedule, with the message that makes the engine's. The first report is of the period that runs
- * now; a schedule that exists keeps its place. Errors: mail_not_configured, when it has an e-mail delivery and `canMail`
- * is false.
+ * Stores or replaces a schedule, with the message that makes Temporal's. The first report is of the present period; a
+ * replaced schedule keeps its next period. Error: mail_not_configured for an e-mail delivery when `canMail` is false.
  */
 export async function putReportSchedule(
   orgDb: OrgDb,
@@ -72,14 +71,14 @@ export async function putReportSchedule(
   });
 }
 
-/** Error not_found. */
+/** The organization's schedule of this cadence. Error: not_found. */
 export async function getReportSchedule(orgDb: OrgDb, cadence: Cadence): Promise<ReportSchedule> {
   const schedule = await findReportSchedule(orgDb, cadence);
   if (schedule) return schedule;
   throw new DomainError('not_found', `there is no ${cadence} schedule of reports`);
 }
 
-/** Ends a schedule; reports that it made stay. Error not_found. */
+/** Ends a schedule; its reports stay. Error: not_found. */
 export async function removeReportSchedule(
   orgDb: OrgDb,
   cadence: Cadence,
@@ -113,12 +112,12 @@ export function nextOf({ cadence, dueFrom, timeZone }: ReportSchedule): {
   return { period, dueMicros: dueMicrosOf(period, timeZone) };
 }
 
-/** Periods that one look opens: after a long outage the next look opens the rest. */
+/** Most periods that one call opens; after a long outage later calls open the rest. */
 const PERIODS_MAX = 20;
 
 /**
  * Opens the reports of a schedule that are due by a time, each with the message that starts it; a second call for the same
- * time opens none. Returns how many.
+ * time opens none. Returns the number of opened reports.
  */
 export async function openDueReports(
   orgDb: OrgDb,
@@ -141,7 +140,7 @@ export async function openDueReports(
   });
 }
 
-/** Nothing where the period has a report, which a unique index decides. */
+/** Opens the report of a period; does nothing if the period has one, which a unique index decides. */
 function openScheduled(
   inside: OrgDb,
   { cadence, sections }: Pick<ReportSchedule, 'cadence' | 'sections'>,
@@ -161,12 +160,12 @@ export interface ReportScheduleDeps extends UseCaseDeps {
   nowMicros(): bigint;
 }
 
-/** The engine fires within its jitter of ten minutes; a period that is open after that was missed. */
+/** Temporal starts a report within ten minutes (its jitter); a report that is due for longer was missed. */
 const GRACE_MICROS = MICROS_PER_HOUR;
 /** The attempts of a scheduled report, and the days over which they are spread. */
 const TRIED = { failuresMax: 3, days: 7 };
 
-/** Opens what the engine has missed, however long it was away, and what has failed; returns how many. */
+/** Opens reports that Temporal missed, after any outage, and repeats failed ones; returns the number of opened reports. */
 export async function openMissedReports({
   database,
   nowMicros,
@@ -189,8 +188,8 @@ export async function openMissedReports({
 }
 
 /**
- * Makes the engine's schedules of reports agree with those in Postgres: puts those that are missing, or all with `isAll`,
- * and removes the others. Error workflow_engine_unavailable.
+ * Makes Temporal's schedules of reports agree with those in Postgres: creates missing ones, or updates all with `isAll`,
+ * and deletes the others. Error: workflow_engine_unavailable.
  */
 export async function reconcileReportSchedules(
   { database, orchestrator, logger }: ReportScheduleDeps,
@@ -202,14 +201,14 @@ export async function reconcileReportSchedules(
     if (found.delete(id) && !isAll) continue;
     await putSchedule(orchestrator, schedule).catch((error: unknown) => {
       if (error instanceof DomainError && error.code === 'workflow_engine_unavailable') throw error;
-      // One that cannot be made does not hold back the others.
+      // A schedule that cannot be made must not prevent the others.
       logger.error({ err: error, schedule: id }, 'a schedule of reports could not be made');
     });
   }
   for (const scheduleId of found) await orchestrator.deleteSchedule(scheduleId);
 }
 
-/** Makes the engine's schedules of one organization agree with its rows. Error workflow_engine_unavailable. */
+/** Makes Temporal's schedules of one organization agree with its rows. Error: workflow_engine_unavailable. */
 export async function tendReportSchedules(
   { orchestrator, database }: Pick<ReportScheduleDeps, 'orchestrator' | 'database'>,
   orgId: string,

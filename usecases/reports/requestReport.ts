@@ -21,7 +21,7 @@ export interface RequestedReport {
 }
 
 /**
- * Opens a report with the message that starts its workflow, or finds that of the same Idempotency-Key. Errors:
+ * Opens a report with the message that starts its workflow, or returns the report of the same Idempotency-Key. Errors:
  * rate_limited, invalid_idempotency_key, idempotency_key_reused.
  */
 export async function requestReport(
@@ -78,18 +78,19 @@ function assertSame(report: Report, wanted: Omit<NewReport, 'id'>): Report {
 
 export interface WaitDeps extends ReportDeps {
   /** Health of the workflow engine. */
-  engineStatus(): Promise<'up' | 'degraded'>;
+  temporalStatus(): Promise<'up' | 'degraded'>;
 }
 
-/** The time that a request waits for its report. */
+/** Longest wait of a request for its report. */
 export const REPORT_WAIT_MS = 60_000;
+/** Between two reads of the run. */
 const LOOK_MS = 60;
-/** A report that no worker takes up for so long is made here. */
+/** A report that no worker has started after this time is made in this process, milliseconds. */
 const QUEUED_MS = 5_000;
 
 /**
- * Waits until a report has ended. It is made in this process where the workflow engine is away, or takes it up too
- * late. Undefined where it takes longer, or the client has gone. Errors: those with which it failed.
+ * Waits until a report has ended. This process makes the report itself when Temporal is unavailable or no worker starts
+ * it in time. undefined: it takes longer, or the client has disconnected. Errors: those with which the report failed.
  */
 export async function awaitReport(
   deps: WaitDeps,
@@ -104,7 +105,7 @@ export async function awaitReport(
     if (!report) return undefined;
     if (RUN_TERMINAL_STATUSES.has(report.status)) return assertMade(report);
     const isLate = performance.now() - began > QUEUED_MS;
-    if (!isMadeHere && report.status === 'queued' && (isLate || (await isEngineAway(deps, look)))) {
+    if (!isMadeHere && report.status === 'queued' && (isLate || (await isTemporalUnavailable(deps, look)))) {
       isMadeHere = true;
       await makeHere(deps, orgDb, id);
       continue;
@@ -114,13 +115,13 @@ export async function awaitReport(
   return undefined;
 }
 
-/** Asked once the engine had a moment to take the report up, and every second after that. */
-async function isEngineAway({ engineStatus }: WaitDeps, look: number): Promise<boolean> {
+/** Whether Temporal is unavailable: checked at the second look, when a worker may have started the report, then every second. */
+async function isTemporalUnavailable({ temporalStatus }: WaitDeps, look: number): Promise<boolean> {
   const every = Math.ceil(1_000 / LOOK_MS);
-  return look % every === 1 && (await engineStatus()) === 'degraded';
+  return look % every === 1 && (await temporalStatus()) === 'degraded';
 }
 
-/** As the workflow's activity does it; a failure ends the report. */
+/** Makes the report as the workflow's activity does; a failure ends its run. */
 async function makeHere(deps: WaitDeps, orgDb: OrgDb, id: string): Promise<void> {
   try {
     await makeReport(deps, orgDb, id);
@@ -131,7 +132,7 @@ async function makeHere(deps: WaitDeps, orgDb: OrgDb, id: string): Promise<void>
   }
 }
 
-/** Failures that a request for a report is answered with as they are. */
+/** Failures of a report that are the answer to its request; any other is internal_error. */
 const ANSWERED: readonly ErrorCode[] = ['document_failed', 'storage_full', 'service_unavailable'];
 
 function assertMade(report: Report): Report {

@@ -45,7 +45,7 @@ async function tend(deps: SweepDeps, run: StalledRun): Promise<void> {
   if (state === undefined || state === 'running') return;
   const orgDb = orgDbOf(deps, run.orgId);
   if (state === 'unknown') {
-    logger.warn({ run }, 'a run that the engine does not know is started again');
+    logger.warn({ run }, 'a run that Temporal does not know is started again');
     await orgDb.transaction(async (inside) => {
       if (await requeueRun(inside, run.kind, run.id))
         await insertOutboxMessage(inside, runMessage(run.kind, 'start'), run.id);

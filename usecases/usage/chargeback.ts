@@ -22,7 +22,7 @@ export const CHARGEBACK_BUCKETS_MAX = 10_000;
 /** Each of them is one request. */
 export const REQUEST_BUCKETS_MAX = 1_000;
 
-/** By which totals a dimension is summed; `api_key_hash` has none. */
+/** The totals that have a dimension; `api_key_hash` has none. */
 const USAGE_DIMENSIONS: Record<Exclude<ChargebackDimension, 'api_key_hash'>, UsageDimension> = {
   provider: 'provider',
   model: 'model',
@@ -50,7 +50,7 @@ export interface ChargebackReport extends Chargeback, Pick<UsageBooks, 'adjustme
 }
 
 /**
- * Returns the charge of each value of a dimension for a window, in one snapshot. Joins a transaction of the caller. Errors
+ * Returns the charge of each value of a dimension for a window, in one snapshot. Joins a transaction of the caller. Errors:
  * as_of_unanswerable; forbidden for a key of a workspace that asks for an allocation.
  */
 export async function readChargeback(orgDb: OrgDb, question: ChargebackQuestion): Promise<ChargebackReport> {

@@ -100,7 +100,7 @@ describe('/metrics', () => {
         baseUrl: () => 'http://127.0.0.1',
         ingestMaxBodyBytes: 1_000,
         eventRetentionDays: undefined,
-        engineStatus: async () => 'up',
+        temporalStatus: async () => 'up',
         moveClaim: async () => ({ kind: 'unsent' }),
         demo: { load: () => undefined, remove: async () => undefined },
         kickDispatcher: () => undefined,

@@ -10,7 +10,7 @@ let api: TestApi;
 /** Whether the API believes that the workflow engine is there; no worker is behind it here. */
 let engine: 'up' | 'degraded' = 'degraded';
 beforeAll(async () => {
-  api = await startTestApi({ engineStatus: async () => engine, reportWaitMs: 3_000 });
+  api = await startTestApi({ temporalStatus: async () => engine, reportWaitMs: 3_000 });
 }, 300_000);
 afterAll(() => api?.close());
 
@@ -171,7 +171,7 @@ describe('an organization', () => {
     const headers = { prefer: 'respond-async' };
     const limited = await startTestApi({
       database: api.database,
-      engineStatus: async () => 'up',
+      temporalStatus: async () => 'up',
       limits: parseConfig({}).limits,
     });
     try {

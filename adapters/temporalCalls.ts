@@ -24,7 +24,7 @@ export function deadlineIn(milliseconds: number): Date {
  * Calls of a process to Temporal: each has a deadline, and after repeated timeouts calls fail immediately for a few
  * seconds, so that requests do not queue up.
  */
-export class EngineCalls {
+export class TemporalCalls {
   readonly #connection: Connection;
   readonly #nowMs: () => number;
   #failures = 0;
