@@ -99,46 +99,66 @@ function countsOf({ evidence, meters }: SeriesDay): ReadonlyMap<string, Booked> 
  */
 export function metersAsBooked(days: readonly SeriesDay[]): ReadonlyMap<SeriesDay, MeterDay[]> {
   const found = new Map<SeriesDay, MeterDay[]>();
+  const linesOf = new Map<SeriesDay | null | undefined, Lines>(days.map((day) => [day, chargedLines(day)]));
   for (const first of days) {
-    const window = [first];
-    for (let next = first.after; next && window.length < DAYS_MAX && !found.has(first); next = next.after) {
-      window.push(next);
-      if (isBookedLate(window)) for (const day of window) found.set(day, asPaid(window, day));
+    const window: SeriesDay[] = [];
+    const sums: Lines[] = [];
+    for (let day: SeriesDay | null | undefined = first; day && window.length < DAYS_MAX; day = day.after) {
+      if (found.has(first) || !isCountedByReport(day)) break;
+      const sum = together(sums.at(-1) ?? new Map(), linesOf.get(day) ?? []);
+      window.push(day);
+      sums.push(sum);
+      if (isBookedLate(sums, [linesOf.get(first.before), linesOf.get(day.after)]))
+        for (const one of window) found.set(one, asPaid(sum, one));
     }
   }
   return found;
 }
 
-/** A line's charged and right amounts, their rounding and its tokens, over days. */
-function lineOver(days: readonly (SeriesDay | null | undefined)[], key: string) {
-  const own = days.flatMap((day) => day?.meters.filter((one) => keyOf(one) === key && isCharged(one)) ?? []);
-  return {
-    charged: sumOf(own.map(({ meter }) => meter.amountPico)),
-    right: sumOf(own.map((one) => one.expectedPico ?? 0n)),
-    slack: sumOf(own.map(({ meter }) => meter.roundingPico + 1n)),
-    counted: sumOf(own.map(({ meter }) => meter.quantity ?? 0n)),
-  };
+/** Amounts and tokens of one line over some days. */
+type Line = readonly [charged: bigint, right: bigint, slack: bigint, counted: bigint];
+type Lines = ReadonlyMap<string, Line>;
+
+const NOTHING: Line = [0n, 0n, 0n, 0n];
+const AS_PRICED: Line = [1n, 1n, 0n, 0n];
+
+function chargedLines({ meters }: SeriesDay): Lines {
+  const charged = meters.filter(isCharged).map((one): [string, Line] => {
+    const { amountPico, roundingPico, quantity } = one.meter;
+    return [keyOf(one), [amountPico, one.expectedPico ?? 0n, roundingPico + 1n, quantity ?? 0n]];
+  });
+  return together(new Map(), charged);
+}
+
+function together(before: Lines, more: Iterable<[string, Line]>): Lines {
+  const sum = new Map(before);
+  for (const [key, [charged, right, slack, counted]] of more) {
+    const known = sum.get(key) ?? NOTHING;
+    sum.set(key, [known[0] + charged, known[1] + right, known[2] + slack, known[3] + counted]);
+  }
+  return sum;
 }
 
 const isCharged = ({ meter }: MeterDay): boolean => meter.amountPico !== 0n;
-const keyOf = ({ meter }: MeterDay): string =>
-  [meter.tokenClass, meter.serviceTier, meter.isBatch, meter.longContext, meter.region].join();
+const keyOf = ({ meter: { tokenClass, serviceTier, isBatch, longContext, region } }: MeterDay): string =>
+  `${tokenClass},${serviceTier},${isBatch},${longContext},${region}`;
 
-function isBookedLate(window: readonly SeriesDay[]): boolean {
-  const all = window.flatMap(({ meters }) => meters.filter(isCharged));
-  const isApart = all.every(({ meter }) => meter.quantitySource === 'usage' && !meter.crossed);
-  if (!isApart || window.some(({ evidence }) => evidence.provisional)) return false;
+const isCountedByReport = ({ evidence, meters }: SeriesDay): boolean =>
+  !evidence.provisional &&
+  meters.every((one) => !isCharged(one) || (one.meter.quantitySource === 'usage' && !one.meter.crossed));
+
+/** `sums`: the lines from the first day to each of the days; `beside`: those of the day before them and of the day after. */
+function isBookedLate(sums: readonly Lines[], beside: readonly (Lines | undefined)[]): boolean {
   let late = 0;
-  for (const key of new Set(all.map(keyOf))) {
-    const { charged, right, slack } = lineOver(window, key);
-    const beside = [window[0]?.before, window.at(-1)?.after].map((day) => lineOver([day], key));
-    const isUsual = [{ charged: 1n, right: 1n, slack: 0n }, ...beside].some((one) => {
-      const apart = absPico(charged * one.right - right * one.charged);
-      return one.right > 0n && apart <= slack * one.right + one.slack * right;
+  for (const [key, [charged, right, slack]] of sums.at(-1) ?? []) {
+    const usual = [AS_PRICED, ...beside.map((lines) => lines?.get(key) ?? NOTHING)];
+    const isUsual = usual.some(([paid, owed, room]) => {
+      const apart = absPico(charged * owed - right * paid);
+      return owed > 0n && apart <= slack * owed + room * right;
     });
-    const ahead = window.slice(0, -1).map((_, at) => {
-      const own = lineOver(window.slice(0, at + 1), key);
-      return own.charged * right - own.right * charged;
+    const ahead = sums.slice(0, -1).map((lines) => {
+      const [paid, owed] = lines.get(key) ?? NOTHING;
+      return paid * right - owed * charged;
     });
     if (!isUsual || ahead.some((one) => one > slack * right)) return false;
     if (-(ahead[0] ?? 0n) > BigInt(SURE_ROUNDINGS) * slack * right) late += 1;
@@ -146,9 +166,9 @@ function isBookedLate(window: readonly SeriesDay[]): boolean {
   return late > 1;
 }
 
-function asPaid(window: readonly SeriesDay[], { meters, ...day }: SeriesDay): MeterDay[] {
+function asPaid(lines: Lines, { meters, ...day }: SeriesDay): MeterDay[] {
   const paid = meters.map((one): MeterDay => {
-    const { charged, counted } = lineOver(window, keyOf(one));
+    const [charged, , , counted] = lines.get(keyOf(one)) ?? NOTHING;
     if (!isCharged(one) || charged === 0n) return one;
     const quantity = divideHalfEven(one.meter.amountPico * counted, charged * QUANTITY_ONE) * QUANTITY_ONE;
     const mix = scaledTo(one.mix, quantity);
