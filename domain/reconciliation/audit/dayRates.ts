@@ -265,21 +265,18 @@ export class DayRates {
   }
 }
 
-/** Caches the rates of a price by circumstances: a price never changes, and searches request its rates often. */
-const REMEMBERED = new WeakMap<PricedModel, Map<string, ExpectedRates>>();
+/** Caches the rates of a price by tier and the rest: a price never changes, and searches request its rates often. */
+const REMEMBERED = new WeakMap<PricedModel, Map<string, Map<number, ExpectedRates>>>();
 
 function ratesUnder(priced: PricedModel, circumstances: Circumstances): ExpectedRates {
   const { serviceTier, isBatch, longContext, contextBand } = circumstances;
-  let known = REMEMBERED.get(priced);
-  if (!known) {
-    known = new Map();
-    REMEMBERED.set(priced, known);
-  }
-  const key = `${serviceTier}|${isBatch ? 1 : 0}|${longContext ? 1 : 0}|${contextBand}`;
+  const tiers = REMEMBERED.get(priced) ?? new Map<string, Map<number, ExpectedRates>>();
+  const known = tiers.get(serviceTier) ?? new Map<number, ExpectedRates>();
+  const key = contextBand * 4 + (isBatch ? 2 : 0) + (longContext ? 1 : 0);
   let rates = known.get(key);
   if (!rates) {
     rates = expectedRatesOf(priced, circumstances);
-    known.set(key, rates);
+    REMEMBERED.set(priced, tiers.set(serviceTier, known.set(key, rates)));
   }
   return rates;
 }

@@ -355,7 +355,7 @@ export const MISMATCH_MAX = 0.05;
 export const DAY_MIN_PICO = 20_000_000_000n;
 
 /** Days without use within one move: a week. */
-export const MOVE_GAP_DAYS = 7;
+export const MOVE_GAP_DAYS = 7n;
 
 /** Probability of a move where not every answer is known to name its model: MEDIUM at most. */
 export const NOT_ANSWERED_MAX = 0.8;

@@ -216,6 +216,15 @@ function mixLengths(meter: Meter, observed: readonly ObservedCell[], rates: DayR
   Object.assign(meter, { parts, split: 'observed_mix' });
 }
 
+/** The circumstances that the bill states; what it leaves open is ordinary. */
+export const plainUseOf = ({ serviceTier, isBatch, longContext, region }: Meter): Circumstances => ({
+  serviceTier,
+  isBatch: isBatch ?? false,
+  longContext: longContext ?? false,
+  contextBand: 0,
+  region,
+});
+
 /** Takes the split from the bill, and from the observed mix for the fields that the bill leaves open. */
 function fillFromBill(
   meter: Meter,
@@ -225,13 +234,7 @@ function fillFromBill(
 ): boolean {
   const quantity = meter.quantity;
   if (quantity === null) return false;
-  const plain: Circumstances = {
-    serviceTier: meter.serviceTier,
-    isBatch: meter.isBatch ?? false,
-    longContext: meter.longContext ?? false,
-    contextBand: 0,
-    region: meter.region,
-  };
+  const plain = plainUseOf(meter);
   const mix =
     meter.isBatch === null || meter.longContext === null ? observedMix(meter, others, observed, rates) : [];
   const isPlain = mix.every(

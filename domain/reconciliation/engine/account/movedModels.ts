@@ -362,7 +362,7 @@ function splitRuns(move: { from: SeriesExplanation; to: SeriesExplanation; days:
   for (const one of move.days) {
     const run = runs.at(-1);
     const last = run?.at(-1);
-    if (run && last && one.day <= shiftDay(last.day, MOVE_GAP_DAYS)) run.push(one);
+    if (run && last && one.day <= shiftDay(last.day, Number(MOVE_GAP_DAYS))) run.push(one);
     else runs.push([one]);
   }
   return runs.map((days) => ({ ...move, days }));

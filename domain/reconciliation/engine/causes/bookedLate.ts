@@ -149,21 +149,23 @@ const isCountedByReport = ({ evidence, meters }: SeriesDay): boolean =>
 
 /** `sums`: the lines from the first day to each of the days; `beside`: those of the day before them and of the day after. */
 function isBookedLate(sums: readonly Lines[], beside: readonly (Lines | undefined)[]): boolean {
-  let late = 0;
-  for (const [key, [charged, right, slack]] of sums.at(-1) ?? []) {
-    const usual = [AS_PRICED, ...beside.map((lines) => lines?.get(key) ?? NOTHING)];
+  const lines = [...(sums.at(-1) ?? [])];
+  const aheadOf = (before: Lines | undefined, [key, [charged, right]]: [string, Line]): bigint => {
+    const [paid, owed] = before?.get(key) ?? NOTHING;
+    return paid * right - owed * charged;
+  };
+  const lacks = (one: [string, Line]): boolean =>
+    -aheadOf(sums[0], one) > BigInt(SURE_ROUNDINGS) * one[1][2] * one[1][1];
+  if (lines.filter(lacks).length < 2) return false;
+  return lines.every((one) => {
+    const [key, [charged, right, slack]] = one;
+    const usual = [AS_PRICED, ...beside.map((others) => others?.get(key) ?? NOTHING)];
     const isUsual = usual.some(([paid, owed, room]) => {
       const apart = absPico(charged * owed - right * paid);
       return owed > 0n && apart <= slack * owed + room * right;
     });
-    const ahead = sums.slice(0, -1).map((lines) => {
-      const [paid, owed] = lines.get(key) ?? NOTHING;
-      return paid * right - owed * charged;
-    });
-    if (!isUsual || ahead.some((one) => one > slack * right)) return false;
-    if (-(ahead[0] ?? 0n) > BigInt(SURE_ROUNDINGS) * slack * right) late += 1;
-  }
-  return late > 1;
+    return isUsual && sums.slice(0, -1).every((before) => aheadOf(before, one) <= slack * right);
+  });
 }
 
 function asPaid(lines: Lines, { meters, ...day }: SeriesDay): MeterDay[] {

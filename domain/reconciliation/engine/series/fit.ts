@@ -3,6 +3,7 @@
  * single meter decides alone. The share of calls that was seen is common to all meters of a day and belongs to the fit.
  */
 import { QUANTITY_ONE } from '../../../billing/billedRow.js';
+import { groupBy } from '../../../groupBy.js';
 import {
   ALMOST_NOTHING,
   ASSUMED_FLOOR,
@@ -65,23 +66,24 @@ export interface Fit {
   readonly coverage: number;
 }
 
-/** `beside`: the least that meters score of which the prediction says nothing else than the null. */
-export function fitDay(
+/** The fit under some floors: what it compares is worked out once for several of them. */
+export function fitsOf(
   reading: DayReading,
   prediction: Prediction,
   noise: SeriesNoise,
-  floors: Floors,
-  beside: Floors = floors,
-): Fit {
-  const rate = rateFit(reading, prediction, floors, beside);
-  if (!reading.comparable) return { rate, quantity: 0, coverage: noise.coverage };
-  const deviations = deviationsOf(reading, prediction, noise);
-  let best = { quantity: Number.NEGATIVE_INFINITY, coverage: noise.coverage };
-  for (const coverage of coverageCandidates(deviations, noise)) {
-    const quantity = quantityFit(deviations, coverage, reading.calls, noise, floors, beside);
-    if (quantity > best.quantity) best = { quantity, coverage };
-  }
-  return { rate, ...best };
+): (floors: Floors) => Fit {
+  const deviations = reading.comparable ? deviationsOf(reading, prediction, noise) : [];
+  const candidates = reading.comparable ? coverageCandidates(deviations, noise) : [];
+  return (floors) => {
+    const rate = rateFit(reading, prediction, floors, floors);
+    if (!reading.comparable) return { rate, quantity: 0, coverage: noise.coverage };
+    let best = { quantity: Number.NEGATIVE_INFINITY, coverage: noise.coverage };
+    for (const coverage of candidates) {
+      const quantity = quantityFit(deviations, coverage, reading.calls, noise, floors);
+      if (quantity > best.quantity) best = { quantity, coverage };
+    }
+    return { rate, ...best };
+  };
 }
 
 /**
@@ -93,7 +95,10 @@ export function fitOf(fit: Fit, aspect: Aspect, nullRate: number): Fit {
   return aspect === 'rates' ? { ...fit, quantity: 0 } : { ...fit, rate: fit.rate - nullRate };
 }
 
-/** Amounts against quantity × rate, where the bill has quantities; `beside` as in `fitDay`. */
+/**
+ * Amounts against quantity × rate, where the bill has quantities. `beside`: the least that meters score of which the prediction
+ * says nothing else than the null.
+ */
 export function rateFit(
   reading: DayReading,
   { amounts, touched, repriced }: Prediction,
@@ -144,8 +149,6 @@ export interface Deviation {
   use: string;
   /** log(billed ÷ observed), of what is free; NaN where none was seen. */
   ownRatio: number;
-  /** The prediction says something else than the null about it. */
-  isTouched: boolean;
   /** What it is worth that the bill has the very count that calls give, 0 where it has another. */
   exact: number;
 }
@@ -153,60 +156,76 @@ export interface Deviation {
 export function deviationsOf(reading: DayReading, prediction: Prediction, noise: SeriesNoise): Deviation[] {
   if (reading.depth === 'total') {
     const predicted = prediction.amounts.reduce(
-      (total, amount) => total + (Number.isNaN(amount) ? 0 : amount),
+      (sum, amount) => sum + (Number.isNaN(amount) ? 0 : amount),
       0,
     );
-    const of = { tokenClass: '', use: '', isTouched: true, observed: 0, exact: 0 };
-    return [deviation(reading.billedAmount, predicted, reading.billedAmount, noise.quantitySigma, of)];
+    const all = { seen: reading.billedAmount, observed: 0, tokenClass: '', use: '' };
+    return [deviation(all, predicted, reading.billedAmount, noise.quantitySigma, 0)];
   }
-  return groupsOf(reading).flatMap((group) => {
-    const [first] = group;
-    const meter = first === undefined ? undefined : reading.meters[first];
-    if (!meter) return [];
-    const hasQuantity = !Number.isNaN(meter.billed);
-    const sum = (of: (at: number) => number) => group.reduce((total, at) => total + of(at), 0);
-    const seen = sum((at) => (hasQuantity ? reading.meters[at]?.billed : reading.meters[at]?.amount) ?? 0);
-    // Usage at amount zero is an allowance where only amounts are known.
-    if (!hasQuantity && seen <= 0) return [];
+  return groupsOf(reading).map((group) => {
+    const { of, first, hasQuantity, seen, observed, value } = group;
     const predictions = hasQuantity ? prediction.quantities : prediction.amounts;
-    const predicted = sum((at) => predictions[at] ?? Number.NaN);
+    let predicted = 0;
+    for (const at of of) predicted += predictions[at] ?? Number.NaN;
     // The predicted cost beyond the billed one counts as well: else any prediction would be free for a class of cents.
-    const observed = hasQuantity ? sum((at) => reading.meters[at]?.observed ?? 0) : 0;
-    const there = Math.max(seen, observed, 1);
-    const value = sum((at) => reading.meters[at]?.value ?? 0) * Math.max(1, predicted / there || 1);
-    const { serviceTier, isBatch, longContext } = meter.of.meter;
-    const use = `${serviceTier}|${isBatch}|${longContext}`;
-    const isTouched = group.some((at) => prediction.touched?.[at] !== false);
-    const isCounted = prediction.isCounted && hasQuantity && group.some((at) => prediction.touched?.[at]);
-    const sigma = sigmaOf(meter, noise);
+    const weight = value * Math.max(1, predicted / Math.max(seen, observed, 1) || 1);
+    const isCounted = prediction.isCounted && hasQuantity && of.some((at) => prediction.touched?.[at]);
+    const sigma = sigmaOf(first, noise);
     const exact = isCounted && seen === predicted ? exactNats(seen, sigma) : 0;
-    const of = { tokenClass: meter.of.tokenClass, use, isTouched, observed, exact };
-    return [deviation(seen, predicted, value, sigma, of)];
+    return deviation(group, predicted, weight, sigma, exact);
   });
+}
+
+/** What is compared as one: billed quantities, or amounts where the bill has none, and what was observed of them. */
+interface Compared {
+  readonly seen: number;
+  readonly observed: number;
+  readonly tokenClass: string;
+  readonly use: string;
+}
+
+interface Group extends Compared {
+  /** Places of the meters in the reading, and the first of them. */
+  readonly of: readonly number[];
+  readonly first: MeterReading;
+  readonly hasQuantity: boolean;
+  readonly value: number;
 }
 
 /**
  * Meters that differ by their place alone are compared as one: calls do not report where they were served. So are all of a
  * class of which a part is booked on another day: the hours that are have a mixture of lines of their own.
  */
-function groupsOf(reading: DayReading): readonly (readonly number[])[] {
+function groupsOf(reading: DayReading): readonly Group[] {
   const known = GROUPS.get(reading);
   if (known) return known;
-  const groups = new Map<string, number[]>();
-  reading.meters.forEach(({ of: { meter, booked }, billed }, at) => {
-    const line = `${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${Number.isNaN(billed)}`;
-    const key = `${meter.tokenClass}|${booked ? '' : line}`;
-    const group = groups.get(key);
-    if (group) group.push(at);
-    else groups.set(key, [at]);
+  const groups = groupBy([...reading.meters.keys()], (at) => {
+    const { of, billed } = reading.meters[at] as MeterReading;
+    const line = of.booked ? '' : `${useOf(of)}|${Number.isNaN(billed)}`;
+    return `${of.tokenClass}|${line}`;
   });
-  const made = [...groups.values()];
+  // Usage at amount zero is an allowance where only amounts are known.
+  const made = [...groups.values()]
+    .map((of) => groupOf(reading, of))
+    .filter((one) => one.hasQuantity || one.seen > 0);
   GROUPS.set(reading, made);
   return made;
 }
 
+const useOf = ({ meter }: MeterDay): string => `${meter.serviceTier}|${meter.isBatch}|${meter.longContext}`;
+
+function groupOf({ meters }: DayReading, of: readonly number[]): Group {
+  const first = meters[of[0] ?? -1] as MeterReading;
+  const hasQuantity = !Number.isNaN(first.billed);
+  const sum = (name: 'billed' | 'amount' | 'observed' | 'value') =>
+    of.reduce((total, at) => total + (meters[at]?.[name] ?? 0), 0);
+  const [seen, observed] = hasQuantity ? [sum('billed'), sum('observed')] : [sum('amount'), 0];
+  const { tokenClass } = first.of;
+  return { of, first, hasQuantity, seen, observed, value: sum('value'), tokenClass, use: useOf(first.of) };
+}
+
 /** Worked out once for each reading, asked for with every explanation. */
-const GROUPS = new WeakMap<DayReading, readonly (readonly number[])[]>();
+const GROUPS = new WeakMap<DayReading, readonly Group[]>();
 
 /** The scatter of a meter's quantity: that of its class, and the tokens that cut answers may still have had. */
 export function sigmaOf(meter: MeterReading, noise: SeriesNoise): number {
@@ -224,13 +243,12 @@ function exactNats(billed: number, sigma: number): number {
 }
 
 function deviation(
-  billed: number,
+  { seen: billed, observed, tokenClass, use }: Compared,
   predicted: number,
   value: number,
   seriesSigma: number,
-  of: Pick<Deviation, 'tokenClass' | 'use' | 'isTouched' | 'exact'> & { observed: number },
+  exact: number,
 ): Deviation {
-  const { observed, tokenClass, use, isTouched, exact } = of;
   const sigma = Math.hypot(seriesSigma, CENT / Math.max(value, 1));
   const isFree = Number.isNaN(predicted);
   // What is free has a ratio of its own; nothing else asks for it.
@@ -241,7 +259,7 @@ function deviation(
     const floor = value > 0 ? (0.5 * CENT * Math.max(billed, predicted)) / Math.max(value, CENT) : 1;
     logRatio = Math.log((billed + floor) / (predicted + floor));
   }
-  return { logRatio, sigma, isFree, weight: value, tokenClass, use, ownRatio, isTouched, exact };
+  return { logRatio, sigma, isFree, weight: value, tokenClass, use, ownRatio, exact };
 }
 
 function quantityFit(
@@ -250,7 +268,6 @@ function quantityFit(
   calls: number,
   noise: SeriesNoise,
   floors: Floors,
-  beside: Floors,
 ): number {
   const logCoverage = Math.log(coverage);
   const mixture = mixtureOf(coverage, calls);
@@ -259,8 +276,7 @@ function quantityFit(
     if (one.isFree) continue;
     const sigma = Math.hypot(one.sigma, mixture);
     const z = (one.logRatio + logCoverage) / sigma;
-    const floor = one.isTouched ? floors.quantity : beside.quantity;
-    total += Math.max(-0.5 * z * z, floor) - Math.log(sigma / one.sigma);
+    total += Math.max(-0.5 * z * z, floors.quantity) - Math.log(sigma / one.sigma);
     // Missed calls leave no count as it was.
     if (coverage === 1) total += one.exact;
   }

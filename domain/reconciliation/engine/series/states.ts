@@ -37,8 +37,8 @@ import {
   type Aspect,
   asCharged,
   type Fit,
-  fitDay,
   fitOf,
+  fitsOf,
   median,
   partialFit,
   rateFit,
@@ -124,15 +124,8 @@ export interface StatesInput {
   readonly weights: WeightSet;
 }
 
-export function statesOf({
-  aspect,
-  readings,
-  rights,
-  library,
-  context,
-  noise,
-  weights,
-}: StatesInput): SeriesStates {
+export function statesOf(input: StatesInput): SeriesStates {
+  const { aspect, readings, rights, library, context, noise, weights } = input;
   const hypotheses = library.filter(({ nature }) => aspect === 'amounts' || ASPECT_OF[nature] === aspect);
   const unknown: State = {
     kind: 'unexplained',
@@ -147,11 +140,14 @@ export function statesOf({
   markEdges(drafts);
   const byKey = new Map<string, State>();
   const used = usedTiers(readings);
+  const tries = new Map<Draft, readonly Try[]>();
   for (const draft of drafts) {
     if (!draft.isOdd) continue;
-    const tried = allVariants(draft.reading, hypotheses, context).map(([key, hypothesis, variant]) => {
+    const own = triesOf(draft, hypotheses, context, noise);
+    tries.set(draft, own);
+    const tried = own.map(([key, hypothesis, variant, shown]) => {
       const state = byKey.get(key) ?? stateOf(hypothesis, variant, weights, used);
-      return { key, state, score: scoreOf(tryVariant(draft, hypothesis, variant, noise)) + state.logPrior };
+      return { key, state, score: scoreOf(shown) + state.logPrior };
     });
     const best = Math.max(draft.bestScore, ...tried.map(({ score }) => score));
     for (const { key, state, score } of tried) if (score >= best + KEPT_LOG) byKey.set(key, state);
@@ -159,12 +155,10 @@ export function statesOf({
   if (byKey.size > 0) {
     const kept = new Set([...byKey.values()].map((state) => state.hypothesis));
     const asked = hypotheses.filter((one) => kept.has(one));
-    for (const draft of drafts)
-      for (const [key, hypothesis, variant] of draft.reading.judged
-        ? allVariants(draft.reading, asked, context)
-        : []) {
+    for (const draft of drafts.filter(({ reading }) => reading.judged))
+      for (const [key, hypothesis, , shown] of tries.get(draft) ?? triesOf(draft, asked, context, noise)) {
         const state = byKey.get(key);
-        if (state) draft.states.set(state, tryVariant(draft, hypothesis, variant, noise));
+        if (state && kept.has(hypothesis)) draft.states.set(state, shown);
       }
     refuteUnsaid(drafts, [...byKey.values()]);
     if (aspect !== 'rates') for (const draft of drafts) contradict(draft, asked, context);
@@ -244,14 +238,11 @@ function draftOf(
   noise: SeriesNoise,
   unknown: State,
 ): Draft {
-  const nullFit = fitDay(reading, right, noise, SHARP_FLOORS);
-  const none: DayState = {
-    fit: fitOf(nullFit, aspect, nullFit.rate),
-    prediction: right,
-    variant: null,
-  };
+  const fitUnder = fitsOf(reading, right, noise);
+  const nullFit = fitUnder(SHARP_FLOORS);
+  const none: DayState = { fit: fitOf(nullFit, aspect, nullFit.rate), prediction: right, variant: null };
   const isFine = scoreOf(none) >= NULL_IS_FINE;
-  const anyFit = fitDay(reading, right, noise, OPEN_FLOORS);
+  const anyFit = fitUnder(OPEN_FLOORS);
   const openFit = fitOf(anyFit, aspect, anyFit.rate);
   // Something unknown would show itself: a day without a deviation is evidence against it.
   const open: DayState = {
@@ -264,16 +255,8 @@ function draftOf(
     [unknown, open],
   ]);
   const bestScore = Math.max(scoreOf(none), scoreOf(open) + unknown.logPrior);
-  return {
-    aspect,
-    nullRate: nullFit.rate,
-    reading,
-    right,
-    states,
-    bestScore,
-    isOdd: reading.judged && !isFine,
-    isEdge: false,
-  };
+  const isOdd = reading.judged && !isFine;
+  return { aspect, nullRate: nullFit.rate, reading, right, states, bestScore, isOdd, isEdge: false };
 }
 
 /** Days beside one without a deviation: an error may begin or end there. */
@@ -289,7 +272,7 @@ function markEdges(drafts: readonly Draft[]): void {
 function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, noise: SeriesNoise): DayState {
   const { reading, right } = draft;
   const fitted = (own: Prediction): Fit =>
-    fitBeside(draft, own, fitOf(fitDay(reading, own, noise, SHARP_FLOORS), draft.aspect, draft.nullRate));
+    fitBeside(draft, own, fitOf(fitsOf(reading, own, noise)(SHARP_FLOORS), draft.aspect, draft.nullRate));
   const prediction = predict(reading, variant, right);
   const whole: DayState = { fit: fitted(prediction), prediction, variant };
   if (hypothesis.nature !== 'rate' || hypothesis.blame !== 'provider') return whole;
@@ -397,20 +380,25 @@ function fitBeside(draft: Draft, prediction: Prediction, fit: Fit): Fit {
   return rate > fit.rate ? { ...fit, rate } : fit;
 }
 
-/** Every variant of the day that differs from the null, under a key of its own. */
-function allVariants(
-  reading: DayReading,
+/** A variant on a day, under a key of its own. */
+type Try = readonly [key: string, hypothesis: Hypothesis, variant: Variant, shown: DayState];
+
+/** Every variant of the day that differs from the null. */
+function triesOf(
+  draft: Draft,
   hypotheses: readonly Hypothesis[],
   context: SeriesContext,
-): [string, Hypothesis, Variant][] {
+  noise: SeriesNoise,
+): Try[] {
+  const { day, meters } = draft.reading;
   const taken = new Set<string>();
-  const found: [string, Hypothesis, Variant][] = [];
+  const found: Try[] = [];
   for (const hypothesis of hypotheses) {
-    for (const variant of hypothesis.variants(reading.day, context)) {
+    for (const variant of hypothesis.variants(day, context)) {
       const key = `${hypothesis.kind}|${variant.name}`;
-      if (taken.has(key) || !reading.meters.some(({ of }) => variant.touches(of))) continue;
+      if (taken.has(key) || !meters.some(({ of }) => variant.touches(of))) continue;
       taken.add(key);
-      found.push([key, hypothesis, variant]);
+      found.push([key, hypothesis, variant, tryVariant(draft, hypothesis, variant, noise)]);
     }
   }
   return found;
