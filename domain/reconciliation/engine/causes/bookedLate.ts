@@ -133,8 +133,8 @@ function chargedLines({ meters }: SeriesDay): Lines {
 function together(before: Lines, more: Iterable<[string, Line]>): Lines {
   const sum = new Map(before);
   for (const [key, [charged, right, slack, counted]] of more) {
-    const known = sum.get(key) ?? NOTHING;
-    sum.set(key, [known[0] + charged, known[1] + right, known[2] + slack, known[3] + counted]);
+    const [paid, owed, room, tokens] = sum.get(key) ?? NOTHING;
+    sum.set(key, [paid + charged, owed + right, room + slack, tokens + counted]);
   }
   return sum;
 }
@@ -150,13 +150,13 @@ const isCountedByReport = ({ evidence, meters }: SeriesDay): boolean =>
 /** `sums`: the lines from the first day to each of the days; `beside`: those of the day before them and of the day after. */
 function isBookedLate(sums: readonly Lines[], beside: readonly (Lines | undefined)[]): boolean {
   const lines = [...(sums.at(-1) ?? [])];
-  const aheadOf = (before: Lines | undefined, [key, [charged, right]]: [string, Line]): bigint => {
-    const [paid, owed] = before?.get(key) ?? NOTHING;
-    return paid * right - owed * charged;
+  // Whether some days have more of a line than all of them, or less of it, by so many times its rounding.
+  const isApart = (days: Lines | undefined, [key, all]: [string, Line], sign: bigint, times: bigint) => {
+    const [[charged, right, slack], [paid, owed]] = [all, days?.get(key) ?? NOTHING];
+    return sign * (paid * right - owed * charged) > times * slack * right;
   };
-  const lacks = (one: [string, Line]): boolean =>
-    -aheadOf(sums[0], one) > BigInt(SURE_ROUNDINGS) * one[1][2] * one[1][1];
-  if (lines.filter(lacks).length < 2) return false;
+  const late = lines.filter((one) => isApart(sums[0], one, -1n, BigInt(SURE_ROUNDINGS)));
+  if (late.length < 2) return false;
   return lines.every((one) => {
     const [key, [charged, right, slack]] = one;
     const usual = [AS_PRICED, ...beside.map((others) => others?.get(key) ?? NOTHING)];
@@ -164,7 +164,7 @@ function isBookedLate(sums: readonly Lines[], beside: readonly (Lines | undefine
       const apart = absPico(charged * owed - right * paid);
       return owed > 0n && apart <= slack * owed + room * right;
     });
-    return isUsual && sums.slice(0, -1).every((before) => aheadOf(before, one) <= slack * right);
+    return isUsual && !sums.slice(0, -1).some((days) => isApart(days, one, 1n, 1n));
   });
 }
 
