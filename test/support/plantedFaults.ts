@@ -26,6 +26,17 @@ export interface FoundDemo {
 
 export const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
 
+/** The days and lines of a planted wrong rate, in the names of the API. */
+const linesOf = ({ calendar }: Demo, rate: Demo['answerKey']['rates'][number]) => ({
+  provider: rate.provider,
+  model: rate.model,
+  token_class: rate.tokenClass,
+  is_batch: rate.isBatch,
+  long_context: rate.isLong,
+  first_day: calendar.dayText(rate.days.first),
+  last_day: calendar.dayText(rate.days.last),
+});
+
 /** The checks of the demo; `place` is called when they run. */
 export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
   it('sums by day and category to what an independent reader finds in its pages, to the pico-dollar', async () => {
@@ -46,19 +57,12 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
   });
 
   it('shows every planted rate fault to the pico-dollar, and no other', () => {
-    const planted = place().demo.answerKey.rates.map((rate) => ({
-      provider: rate.provider,
-      model: rate.model,
-      token_class: rate.tokenClass,
-      is_batch: rate.isBatch,
-      long_context: rate.isLong,
-      first_day: place().demo.calendar.dayText(rate.days.first),
-      last_day: place().demo.calendar.dayText(rate.days.last),
+    const { demo, run } = place();
+    const planted = demo.answerKey.rates.map((rate) => ({
+      ...linesOf(demo, rate),
       excess_usd_exact: decimalFromPico(rate.excessPico),
     }));
-    const found = place().run.result.rate_mismatches.map((mismatch: Json) =>
-      fieldsAsIn(planted[0], mismatch),
-    );
+    const found = run.result.rate_mismatches.map((mismatch: Json) => fieldsAsIn(planted[0], mismatch));
     expect(found.sort(byText)).toEqual(planted.sort(byText));
     expect(place().run.result.rate_mismatch_count).toBe(planted.length);
   });
@@ -116,20 +120,15 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
         looks_like: line.looks_like,
       })),
     );
-    const planted = place().demo.answerKey.rates.map((rate) => ({
-      provider: rate.provider,
-      model: rate.model,
-      token_class: rate.tokenClass,
-      is_batch: rate.isBatch,
-      long_context: rate.isLong,
-      first_day: place().demo.calendar.dayText(rate.days.first),
-      last_day: place().demo.calendar.dayText(rate.days.last),
+    const { demo } = place();
+    const planted = demo.answerKey.rates.map((rate) => ({
+      ...linesOf(demo, rate),
       difference: decimalFromPico(rate.excessPico),
       looks_like: expect.arrayContaining([CAUSES[rate.kind]]),
     }));
     expect(found).toHaveLength(planted.length);
     expect(found).toEqual(expect.arrayContaining(planted));
-    const excess = place().demo.answerKey.rates.reduce((sum, rate) => sum + rate.excessPico, 0n);
+    const excess = demo.answerKey.rates.reduce((sum, rate) => sum + rate.excessPico, 0n);
     const total = audits.reduce((sum, { body }) => sum + exact(body.totals.difference_usd_exact), 0n);
     expect(total).toBe(excess);
   });

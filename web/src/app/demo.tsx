@@ -13,7 +13,7 @@ export function useEnterDemo() {
   const toast = useToast();
   return useMutation({
     mutationFn: async (runId: string) => {
-      // Each read makes another link, which holds for ten minutes.
+      // Each read makes another link, which is valid for ten minutes.
       const run = await api.GET('/api/v1/demo/runs/{id}', { params: { path: { id: runId } } });
       if (run.error) throw run.error;
       const link = run.data.result?.sign_in_link;
@@ -27,7 +27,7 @@ export function useEnterDemo() {
   });
 }
 
-/** Says on every screen that the figures are invented, and leads back. */
+/** Shows on every screen that the figures are invented, with a link back. */
 export function DemoBar() {
   const { organization } = useSession();
   const signOut = useSignOut();

@@ -44,7 +44,7 @@ export function useMay(): (need: { scope?: string; admin?: boolean }) => boolean
     (!admin || session.role === 'admin') && (scope === undefined || session.scopes.includes(scope as never));
 }
 
-/** The reach of a session. Answers that one reach was given must not be shown to another. */
+/** The rights of a session as a key of the cache: answers to one set of rights must not be shown to another. */
 function reachOf({ organization, workspace, role, scopes }: Session): string {
   return JSON.stringify([organization.id, workspace?.id ?? null, role, [...scopes].sort()]);
 }

@@ -3,7 +3,7 @@ import { Checkbox as AriaCheckbox, CheckboxGroup, type CheckboxProps, Label } fr
 import css from './Checkboxes.module.css';
 import type { Option } from './Fields';
 
-/** One thing that is so or not. */
+/** One choice of yes or no. */
 export function Checkbox({ children, ...props }: Omit<CheckboxProps, 'children'> & { children: ReactNode }) {
   return (
     <AriaCheckbox {...props} className={css.checkbox}>
@@ -15,7 +15,7 @@ export function Checkbox({ children, ...props }: Omit<CheckboxProps, 'children'>
   );
 }
 
-/** Any of a few values. */
+/** Any number of values. */
 export function Checkboxes<T extends string>({
   label,
   value,
@@ -40,11 +40,13 @@ export function Checkboxes<T extends string>({
       }
     >
       <Label className={css.label}>{label}</Label>
-      {options.map((option) => (
-        <Checkbox key={option.value} value={option.value}>
-          {option.label}
-        </Checkbox>
-      ))}
+      <div className={css.columns}>
+        {options.map((option) => (
+          <Checkbox key={option.value} value={option.value}>
+            {option.label}
+          </Checkbox>
+        ))}
+      </div>
       {error && <span className={css.error}>{error}</span>}
     </CheckboxGroup>
   );

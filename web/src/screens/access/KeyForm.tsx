@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import { type components, fieldError, query } from '../../api/client';
 import { useMay, useSession } from '../../app/session';
-import { Checkbox, CheckGroup } from '../../parts/Checks';
 import { Button } from '../../parts/forms/Button';
+import { Checkbox, Checkboxes } from '../../parts/forms/Checkboxes';
 import { DateField } from '../../parts/forms/DateField';
 import { Form, Select, TextField } from '../../parts/forms/Fields';
 import { FormError } from '../../parts/forms/FormError';
@@ -135,9 +135,9 @@ export function KeyForm({
         </Checkbox>
       )}
       {isNarrow && role !== 'ingest' && (
-        <CheckGroup
+        <Checkboxes
           label="Scopes"
-          values={scopes}
+          value={scopes}
           options={choices.map((value) => ({ value, label: value }))}
           onChange={setScopes}
           error={fieldError(error, 'scopes')}

@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { isProblem, query } from '../../api/client';
-import { Checkbox } from '../../parts/Checks';
 import { Button } from '../../parts/forms/Button';
+import { Checkbox } from '../../parts/forms/Checkboxes';
 import { Form, TextField } from '../../parts/forms/Fields';
 import { FormError } from '../../parts/forms/FormError';
 import { useToast } from '../../parts/Toasts';

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { type components, fieldError, query } from '../../api/client';
-import { Checkbox, CheckGroup } from '../../parts/Checks';
 import { Button } from '../../parts/forms/Button';
+import { Checkbox, Checkboxes } from '../../parts/forms/Checkboxes';
 import { Form, Select, TextField } from '../../parts/forms/Fields';
 import { FormError } from '../../parts/forms/FormError';
 import { type Endpoint, EVENT_TYPES, type EventType, FORMATS, WEBHOOKS } from './webhookWords';
@@ -80,7 +80,7 @@ export function WebhookForm({
       <Checkbox isSelected={isAll} onChange={setIsAll}>
         Every type, those to come included
       </Checkbox>
-      {!isAll && <CheckGroup label="Types" values={types} options={EVENT_TYPES} onChange={setTypes} />}
+      {!isAll && <Checkboxes label="Types" value={types} options={EVENT_TYPES} onChange={setTypes} />}
       <Checkbox isSelected={isDigest} onChange={setIsDigest}>
         One message a day at 8 in the organization’s time zone, in place of single ones
       </Checkbox>
