@@ -31,6 +31,12 @@ export function readQuery(querystring: string): Record<string, string> {
   return { ...query };
 }
 
+/** Longest text that is read as a public id, which has at most 36 characters. */
+const ID_CHARS_MAX = 64;
+
+/** A public id in a path or a body, such as `clm_…`; the stored rows decide whether it exists. `of`: a noun, with its article. */
+export const publicIdText = (of: string) => z.string().max(ID_CHARS_MAX, { error: `is not the id of ${of}` });
+
 const CODES = {
   query: 'invalid_parameter',
   path: 'invalid_parameter',

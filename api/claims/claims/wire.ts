@@ -19,7 +19,7 @@ import { TAXONOMY_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import { claimNotFound, type WholeClaim } from '../../../usecases/claims/wholeClaim.js';
 import { csvList } from '../../csv.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
-import { filterParameter, wordParameter } from '../../query.js';
+import { filterParameter, publicIdText, wordParameter } from '../../query.js';
 
 export const CLAIMS_PATH = '/api/v1/claims';
 
@@ -34,10 +34,7 @@ export const listClaimsQuery = z.object({
 });
 
 export const claimParams = z.object({
-  id: z
-    .string()
-    .max(64, { error: 'is not the id of a claim' })
-    .meta({ example: 'clm_0199f3a2c4d57e3a8f00112233445566' }),
+  id: publicIdText('a claim').meta({ example: 'clm_0199f3a2c4d57e3a8f00112233445566' }),
 });
 
 const claimFields = {
@@ -203,7 +200,7 @@ export const claimSchema = z
   .meta({ id: 'Claim' });
 
 export const creditParams = claimParams.extend({
-  credit_id: z.string().max(64, { error: 'is not the id of a credit' }),
+  credit_id: publicIdText('a credit'),
 });
 
 export const listClaimsResponse = z.strictObject({
@@ -321,16 +318,13 @@ export const MERGE_PATH = `${CLAIMS_PATH}/{id}/merge`;
 const DISPUTES_MAX = 500;
 const CLAIMS_MAX = 100;
 const NOTES_CHARS_MAX = 4_000;
-const ID_CHARS_MAX = 64;
-
-const idText = (of: string) => z.string().max(ID_CHARS_MAX, { error: `is not the id of a ${of}` });
 
 const each = (ids: readonly string[]) => new Set(ids).size === ids.length;
 
 export const createClaimBody = z
   .strictObject({
     dispute_ids: z
-      .array(idText('dispute'))
+      .array(publicIdText('a dispute'))
       .min(1, { error: 'must name at least one dispute' })
       .max(DISPUTES_MAX, { error: `must name at most ${DISPUTES_MAX} disputes` })
       .refine(each, { error: 'must name each dispute once' })
@@ -347,7 +341,7 @@ export const createClaimBody = z
 export const mergeClaimsBody = z
   .strictObject({
     claim_ids: z
-      .array(idText('claim'))
+      .array(publicIdText('a claim'))
       .min(1, { error: 'must name at least one other draft' })
       .max(CLAIMS_MAX, { error: `must name at most ${CLAIMS_MAX} drafts` })
       .refine(each, { error: 'must name each draft once' })

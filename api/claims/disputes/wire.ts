@@ -8,7 +8,7 @@ import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import type { WholeDispute } from '../../../usecases/claims/decideFindings.js';
 import { csvList } from '../../csv.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
-import { filterParameter, wordParameter } from '../../query.js';
+import { filterParameter, publicIdText, wordParameter } from '../../query.js';
 import {
   evidenceRefs,
   findingDayFields,
@@ -60,10 +60,7 @@ export const resolveBody = z
   .meta({ id: 'DisputeResolution' });
 
 export const disputeParams = z.object({
-  id: z
-    .string()
-    .max(64, { error: 'is not the id of a dispute' })
-    .meta({ example: 'dsp_0199f3a2c4d57e3a8f00112233445566' }),
+  id: publicIdText('a dispute').meta({ example: 'dsp_0199f3a2c4d57e3a8f00112233445566' }),
 });
 
 const disputeFields = {

@@ -24,7 +24,7 @@ import { GRADES } from '../../../domain/reconciliation/matching/cells.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import { policyItemId, type QueueItem } from '../../../usecases/claims/reviewQueue.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
-import { filterParameter, instantParameter, withDefault, wordParameter } from '../../query.js';
+import { filterParameter, instantParameter, publicIdText, withDefault, wordParameter } from '../../query.js';
 import { evidenceRefs } from '../../reconciliation/findings/wire.js';
 
 export const REVIEW_PATH = '/api/v1/financial/review-queue';
@@ -58,10 +58,7 @@ export const reviewQuery = z.object({
 });
 
 export const reviewParams = z.object({
-  id: z
-    .string()
-    .max(64, { error: 'is not the id of an item' })
-    .meta({ example: 'fnd_0199f3a2c4d57e3a8f00112233445566' }),
+  id: publicIdText('an item').meta({ example: 'fnd_0199f3a2c4d57e3a8f00112233445566' }),
 });
 
 const words = (emptyMessage?: string) => {

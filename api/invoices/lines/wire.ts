@@ -6,6 +6,7 @@ import type { Stored } from '../../../domain/invoices/storedReading.js';
 import { LINE_MATCHES } from '../../../domain/invoices/tieOut.js';
 import { picoFromDecimal, usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoOrNull } from '../../../domain/period.js';
+import { publicIdText } from '../../query.js';
 
 export const UPLOAD_PATH = '/api/v1/reconciliation/invoice';
 export const INVOICES_PATH = '/api/v1/reconciliation/invoices';
@@ -15,10 +16,7 @@ export const INVOICE_WRITE = { scope: 'billing:write', workspace: 'refused' } as
 export const INVOICE_TAG = 'Invoices';
 
 export const invoiceParams = z.object({
-  id: z
-    .string()
-    .max(64, { error: 'is not the id of an invoice' })
-    .meta({ example: 'inv_0199f3a2c4d57e3a8f00112233445566' }),
+  id: publicIdText('an invoice').meta({ example: 'inv_0199f3a2c4d57e3a8f00112233445566' }),
 });
 
 const boxSchema = z

@@ -16,7 +16,7 @@ import { GRADES, VISIBILITIES, type WaterfallStep } from '../../../domain/reconc
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import { csvList } from '../../csv.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
-import { filterParameter, instantParameter, wordParameter } from '../../query.js';
+import { filterParameter, instantParameter, publicIdText, wordParameter } from '../../query.js';
 
 export const FINDINGS_PATH = '/api/v1/financial/findings';
 
@@ -40,10 +40,7 @@ export const listFindingsQuery = z.object({
 });
 
 export const findingParams = z.object({
-  id: z
-    .string()
-    .max(64, { error: 'is not the id of a finding' })
-    .meta({ example: 'fnd_0199f3a2c4d57e3a8f00112233445566' }),
+  id: publicIdText('a finding').meta({ example: 'fnd_0199f3a2c4d57e3a8f00112233445566' }),
 });
 
 const usd = z.number();
