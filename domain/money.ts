@@ -77,12 +77,7 @@ export function centsFromPico(pico: Pico): bigint {
   return divideHalfEven(pico, PICO_PER_USD / 100n);
 }
 
-/** Exact tokens × rate, in pico-dollars × 1e6; add them and round once with `picoFromTokenProduct`. */
-export function tokenProduct(tokens: bigint, picoPerMtok: bigint): bigint {
-  return tokens * picoPerMtok;
-}
-
-/** Sum of token products → pico-dollars, rounded half to even once. */
+/** Exact sum of products, tokens × pico-dollars per million tokens → pico-dollars, rounded half to even once. */
 export function picoFromTokenProduct(product: bigint): Pico {
   return divideHalfEven(product, TOKENS_PER_RATE_UNIT);
 }

@@ -127,7 +127,6 @@ export const GAP_PROVIDERS = [
   'aws_bedrock',
   'azure_openai',
 ] as const satisfies readonly Provider[];
-export type GapProvider = (typeof GAP_PROVIDERS)[number];
 
 const BY_ALIAS = new Map<string, Provider>(
   PROVIDER_FACTS.flatMap((facts) =>

@@ -169,7 +169,6 @@ export const RUN_ERROR_CODES = [
   'chunks_failed',
   'connection_ended',
 ] as const;
-export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
 
 const RUN_COMPLETE: ReadonlySet<RunStatus> = new Set(['succeeded', 'partial']);
 
