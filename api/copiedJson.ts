@@ -1,4 +1,4 @@
-import { COPIED_ESCAPES, COPIED_HEADER, COPIED_NULL, copiedLineEnd } from '../domain/copiedText.js';
+import { COPIED_ESCAPES, COPIED_NULL } from '../domain/copiedText.js';
 
 /**
  * The form of a copied value in JSON. `json`: a number or a list, which Postgres writes as JSON; an absent `list` is
@@ -118,7 +118,7 @@ export class CopiedJsonWriter {
     this.#isArray = isArray;
   }
 
-  /** `block`: whole lines with their headers. */
+  /** `block`: whole lines. */
   *chunks(block: Buffer): Generator<Buffer> {
     this.#from = block;
     this.#at = 0;
@@ -130,8 +130,7 @@ export class CopiedJsonWriter {
     this.#writeTo(Buffer.allocUnsafe(Math.max(this.#size + (this.#size >> 2), FIRST_CHUNK)));
     this.#size = 0;
     for (let line = 0; line < CHUNK_OBJECTS && this.#at < this.#from.length; line += 1) {
-      const end = copiedLineEnd(this.#from, this.#at);
-      this.#at += COPIED_HEADER;
+      const end = this.#from.indexOf(LINE_END, this.#at);
       this.#reserve(this.#ownBytes + BYTES_MAX * (end - this.#at));
       if (this.#isArray && this.#hasWritten) this.#byte(COMMA);
       this.#hasWritten = true;

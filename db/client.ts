@@ -3,7 +3,6 @@ import pg from 'pg';
 import { DomainError } from '../domain/errors.js';
 import { isUuidText } from '../domain/ids.js';
 import { parseScaled } from '../domain/money.js';
-import { divertCopies } from './copyMessages.js';
 import { isOfOneStatement, translatePgError } from './pgErrors.js';
 import { Turns } from './turns.js';
 
@@ -94,13 +93,11 @@ export class Database {
         min: 0,
         max: options.poolMax,
         idleTimeoutMillis: 30_000,
-        afterCreate: (connection: pg.PoolClient, done: (error: unknown, connection: unknown) => void) => {
-          divertCopies(connection.connection);
+        afterCreate: (connection: pg.PoolClient, done: (error: unknown, connection: unknown) => void) =>
           prepareSession(connection).then(
             () => done(null, connection),
             (error: unknown) => done(error, connection),
-          );
-        },
+          ),
       },
       acquireConnectionTimeout: waitLimitMs,
       // The error's message would contain the statement with its values.

@@ -1,33 +1,32 @@
 import pg from 'pg';
-import { COPIED_HEADER, COPIED_NULL, copiedLineEnd } from '../domain/copiedText.js';
+import { COPIED_NULL } from '../domain/copiedText.js';
 import type { SqlValue } from './orgDb.js';
 
 /** Bytes of the first block that is allocated for lines. */
 const FIRST_BLOCK = 64 * 1024;
 
-/** Rows as Postgres sends them in the text form of COPY (domain/copiedText.ts). */
+/** Rows as Postgres writes them in the text form of COPY: values apart by tabs, a line break behind each row. */
 export interface CopiedRows {
   readonly count: number;
   readonly lines: Buffer;
-  /** Where the last line begins, behind its header; 0 without rows. */
-  readonly lastLine: number;
   /** Further rows were left out, because the lines have reached the limit of bytes. */
   readonly isCut: boolean;
 }
 
 /**
  * `COPY (select …) TO STDOUT` as a query of the driver: the cheapest way to read rows, since Postgres sends a row as one
- * text. Only for connections on which `divertCopies` was called.
+ * text and the driver creates no object for it.
  */
 export class CopyOut extends pg.Query {
   #block = Buffer.allocUnsafe(FIRST_BLOCK);
   #length = 0;
+  #count = 0;
   #isCut = false;
   readonly #bytesMax: number;
 
   /**
-   * COPY takes no parameters, so the values of `$1…` are written into the statement as literals. What arrives after
-   * `bytesMax` bytes is left out, except for the rest of the first row.
+   * COPY takes no parameters, so the values of `$1…` are written into the statement as literals. Lines that begin
+   * behind `bytesMax` are left out.
    */
   constructor(
     sql: string,
@@ -40,22 +39,17 @@ export class CopyOut extends pg.Query {
     this.#bytesMax = bytesMax;
   }
 
-  /** The rows that have arrived as a whole. */
+  /** The rows so far. */
   get copied(): CopiedRows {
-    const block = this.#block.subarray(0, this.#length);
-    let [count, lastLine, at] = [0, 0, 0];
-    for (let end = copiedLineEnd(block, at); end < block.length; end = copiedLineEnd(block, at)) {
-      lastLine = at + COPIED_HEADER;
-      at = end + 1;
-      count += 1;
-    }
-    return { count, lines: block.subarray(0, at), lastLine, isCut: this.#isCut };
+    return { count: this.#count, lines: this.#block.subarray(0, this.#length), isCut: this.#isCut };
   }
 
-  /** Called with each part of the rows as it arrives. */
+  /** Called by the driver for each row; the bytes are valid during the call only. */
   handleCopyData({ chunk }: { chunk: Buffer }): void {
-    if (this.#length >= this.#bytesMax && copiedLineEnd(this.#block, 0) < this.#length) this.#isCut = true;
-    if (this.#isCut) return;
+    if (this.#length >= this.#bytesMax) {
+      this.#isCut = true;
+      return;
+    }
     const length = this.#length + chunk.length;
     if (length > this.#block.length) {
       const block = Buffer.allocUnsafe(Math.max(length, 2 * this.#block.length));
@@ -64,6 +58,7 @@ export class CopyOut extends pg.Query {
     }
     this.#block.set(chunk, this.#length);
     this.#length = length;
+    this.#count += 1;
   }
 }
 

@@ -390,7 +390,7 @@ export async function* streamEventLines(
     const hasMore = copied.isCut || copied.count === asked;
     asked = rowsOfBlock(copied);
     // The next block is read while this one is written.
-    const next = hasMore ? read(asked, placeOfLast(copied)) : undefined;
+    const next = hasMore ? read(asked, placeOfLast(copied.lines)) : undefined;
     next?.catch(() => undefined);
     yield copied.lines;
     if (!next) return;
@@ -404,7 +404,8 @@ function rowsOfBlock({ count, lines }: CopiedRows): number {
 }
 
 /** Time and id of the last line. */
-function placeOfLast({ lines, lastLine }: CopiedRows): string[] {
-  const fields = lines.toString('latin1', lastLine, lines.length - 1).split('\t');
+function placeOfLast(lines: Buffer): string[] {
+  const start = lines.lastIndexOf('\n', lines.length - 2) + 1;
+  const fields = lines.toString('latin1', start, lines.length - 1).split('\t');
   return [fields[EXPORT_TIMESTAMP_INDEX] as string, fields[EXPORT_ID_INDEX] as string];
 }
