@@ -159,17 +159,6 @@ export const RUN_TERMINAL_STATUSES: ReadonlySet<RunStatus> = new Set([
   'cancelled',
 ]);
 
-/** Reasons why a run ended without a result, beside the error codes of the work itself. */
-export const RUN_ERROR_CODES = [
-  'dispatch_failed',
-  'run_lost',
-  'internal_error',
-  'units_failed',
-  'follow_up_failed',
-  'chunks_failed',
-  'connection_ended',
-] as const;
-
 const RUN_COMPLETE: ReadonlySet<RunStatus> = new Set(['succeeded', 'partial']);
 
 /** Finished share of the work in whole percent; 100 only if the run processed everything. */

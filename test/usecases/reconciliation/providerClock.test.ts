@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadPriceBook } from '../../../db/pricing/prices.js';
 import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';
 import { reconcileBills } from '../../../usecases/reconciliation/reconcileBills.js';
-import { startTestApi, type TestApi } from '../../support/api.js';
+import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { ACCOUNTS, addCalls, dayAt, gapRunsOf, type Runs } from '../../support/incrementalRuns.js';
 import { aShiftedOrganization } from '../../support/shiftedDays.js';
 
@@ -20,31 +20,28 @@ afterAll(async () => {
   await api?.close();
 });
 
+/** A run finds the provider's clock and matches every day; another run has nothing to compare. */
+async function expectAllMatched(org: TestOrganization, hours: number): Promise<void> {
+  const { run } = await runs.run(org);
+  expect(run.dayOffsets).toEqual(hours === 0 ? {} : { openai: hours });
+  expect(await runs.published(org)).toMatchObject({ findings: [] });
+  const { rows } = await api.database.superuser.query(
+    'select distinct match_status, our_cost_usd = provider_cost_usd as same from gap_buckets where org_id = $1',
+    [org.orgId],
+  );
+  expect(rows).toEqual([{ match_status: 'matched', same: true }]);
+  expect((await runs.run(org)).units).toBe(0);
+}
+
 describe('a provider whose clock is not UTC', () => {
   it.each([-8, 0, 9])('has its days compared as it counts them: %i hours ahead', async (hours) => {
     const org = await aShiftedOrganization(api, hours);
-    const { run } = await runs.run(org);
-    expect(run.dayOffsets).toEqual(hours === 0 ? {} : { openai: hours });
-    expect(await runs.published(org)).toMatchObject({ findings: [] });
-    const { rows } = await api.database.superuser.query(
-      'select distinct match_status, our_cost_usd = provider_cost_usd as same from gap_buckets where org_id = $1',
-      [org.orgId],
-    );
-    expect(rows).toEqual([{ match_status: 'matched', same: true }]);
-    expect((await runs.run(org)).units).toBe(0);
+    await expectAllMatched(org, hours);
   });
 
   it.each([-8, 0, 5])('has them compared so where its bill has days alone: %i hours ahead', async (hours) => {
     const org = await aShiftedOrganization(api, hours, { daysAlone: true });
-    const { run } = await runs.run(org);
-    expect(run.dayOffsets).toEqual(hours === 0 ? {} : { openai: hours });
-    expect(await runs.published(org)).toMatchObject({ findings: [] });
-    const { rows } = await api.database.superuser.query(
-      'select distinct match_status, our_cost_usd = provider_cost_usd as same from gap_buckets where org_id = $1',
-      [org.orgId],
-    );
-    expect(rows).toEqual([{ match_status: 'matched', same: true }]);
-    expect((await runs.run(org)).units).toBe(0);
+    await expectAllMatched(org, hours);
   });
 
   it('has the days of a run over 7 days compared alike by one over 30: no day of them again', async () => {
