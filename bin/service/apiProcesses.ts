@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { AggregatorRegistry } from 'prom-client';
 import type { PeerMessage } from '../../platform/apiPeers.js';
 import { type Config, processEnvironment } from '../../platform/config.js';
+import { findFreePort } from '../../platform/embedded/serverProcess.js';
 import { createLogger } from '../../platform/logger.js';
 import { notifySupervisor } from '../../platform/processMain.js';
 import { Shutdown, STOP_LIMITS, STOP_MESSAGE, WITHOUT_SERVICE } from '../../platform/shutdown.js';
@@ -37,7 +38,7 @@ class ApiProcesses {
   readonly #all: SupervisedProcess[];
   readonly #up = new Set<SupervisedProcess>();
   readonly #metrics = new AggregatorRegistry();
-  /** Their port once it is known. */
+  /** Their port; 0 until `start` has found a free one. */
   #port: number;
   #engineMessage: string | undefined;
   #isStarted = false;
@@ -64,9 +65,11 @@ class ApiProcesses {
 
   /** Starts the first one, then the others; resolves with their port. */
   async start(): Promise<number> {
+    // PORT=0: all of them need the port that one would take.
+    if (this.#port === 0) this.#port = await findFreePort();
     const [first, ...others] = this.#all as [SupervisedProcess, ...SupervisedProcess[]];
     first.start();
-    this.#port = (await first.firstReady).port ?? this.#port;
+    await first.firstReady;
     for (const one of others) one.start();
     await Promise.all(others.map(({ firstReady }) => firstReady));
     this.#isStarted = true;

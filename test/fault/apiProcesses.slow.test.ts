@@ -132,6 +132,14 @@ describe(`${PROCESSES} API processes on one port (TEST_SEED=${SEED})`, () => {
     expect(await api.program.ended()).toBe(0);
   }, 180_000);
 
+  it('share the free port that 0 takes', async () => {
+    const api = await start(0);
+    expect(await untilWhole(api)).toHaveLength(PROCESSES);
+    expect((await ask(api, '/readyz', '')).status).toBe(200);
+    api.program.child.kill('SIGTERM');
+    expect(await api.program.ended()).toBe(0);
+  }, 60_000);
+
   it('count together: metrics, failed authentications of an address, a repeated request, and a revoked key', async () => {
     const org = await createTestOrganization(database.database);
     const api = await start();

@@ -21,7 +21,7 @@ export class ApiProcesses {
     this.#engineAddress = engineAddress;
   }
 
-  /** Starts another one and waits until it is ready; `port`: that of an ended one; `more`: settings. */
+  /** Starts another one and waits until it is ready; `port`: that of an ended one, or 0; `more`: settings. */
   async start(port?: number, more: Record<string, string> = {}): Promise<ApiProcess> {
     const own = port ?? (await findFreePort(undefined));
     const program = startTypeScript('bin/api.ts', [], {
@@ -34,9 +34,11 @@ export class ApiProcesses {
       ...more,
     });
     this.#started.push(program);
-    const baseUrl = `http://127.0.0.1:${own}`;
     for (;;) {
-      const answer = await fetch(`${baseUrl}/readyz`).catch(() => undefined);
+      // The port that 0 takes is in the line that reports it.
+      const taken = own === 0 ? /"port":(\d+)/.exec(program.output())?.[1] : own;
+      const baseUrl = `http://127.0.0.1:${taken}`;
+      const answer = taken ? await fetch(`${baseUrl}/readyz`).catch(() => undefined) : undefined;
       if (answer?.status === 200) return { program, baseUrl };
       if (program.child.exitCode !== null) throw new Error(`the API ended: ${program.output()}`);
       await pause(20);
