@@ -34,20 +34,26 @@ describe.skipIf(!hasPrlimit)('a silent child', () => {
   });
 });
 
+/** Scheduling of the sessions that run the program: `/autogroup-7 nice 19`. */
+const sessionsOfProgram = () =>
+  readdirSync('/proc').flatMap((pid) => {
+    try {
+      const isOurs = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(PROGRAM);
+      const session = isOurs ? readFileSync(`/proc/${pid}/autogroup`, 'utf8').trim() : '';
+      return session === '' ? [] : [session];
+    } catch {
+      return [];
+    }
+  });
+
 it.skipIf(!existsSync('/proc/self/autogroup'))(
   'lowers the session of a child, which Linux schedules by',
   async () => {
     const child = start({ silenceMsMax: LONG_SILENCE_MS });
     const run = child.run({ sleepMs: 500 }, { onMessage });
-    const sessions = readdirSync('/proc').flatMap((pid) => {
-      try {
-        const isOurs = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(PROGRAM);
-        return isOurs ? [readFileSync(`/proc/${pid}/autogroup`, 'utf8').trim()] : [];
-      } catch {
-        return [];
-      }
-    });
+    // A process has no command line until it gets some CPU time, which on a busy machine takes a while.
+    await expect.poll(sessionsOfProgram, { timeout: LONG_SILENCE_MS, interval: 10 }).toHaveLength(1);
+    expect(sessionsOfProgram()).toEqual([expect.stringMatching(/ nice 19$/)]);
     await run;
-    expect(sessions.filter((session) => session !== '')).toEqual([expect.stringMatching(/ nice 19$/)]);
   },
 );
