@@ -4,13 +4,13 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import chromiumPackage from '@sparticuz/chromium';
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core';
 import { processEnvironment } from '../../platform/config.js';
+import { findFreePort } from '../../platform/embedded/serverProcess.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { openBenchDatabase, startBenchCluster, vacuum } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
@@ -50,7 +50,7 @@ const stops: (() => Promise<void>)[] = [];
 /** The whole service with the demo's data, as a user starts it. */
 async function startDemo(): Promise<{ baseUrl: string; key: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'trueup-bench-web-'));
-  const port = await freePort();
+  const port = await findFreePort();
   const service: ChildProcess = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/bin/trueup.js'), 'start'], {
     env: { ...processEnvironment(), DATA_DIR: folder, PORT: String(port), DEMO: '1' },
     stdio: 'ignore',
@@ -87,15 +87,6 @@ async function hasGaps(baseUrl: string, key: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** A signed-in page with an empty cache. */

@@ -170,7 +170,8 @@ function boughtBy(lines: readonly Meter[], rateOf: RateOf): Counted | undefined 
   return { counts, slack };
 }
 
-const namedBy = ({ serviceTier, isBatch, longContext, region }: Meter): Circumstances => ({
+/** The circumstances that the line states; what it leaves open is ordinary. */
+export const namedBy = ({ serviceTier, isBatch, longContext, region }: Meter): Circumstances => ({
   serviceTier,
   isBatch: isBatch ?? false,
   longContext: longContext ?? false,

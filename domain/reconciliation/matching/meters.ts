@@ -4,7 +4,7 @@ import type { Pico } from '../../money.js';
 import { type Circumstances, type DayRates, isTokenClass } from '../audit/dayRates.js';
 import type { BilledCell, ObservedCell, SplitSource, UsageCell } from './cells.js';
 import { apportion } from './classLines.js';
-import { joinByTotals } from './joinTotals.js';
+import { joinByTotals, namedBy } from './joinTotals.js';
 import { isUsageOf, takesCalls } from './lineUse.js';
 
 export interface MeterPart {
@@ -216,15 +216,6 @@ function mixLengths(meter: Meter, observed: readonly ObservedCell[], rates: DayR
   Object.assign(meter, { parts, split: 'observed_mix' });
 }
 
-/** The circumstances that the bill states; what it leaves open is ordinary. */
-export const plainUseOf = ({ serviceTier, isBatch, longContext, region }: Meter): Circumstances => ({
-  serviceTier,
-  isBatch: isBatch ?? false,
-  longContext: longContext ?? false,
-  contextBand: 0,
-  region,
-});
-
 /** Takes the split from the bill, and from the observed mix for the fields that the bill leaves open. */
 function fillFromBill(
   meter: Meter,
@@ -234,7 +225,7 @@ function fillFromBill(
 ): boolean {
   const quantity = meter.quantity;
   if (quantity === null) return false;
-  const plain = plainUseOf(meter);
+  const plain = namedBy(meter);
   const mix =
     meter.isBatch === null || meter.longContext === null ? observedMix(meter, others, observed, rates) : [];
   const isPlain = mix.every(

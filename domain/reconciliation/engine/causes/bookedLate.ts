@@ -9,6 +9,7 @@ import { absPico, divideHalfEven } from '../../../money.js';
 import { isTokenClass } from '../../audit/dayRates.js';
 import { DAYS_MAX, SAME_COUNT_PARTS, SURE_ROUNDINGS } from '../calibration.js';
 import type { Booked, Hypothesis, MeterDay, SeriesDay, Variant } from './cause.js';
+import { lineKey } from './cause.js';
 import { scaledTo } from './moves.js';
 import { amountAs, sumOf } from './predict.js';
 
@@ -125,7 +126,7 @@ const AS_PRICED: Line = [1n, 1n, 0n, 0n];
 function chargedLines({ meters }: SeriesDay): Lines {
   const charged = meters.filter(isCharged).map((one): [string, Line] => {
     const { amountPico, roundingPico, quantity } = one.meter;
-    return [keyOf(one), [amountPico, one.expectedPico ?? 0n, roundingPico + 1n, quantity ?? 0n]];
+    return [lineKey(one), [amountPico, one.expectedPico ?? 0n, roundingPico + 1n, quantity ?? 0n]];
   });
   return together(new Map(), charged);
 }
@@ -140,9 +141,6 @@ function together(before: Lines, more: Iterable<[string, Line]>): Lines {
 }
 
 const isCharged = ({ meter }: MeterDay): boolean => meter.amountPico !== 0n;
-const keyOf = ({ meter: { tokenClass, serviceTier, isBatch, longContext, region } }: MeterDay): string =>
-  `${tokenClass},${serviceTier},${isBatch},${longContext},${region}`;
-
 const isCountedByReport = ({ evidence, meters }: SeriesDay): boolean =>
   !evidence.provisional &&
   meters.every((one) => !isCharged(one) || (one.meter.quantitySource === 'usage' && !one.meter.crossed));
@@ -170,7 +168,7 @@ function isBookedLate(sums: readonly Lines[], beside: readonly (Lines | undefine
 
 function asPaid(lines: Lines, { meters, ...day }: SeriesDay): MeterDay[] {
   const paid = meters.map((one): MeterDay => {
-    const [charged, , , counted] = lines.get(keyOf(one)) ?? NOTHING;
+    const [charged, , , counted] = lines.get(lineKey(one)) ?? NOTHING;
     if (!isCharged(one) || charged === 0n) return one;
     const quantity = divideHalfEven(one.meter.amountPico * counted, charged * QUANTITY_ONE) * QUANTITY_ONE;
     const mix = scaledTo(one.mix, quantity);

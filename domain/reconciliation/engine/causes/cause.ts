@@ -38,6 +38,10 @@ export interface MeterDay {
   readonly booked?: Booked;
 }
 
+/** Tells the lines of a series' bills apart, the same on all days. */
+export const lineKey = ({ meter }: MeterDay): string =>
+  `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${meter.region}`;
+
 /** Of what the usage report counts of a class on a day (`of`), so much is on the day's bill (`on`). */
 export interface Booked {
   readonly on: bigint;

@@ -16,11 +16,11 @@ import {
   UNTOLD_DISCOUNT_DAYS_MIN,
   USUAL_SHARE,
 } from '../calibration.js';
-import { coversMost } from '../causes/cause.js';
+import { coversMost, lineKey } from '../causes/cause.js';
 import type { Gate } from './finding.js';
 import { median } from './fit.js';
 import type { JudgedDay, RunOfDays } from './judge.js';
-import { CENT, type MeterReading, meterKey } from './reading.js';
+import { CENT, type MeterReading } from './reading.js';
 import type { State } from './states.js';
 
 export interface RunHistory {
@@ -39,7 +39,7 @@ export interface RunHistory {
 export function historyOf(run: RunOfDays, judged: readonly JudgedDay[]): RunHistory {
   const days = run.days.map((one) => one.judged.work.reading.day.day);
   const [first, last] = [days[0] ?? '', days.at(-1) ?? ''];
-  const spokenOf = new Set(run.days.flatMap((one) => touchedOf(one.judged).map(meterKey)));
+  const spokenOf = new Set(run.days.flatMap((one) => touchedOf(one.judged).map(({ of }) => lineKey(of))));
   const terms = new Set(run.days.map((one) => one.judged.work.reading.day.untoldDiscount));
   const right = judged
     .filter((one) => isRightOf(one, spokenOf, terms))
@@ -80,7 +80,7 @@ function isRightOf(
   if (!reading.judged) return false;
   // A charge that is right at a discount that is not entered is not right as entered.
   if (reading.day.untoldDiscount !== undefined && !terms.has(reading.day.untoldDiscount)) return false;
-  const meters = reading.meters.filter((one) => isReported(one) && keys.has(meterKey(one)));
+  const meters = reading.meters.filter((one) => isReported(one) && keys.has(lineKey(one.of)));
   if (meters.length === 0) return false;
   if (isTerms(state)) return terms.has(state.traits.percentBelow);
   if (reading.depth !== 'quantities') return state.kind === 'none';

@@ -60,11 +60,6 @@ export interface DayReading {
   readonly comparable: boolean;
 }
 
-/** Tells the lines of a series' bills apart, the same on all days. */
-export function meterKey({ of: { meter } }: MeterReading): string {
-  return `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${meter.region}`;
-}
-
 /** A predicted bill, meter by meter; NaN: unknown. */
 export interface Prediction {
   readonly amounts: readonly number[];

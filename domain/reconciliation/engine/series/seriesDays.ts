@@ -9,8 +9,9 @@ import { type Circumstances, DayRates, DiscountedRates, isTokenClass } from '../
 import { byText, type ObservedVector, type SeriesDayEvidence } from '../../evidence/evidenceText.js';
 import type { ChargePrices } from '../../matching/charges.js';
 import { apportion, expectedOfMeter } from '../../matching/classLines.js';
+import { namedBy } from '../../matching/joinTotals.js';
 import { takesCalls } from '../../matching/lineUse.js';
-import { buildMeters, type Meter, type MeterPart, plainUseOf } from '../../matching/meters.js';
+import { buildMeters, type Meter, type MeterPart } from '../../matching/meters.js';
 import { freshBesidesCached } from '../../matching/profiles.js';
 import { bookedPartsOf, metersAsBooked } from '../causes/bookedLate.js';
 import type { Booked, MeterDay, SeriesContext, SeriesDay } from '../causes/cause.js';
@@ -259,7 +260,7 @@ function unbilledMeter(
 function closed(one: OpenMeter, index: number, pricedAs: string | null, rates: DayRates): MeterDay {
   const { meter, tokenClass, observed, failed, interrupted } = one;
   const own = meter.parts.filter((part) => part.quantity > 0n);
-  const plain: MeterPart = { circumstances: plainUseOf(meter), quantity: meter.quantity ?? 0n };
+  const plain: MeterPart = { circumstances: namedBy(meter), quantity: meter.quantity ?? 0n };
   const mix = own.length > 0 ? own : one.observedMix.length > 0 ? one.observedMix : [plain];
   return {
     index,

@@ -26,6 +26,7 @@ import {
 import {
   BATCH,
   type Hypothesis,
+  lineKey,
   type MeterDay,
   type SeriesContext,
   type Traits,
@@ -44,7 +45,7 @@ import {
   rateFit,
   type SeriesNoise,
 } from './fit.js';
-import { CENT, type DayReading, meterKey, type Prediction, predict, rightPrediction } from './reading.js';
+import { CENT, type DayReading, type Prediction, predict, rightPrediction } from './reading.js';
 import { fitUnseen } from './unseen.js';
 
 export interface State {
@@ -186,11 +187,12 @@ function refuteUnsaid(drafts: readonly Draft[], states: readonly State[]): void 
     const spokenOf = new Set<string>();
     for (const { reading, states: known } of drafts) {
       const variant = known.get(state)?.variant;
-      if (variant) for (const one of reading.meters) if (variant.touches(one.of)) spokenOf.add(meterKey(one));
+      if (variant)
+        for (const one of reading.meters) if (variant.touches(one.of)) spokenOf.add(lineKey(one.of));
     }
     for (const draft of drafts) {
       if (!draft.reading.judged || draft.states.has(state)) continue;
-      if (!draft.reading.meters.some((one) => one.value > CENT && spokenOf.has(meterKey(one)))) continue;
+      if (!draft.reading.meters.some((one) => one.value > CENT && spokenOf.has(lineKey(one.of)))) continue;
       const none = draft.states.get(NULL_STATE);
       if (none) draft.states.set(state, { ...none, fit: { ...none.fit, rate: none.fit.rate + REFUTED } });
     }
