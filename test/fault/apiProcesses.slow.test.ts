@@ -141,7 +141,7 @@ describe(`${PROCESSES} API processes on one port (TEST_SEED=${SEED})`, () => {
     expect((await ask(api, '/readyz', '')).status).toBe(200);
     api.program.child.kill('SIGTERM');
     expect(await api.program.ended()).toBe(0);
-  }, 60_000);
+  }, 120_000);
 
   it('count together: metrics, failed authentications of an address, a repeated request, and a revoked key', async () => {
     const org = await createTestOrganization(database.database);
