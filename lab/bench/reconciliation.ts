@@ -153,7 +153,9 @@ async function judgeAll(): Promise<void> {
 
 const [first] = options.generators;
 if (options.ablate === 'rules' || options.ablate === 'numbers')
-  await ablate(options.ablate, options.generators, worldsOf, visibilities[0] ?? 'V3', print);
+  await ablate(options.ablate, options.generators, worldsOf, visibilities[0] ?? 'V3', print, (world) =>
+    process.stderr.write(`${world}\n`),
+  );
 else if (options.fit) print(await fitCalibration(GENERATOR_NAMES, worldsOf('mixed')));
 else if (options.generators.length > 1) await judgeAll();
 else if (first) await (options.set === ADVERSARIAL ? judgeAdversarial(first) : judgeSet(first, options.set));
