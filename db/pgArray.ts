@@ -24,6 +24,18 @@ export function plainArray(values: readonly (string | number | bigint | boolean 
   return `{${values.map((value) => (value === null ? 'NULL' : String(value))).join(',')}}`;
 }
 
+/**
+ * JSON documents, each on a line of its own, for `jsonLinesSql`: in an array literal all their quotes would be escaped, and
+ * in one array of JSON Postgres would build the whole before its parts. JSON has no line feed; null is an empty line.
+ */
+export function jsonLines(documents: readonly (string | null)[]): string {
+  return documents.join('\n');
+}
+
+/** SQL of the `jsonb[]` that `jsonLines` in a parameter, `$3`, means. */
+export const jsonLinesSql = (parameter: string) =>
+  `string_to_array(${parameter}::text, chr(10), '')::jsonb[]`;
+
 export function plainItems(literal: string | null): string[] {
   return literal === null || literal === '{}' ? [] : literal.slice(1, -1).split(',');
 }

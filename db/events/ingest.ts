@@ -6,7 +6,7 @@ import { type OrganizationSettings, parseSettings } from '../../domain/installat
 import { isoFromMicros } from '../../domain/period.js';
 import type { Policy } from '../../domain/policies/policy.js';
 import type { OrgDb } from '../orgDb.js';
-import { plainArray, plainItems, textArray } from '../pgArray.js';
+import { jsonLines, jsonLinesSql, plainArray, plainItems, textArray } from '../pgArray.js';
 import { ALERT_TYPES, alertArrays, insertAlertsSql, type NewAlert } from '../policies/policyAlerts.js';
 import { COLUMNS, type Column, type ColumnValue, LIST_COLUMNS, type StorableEvent } from './eventColumns.js';
 
@@ -167,7 +167,7 @@ function storeSql(make: string): string {
     const keys = arrays(PAYLOAD_KEY_TYPES);
     const texts = PAYLOAD_TEXTS.map(() => {
       parameters += 1;
-      return `string_to_array($${parameters}::text, chr(10), '')::jsonb[]`;
+      return jsonLinesSql(`$${parameters}`);
     });
     parts.push(`kept as (
   insert into event_payloads (org_id, timestamp, event_id, ${PAYLOAD_TEXTS.join(', ')})
@@ -269,15 +269,13 @@ function payloadColumns(events: readonly StorableEvent[]): string[] | undefined 
       call.payload !== null || call.toolInput !== null || call.toolOutput !== null || call.service !== null,
   );
   if (kept.length === 0) return undefined;
-  // Lines instead of an array literal, in which all quotes of the JSON would be escaped: JSON has no line feed, and an
-  // empty line is null.
   const json = (of: (call: CallRecord) => unknown) =>
-    kept
-      .map(({ call }) => {
+    jsonLines(
+      kept.map(({ call }) => {
         const value = of(call);
-        return value === null ? '' : JSON.stringify(value);
-      })
-      .join('\n');
+        return value === null ? null : JSON.stringify(value);
+      }),
+    );
   return [
     plainArray(kept.map(({ call }) => isoFromMicros(call.startMicros))),
     plainArray(kept.map(({ id }) => id)),

@@ -1,6 +1,6 @@
 import { lockByName } from '../locks.js';
 import type { OrgDb } from '../orgDb.js';
-import { textArray } from '../pgArray.js';
+import { jsonLines, jsonLinesSql, textArray } from '../pgArray.js';
 import { countGapRunUnits } from './gapRuns.js';
 
 /** Results of explaining, before a run publishes them. */
@@ -27,7 +27,7 @@ export async function recordSeriesExplanations(
 ): Promise<void> {
   await inside.run(
     `update gap_run_series s set is_done = true, explanation = e.explanation
-     from unnest($5::text[], $6::jsonb[]) as e(model, explanation)
+     from unnest($5::text[], ${jsonLinesSql('$6')}) as e(model, explanation)
      where s.org_id = $1 and s.run_id = $2 and s.provider = $3 and s.provider_account_id = $4 and s.model = e.model`,
     [
       inside.orgId,
@@ -35,7 +35,7 @@ export async function recordSeriesExplanations(
       account.provider,
       account.accountId,
       textArray(explained.map(({ model }) => model)),
-      textArray(explained.map(({ explanation }) => explanation)),
+      jsonLines(explained.map(({ explanation }) => explanation)),
     ],
   );
   await countGapRunUnits(inside, runId);

@@ -4,7 +4,7 @@ import type { StoredMismatch } from '../../domain/reconciliation/audit/mergeMism
 import { tokensOf } from '../../domain/reconciliation/coverage.js';
 import type { ClassLine, GapBucket, RateMismatch } from '../../domain/reconciliation/matching/cells.js';
 import type { OrgDb } from '../orgDb.js';
-import { plainArray, textArray } from '../pgArray.js';
+import { jsonLines, jsonLinesSql, plainArray, textArray } from '../pgArray.js';
 import { countGapRunUnits } from './gapRuns.js';
 
 type Column = readonly [
@@ -53,7 +53,6 @@ const COLUMNS: readonly Column[] = [
 ];
 const NAMES = COLUMNS.map(([name]) => name).join(', ');
 
-/** One JSON document for all buckets: in an array each would be an escaped text, parsed twice. */
 const DOCUMENTS: readonly (readonly [name: string, of: (row: RecordedBucket) => unknown])[] = [
   ['cells', ({ bucket }) => bucket.lines.map(lineToJson)],
   ['waterfall', ({ bucket }) => bucket.waterfall],
@@ -62,9 +61,9 @@ const DOCUMENTS: readonly (readonly [name: string, of: (row: RecordedBucket) => 
 const DOCUMENT_NAMES = DOCUMENTS.map(([name]) => name).join(', ');
 const DOCUMENTS_FROM = COLUMNS.length + 4;
 const INSERT_BUCKETS = `insert into gap_buckets (org_id, run_id, provider, ${NAMES}, ${DOCUMENT_NAMES})
-select $1::uuid, $2::uuid, $3::text, ${NAMES}, ${DOCUMENTS.map(([name]) => `nullif(${name}, 'null')`).join(', ')}
-from rows from (unnest(${COLUMNS.map(([, type], at) => `$${at + 4}::${type}[]`).join(', ')}),
-  ${DOCUMENTS.map((_, at) => `jsonb_array_elements($${at + DOCUMENTS_FROM}::jsonb)`).join(', ')}) as t(${NAMES}, ${DOCUMENT_NAMES})`;
+select $1::uuid, $2::uuid, $3::text, ${NAMES}, ${DOCUMENT_NAMES}
+from unnest(${COLUMNS.map(([, type], at) => `$${at + 4}::${type}[]`).join(', ')},
+  ${DOCUMENTS.map((_, at) => jsonLinesSql(`$${at + DOCUMENTS_FROM}`)).join(', ')}) as t(${NAMES}, ${DOCUMENT_NAMES})`;
 
 /** A bucket with its evidence for the search for explanations; null for hourly buckets. */
 export interface RecordedBucket {
@@ -101,7 +100,14 @@ export async function recordUnitResult(inside: OrgDb, runId: string, unit: UnitR
       const values = unit.buckets.map(({ bucket }) => of(bucket));
       return quoted ? textArray(values as (string | null)[]) : plainArray(values);
     });
-    const documents = DOCUMENTS.map(([, of]) => JSON.stringify(unit.buckets.map(of)));
+    const documents = DOCUMENTS.map(([, of]) =>
+      jsonLines(
+        unit.buckets.map((row) => {
+          const document = of(row);
+          return document === null ? null : JSON.stringify(document);
+        }),
+      ),
+    );
     await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns, ...documents]);
   }
   await countGapRunUnits(inside, runId);

@@ -124,20 +124,14 @@ function fromStoredCell(cell: Omit<DayCell, 'hours'>, hourMicros: bigint): Obser
 /** Matches one provider-day and stores the result with its evidence; a finished unit does not change. */
 export async function matchUnit(work: RunWork, ordinal: number): Promise<void> {
   const { deps, orgDb, runId } = work;
-  const unit = await findGapRunUnit(orgDb, runId, ordinal);
-  if (!unit || !isProvider(unit.provider))
-    throw new DomainError('not_found', `the gap run has no unit ${ordinal}`);
-  if (unit.status === 'done') return;
-  const run = await loadRun(work);
-  const scope = { provider: unit.provider, day: unit.day, offsetHours: run.dayOffsets[unit.provider] ?? 0 };
-  const input = await readProviderDay(orgDb, scope, {
-    nowMicros: deps.nowMicros(),
-    observedSince: observedSinceOf(run, unit.provider),
-    withHours: wantsHours(run, unit.day),
-  });
+  const read = await orgDb.transaction(
+    (inside) => readUnit({ ...work, orgDb: inside }, ordinal),
+    'repeatable read',
+  );
+  if (read === undefined) return;
+  const { unit, provider, input, link } = read;
   const { covered } = input;
-  const { link } = await currentWeights(orgDb);
-  const result = matchDay(await deps.prices.freshOf(orgDb.orgId), unit.provider, input, link);
+  const result = matchDay(await deps.prices.freshOf(orgDb.orgId), provider, input, link);
   work.checkpoint();
   const countedSources = Object.fromEntries(
     covered.map((account) => [account.accountId, account.countedSources]),
@@ -150,6 +144,25 @@ export async function matchUnit(work: RunWork, ordinal: number): Promise<void> {
     countedSources: covered.length === 0 ? {} : { ...countedSources, [ALL_ACCOUNTS]: 'all' },
   };
   await orgDb.transaction((inside) => recordUnitResult(inside, runId, found));
+}
+
+/** Reads what matching a unit needs, in one snapshot; undefined: it is done. */
+async function readUnit(work: RunWork, ordinal: number) {
+  const { deps, orgDb, runId } = work;
+  const unit = await findGapRunUnit(orgDb, runId, ordinal);
+  if (!unit || !isProvider(unit.provider))
+    throw new DomainError('not_found', `the gap run has no unit ${ordinal}`);
+  if (unit.status === 'done') return undefined;
+  const { provider, day } = unit;
+  const run = await loadRun(work);
+  const scope = { provider, day, offsetHours: run.dayOffsets[provider] ?? 0 };
+  const input = await readProviderDay(orgDb, scope, {
+    nowMicros: deps.nowMicros(),
+    observedSince: observedSinceOf(run, provider),
+    withHours: wantsHours(run, day),
+  });
+  const { link } = await currentWeights(orgDb);
+  return { unit, provider, input, link };
 }
 
 /** Records that a unit failed for good; a finished unit stays finished. */
