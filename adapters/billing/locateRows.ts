@@ -49,9 +49,6 @@ export interface LocatedRecord {
   rows: readonly BilledRow[];
 }
 
-/** The type of `locateRecords`, as evidence uses it. */
-export type RecordLocator = typeof locateRecords;
-
 /**
  * The records of a page with their rows, in order; records without rows have none. For bills that are only readable as
  * a whole (`unplacedRows`) all rows come with the first record, and any record may contain them.
