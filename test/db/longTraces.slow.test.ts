@@ -9,8 +9,8 @@ import { startTestApi, type TestApi, type TestOrganization } from '../support/ap
 import { untilNothingHoldsBack } from '../support/horizon.js';
 import { longestPause } from '../support/longestPause.js';
 
-/** The longest block of the event loop, in processor time. */
-const PAUSE_MS_MAX = 250;
+/** The longest block of the event loop, as a share of a sweep (0.07 to 0.15 measured); without pauses it is nearly 1. */
+const PAUSE_SHARE_MAX = 0.33;
 
 let api: TestApi;
 let prices: PriceBook;
@@ -113,10 +113,10 @@ describe('the sweep of a trace', () => {
         organization,
         spans.filter((_, index) => !isFirst(index)),
       );
-      const { result, pauseMs } = await longestPause(sweep);
+      const { result, share } = await longestPause(sweep);
       expect(result.superseded).toBeGreaterThan(0);
       expect(result.longTraces).toBe(0);
-      expect(pauseMs).toBeLessThan(PAUSE_MS_MAX);
+      expect(share).toBeLessThan(PAUSE_SHARE_MAX);
       if (live !== undefined) expect(await countLive(organization)).toBe(live);
       // Resolved calls stay resolved.
       expect((await sweep()).superseded).toBe(0);

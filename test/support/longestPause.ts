@@ -2,10 +2,14 @@ import { threadCpuMs } from './threadCpu.js';
 
 const TICK_MS = 2;
 
-/** The longest time for which `work` blocked this process's event loop, in processor time. */
-export async function longestPause<T>(work: () => Promise<T>): Promise<{ result: T; pauseMs: number }> {
+/**
+ * The longest time for which `work` blocked this process's event loop, as a share of all its processor time: a slow machine
+ * prolongs both.
+ */
+export async function longestPause<T>(work: () => Promise<T>): Promise<{ result: T; share: number }> {
   let pauseMs = 0;
-  let before = threadCpuMs();
+  const started = threadCpuMs();
+  let before = started;
   const look = () => {
     const now = threadCpuMs();
     pauseMs = Math.max(pauseMs, now - before);
@@ -15,7 +19,7 @@ export async function longestPause<T>(work: () => Promise<T>): Promise<{ result:
   try {
     const result = await work();
     look();
-    return { result, pauseMs };
+    return { result, share: pauseMs / (before - started) };
   } finally {
     clearInterval(timer);
   }
