@@ -28,7 +28,7 @@ export function createInvoiceActivities(deps: ActivityDeps) {
 
     /** Reads the pages of the file into words; not while the organization has others read. */
     extractInvoice: ({ orgId, runId }: RunRef): Promise<{ isExtracted: boolean }> =>
-      // What is extracted has the run's key: a repeat finds it, or stores the same in its place.
+      // The extraction has the run's key: a repeat finds it, or stores the same in its place.
       withFailures(() => {
         const signal = Context.current().cancellationSignal;
         return withHeartbeat(async () => ({

@@ -237,7 +237,7 @@ export class Database {
   }
 }
 
-/** What statements are sent to: a connection, or one organization's part of a shared transaction. */
+/** The receiver of statements: a connection, or one organization's part of a shared transaction. */
 export type StatementHandle = Pick<TransactionConnection, 'query'>;
 
 /** A transaction of several organizations cannot hold what one of them has to do: it needs more than one statement. */

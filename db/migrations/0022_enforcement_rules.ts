@@ -40,7 +40,7 @@ update events set cost_usd = 0, computed_cost_usd = 0, reported_cost_usd = null,
 where status = 'blocked' and (cost_usd <> 0 or computed_cost_usd is distinct from 0 or cost_source <> 'computed' or price_gaps is not null or context_band <> 0);
 reset role;
 `,
-  // What earlier blocked calls were said to cost is not known any more.
+  // The former costs of blocked calls are not known any more.
   down: `
 drop index events_blocked;
 drop table enforcement_rules;

@@ -98,7 +98,7 @@ describe('Cost Explorer and a Cost and Usage Report of one month', () => {
     cost,
     quantity: recordType === 'Usage' ? '1000' : '0',
   });
-  /** What the day before the month cost, and what of it stands on the month's invoice: it was learnt of late. */
+  /** The cost of the day before the month, and its part on the month's invoice: it was learnt of late. */
   const [EVE_COST, LATE_COST] = ['10', '0.5'];
 
   async function startAws(): Promise<void> {

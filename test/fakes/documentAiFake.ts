@@ -15,13 +15,13 @@ export interface DocumentAiRequest {
   documentOutputConfig?: { gcsOutputConfig: { gcsUri: string } };
 }
 
-/** What the server does with the next requests; the pages are those of the PDF that it was sent. */
+/** The server's behaviour for the next requests; the pages are those of the PDF that it was sent. */
 export type DocumentAiAnswering = (
   pages: number,
   request: DocumentAiRequest,
 ) => object | { code: number } | 'hang';
 
-/** What the server answers, and what it was asked; a test changes the first and reads the second. */
+/** The server's answers and the requests that it had; a test changes the first and reads the second. */
 export interface DocumentAiState {
   answer: DocumentAiAnswering;
   requests: DocumentAiRequest[];

@@ -16,7 +16,7 @@ export interface ReceivedMail {
 export interface MailServer {
   url: string;
   received: ReceivedMail[];
-  /** What RCPT TO is answered with; undefined: accepted. `silent`: no answer at all. */
+  /** The answer to RCPT TO; undefined: accepted. `silent`: no answer at all. */
   refuseWith(reply: { code: number; text: string } | 'silent' | undefined): void;
   /** A client of it whose attempts end soon. */
   mailer(totalMs?: number): DeliverMail;

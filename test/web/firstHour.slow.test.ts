@@ -5,7 +5,7 @@ import { createSignInLink, signInAddress } from '../../usecases/access/sessions.
 import { openTab, startBrowser } from '../support/browser.js';
 import { type ClaimedDemo, startClaimedDemo } from '../support/claimedDemo.js';
 
-/** What a new user does first, with the mouse: clicks and seconds are counted. Reading takes the rest of the time. */
+/** The first steps of a new user, with the mouse: clicks and seconds are counted. Reading takes the rest of the time. */
 const TO_OVERCHARGE = { clicks: 3, seconds: 30 };
 const TO_CLAIM = { clicks: 8, seconds: 60 };
 const TO_FIRST_CALL = { clicks: 6, seconds: 60 };

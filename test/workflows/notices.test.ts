@@ -303,7 +303,7 @@ describe('a daily digest', () => {
     );
     expect(mails.received).toEqual([]);
     await age(endpoint.id, 1);
-    // What happened since the digest hour waits for the next one.
+    // Events since the digest hour wait for the next one.
     await publishRun();
     const [mail] = await arrived();
     expect(mail?.headers.subject).toBe('Trueup: 53 notices since the last digest.');

@@ -133,7 +133,7 @@ function isAtAgreedRates(line: Meter, rateOf: RateOf): boolean {
   return absPico(line.amountPico - right) <= line.roundingPico + 1n;
 }
 
-/** What the line holds times the agreed rates; zero where a rate is unknown. */
+/** The line's quantities times the agreed rates; zero where a rate is unknown. */
 function rightProduct({ tokenClass, parts }: Meter, rateOf: RateOf): bigint {
   if (!isTokenClass(tokenClass)) return 0n;
   return sumOf(parts.map((part) => part.quantity * (rateOf(tokenClass, part.circumstances) ?? 0n)));

@@ -34,7 +34,7 @@ export const DEFAULT_WEIGHTS: WeightSet = {
     // Rates that are fitted, not predicted: each has a ratio of its own for a price.
     stale_price_reference: 1e-6,
     contract_terms: 1e-4,
-    // What every observation has now and then.
+    // Every observation has these now and then.
     unobserved_usage: 0.01,
     timing_shift: 0.002,
     client_metering_error: 0.0003,

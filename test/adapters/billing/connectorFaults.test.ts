@@ -20,7 +20,7 @@ const ATTEMPTS_MAX = 400;
 
 afterEach(stopProviders);
 
-/** What happens between two requests. */
+/** A change between two requests. */
 type Event = 'nothing' | 'outage' | 'cut_body' | 'forget_pages' | 'smaller_pages' | 'larger_pages';
 const events = fc.array(
   fc.constantFrom<Event>(

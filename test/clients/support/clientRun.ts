@@ -32,7 +32,7 @@ export interface ClientOutcome {
   journal: JournalEntry[];
   /** Calls that ended in an error for the application. */
   failures: number;
-  /** What the program and its libraries wrote to stderr. */
+  /** The stderr of the program and its libraries. */
   stderr: string;
 }
 

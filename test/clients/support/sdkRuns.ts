@@ -70,7 +70,7 @@ export async function runSdkProgram(
   }
 }
 
-/** What an application sees of a case's calls, as text, and what the provider sees of them. */
+/** A case's calls as the application sees them, as text, and as the provider sees them. */
 export async function runSdkCase(
   python: string,
   one: SdkCase,

@@ -10,7 +10,7 @@ import { importBill, runGaps } from '../../support/bills.js';
 import { type ClaimsPlace, startClaimsPlace } from '../../support/claimsPlace.js';
 import { recordWalk, type Walk, withoutPipeline } from './walks.js';
 
-/** What `RECORD_WALKS=1 npm run test:slow -- walks` writes and `npm run house` prints. */
+/** The file that `RECORD_WALKS=1 npm run test:slow -- walks` writes and `npm run house` prints. */
 const RECORDED = join(PROJECT_ROOT, 'lab/house/walks.json');
 
 /** Old enough that no bill of it is provisional. */

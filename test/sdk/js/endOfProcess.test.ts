@@ -103,7 +103,7 @@ describe('the end of a process with the JavaScript package', () => {
       service.isHanging = false;
       expect(await start({ END: 'return', SPOOL: service.spool, CALLS: '0' }).ended()).toBe(0);
       expect(service.arrived.size).toBe(CALLS);
-      // What was sent twice has the same ids, by which it counts once.
+      // An event that is sent twice has the same id, by which it counts once.
       expect(Math.max(...service.arrived.values())).toBe(2);
       expect(readdirSync(service.spool)).toEqual([]);
     },

@@ -125,7 +125,7 @@ export function learnedTier(
     return { tier: dispute.disputeTier, belowLow: false };
   const q = rawProbabilityOf(probability, waterfall);
   const basis = { kind, missing, visibility, waterfall, probability: q, grade: dispute.grade };
-  // What was learned by then may have lowered or raised it: the engine's own grade is that of its own probability.
+  // Learning may have changed the stored grade: the engine's own grade is that of its own probability.
   const own = gradedAs(q, { missing, waterfall });
   const grade =
     q === probability ? basis.grade : lowerOf(gradeAt(own, missing.length, visibility), highestOfAny(basis));

@@ -154,7 +154,7 @@ function costsOf(use: KeyUse, model: string, { provider, prices }: AccountInput)
   );
 }
 
-/** What the key used by class, of which nothing was to be expected; in one line where no quantities are told. */
+/** The key's use by class, all of it unexpected; one line where no quantities are told. */
 function linesOf(use: KeyUse, model: string, input: AccountInput, atAgreed: boolean): FindingLine[] {
   const costs = [...costsOf(use, model, input)];
   const whole = costOf(use, model, input, atAgreed);

@@ -230,7 +230,7 @@ function atListRates(
     const usual = rest.mix.length > 0 ? amountAs(day, rest, quantity - part) : 0n;
     return charged === null || usual === null ? null : charged + usual;
   };
-  // What the other tier lists no rate for, such as long requests, was charged as it should be.
+  // Usage without a rate at the other tier, such as long requests, was charged as it should be.
   return repriced(day, name, amountOf, (meter) => meter.mix.some(isMeant));
 }
 

@@ -53,8 +53,8 @@ export function natsOfHours(lines: readonly HourlyLine[]): number {
 }
 
 /**
- * What a class had in each hour of the day, in 1e-12 tokens: by the usage report, else by the calls; undefined where neither
- * has the hours of what is counted.
+ * The count of a class in each hour of the day, in 1e-12 tokens: by the usage report, else by the calls; undefined where
+ * neither has all counted hours.
  */
 export function hoursOfClass(day: SeriesDay, tokenClass: TokenClass, counted: number): number[] | undefined {
   const place = TOKEN_CLASSES.indexOf(tokenClass);
@@ -85,8 +85,8 @@ function summed(counts: readonly (readonly [hour: number, count: number])[]): nu
 }
 
 /**
- * What the variant charges too much in each hour of the line, pico-dollars; undefined where the hours that are known are not
- * those of what is billed, which makes `whole` too much of.
+ * The excess of the variant in each hour of the line, pico-dollars; undefined where the known hours are not those of the
+ * billed amount, whose excess is `whole`.
  */
 export function dearerByHour(
   day: SeriesDay,

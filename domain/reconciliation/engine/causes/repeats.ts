@@ -138,7 +138,7 @@ function ofSomeHours(day: SeriesDay, charged: readonly MeterDay[]): Variant[] {
   const twice = multipleOf(day, 'amounts_twice', 2n, 1n, isMeant);
   const [variant] = twice;
   const expected = (one: MeterDay) => one.expectedPico ?? 0n;
-  // What is exactly twice on all lines is no part of a day, and what is more than twice no part of what is twice.
+  // Exactly twice on all lines is no part of a day, and more than twice is no part of a day charged twice.
   const isPart =
     meant.some((one) => tooMuch(one) * TIMES_PARTS < expected(one) * (TIMES_PARTS - 1n)) &&
     meant.every((one) => tooMuch(one) <= expected(one) + one.meter.roundingPico + 1n);
@@ -178,7 +178,7 @@ export const doubleMeteredOnBill: Hypothesis = {
   advise: () => ASK,
 };
 
-/** What the day's input has more than the report, where that is all of the cached tokens or some, and nothing is booked late. */
+/** The day's input beyond the report, where that is all or some of the cached tokens and nothing is booked late. */
 function againOf(day: SeriesDay) {
   const against = day.meters.some((meter) => meter.booked) ? undefined : againstReport(day);
   const again = against && cachedAgain(day, against);

@@ -213,7 +213,7 @@ function partsOfAmount(
   const right = amountAs(reading.day, of, of.observed);
   if (right === null) return [null, null];
   const quantity = variant?.quantityOf(of) ?? null;
-  // What was charged on another meter instead is not charged here: without it the other's amount would be claimed whole.
+  // Usage charged on another meter is charged nothing here; left out, the other meter's whole amount would be claimed.
   if (amount <= 0n && !(variant && quantity === 0n)) return [null, null];
   if (variant?.provenOf) {
     const units = variant.provenOf(of);

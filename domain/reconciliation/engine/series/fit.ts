@@ -149,7 +149,7 @@ export interface Deviation {
   use: string;
   /** log(billed ÷ observed), of what is free; NaN where none was seen. */
   ownRatio: number;
-  /** What it is worth that the bill has the very count that calls give, 0 where it has another. */
+  /** The worth of a bill with the very count that calls give, nats; 0 where it has another. */
   exact: number;
 }
 
@@ -176,7 +176,7 @@ export function deviationsOf(reading: DayReading, prediction: Prediction, noise:
   });
 }
 
-/** What is compared as one: billed quantities, or amounts where the bill has none, and what was observed of them. */
+/** Billed quantities that are compared as one, or amounts where the bill has none, and the observed ones. */
 interface Compared {
   readonly seen: number;
   readonly observed: number;
@@ -251,7 +251,7 @@ function deviation(
 ): Deviation {
   const sigma = Math.hypot(seriesSigma, CENT / Math.max(value, 1));
   const isFree = Number.isNaN(predicted);
-  // What is free has a ratio of its own; nothing else asks for it.
+  // Only free meters have a ratio of their own.
   const ownRatio = isFree && observed > 0 && billed > 0 ? Math.log(billed / observed) : Number.NaN;
   let logRatio = 0;
   if (!isFree && billed !== predicted) {

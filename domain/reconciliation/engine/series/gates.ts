@@ -61,7 +61,7 @@ export function missingGates({ run, history, odds, ...facts }: GateInput): Gate[
   const hasOwnPrice =
     (history.rightBefore && history.rightAfter) || run.days.every(({ judged }) => !isBorrowed(judged));
   const isRate = hypothesis.nature === 'rate';
-  // What is asked of the days together; each gate is here or among the rules of a day.
+  // The gates of all days together; each gate is here or among the rules of a day.
   const together: Record<Exclude<Gate, keyof typeof DAY_RULES>, boolean> & Partial<Record<Gate, boolean>> = {
     price_source_dated: hasOwnPrice,
     price_sources_agree: !isRate || hasOwnPrice,
@@ -244,7 +244,7 @@ export function calibrationSteps(probability: number, of: Calibrated): Waterfall
   return [{ signal: CALIBRATION_SIGNAL, level: 'lacks_a_gate', bits }];
 }
 
-/** What a probability is read from again: the finding's gates and its waterfall. */
+/** The parts of a finding that give its probability again: its gates and its waterfall. */
 export interface Stated {
   readonly missing: readonly string[];
   readonly waterfall: readonly WaterfallStep[];

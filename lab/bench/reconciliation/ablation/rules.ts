@@ -10,7 +10,7 @@ export interface Rule {
   kind: 'explanation' | 'doubt' | 'nuisance' | 'gate' | 'account' | 'number';
   name: string;
   /**
-   * What is explained again without it: the series to which the whole engine notes that it makes a difference, all series,
+   * The series that are explained again without it: those of which the whole engine notes a difference, all series,
    * or none (it concerns an account's findings).
    */
   again: 'noted' | 'all' | 'none';
@@ -62,7 +62,7 @@ interface RuleFunction {
   kind: Rule['kind'];
   file: string;
   name: string;
-  /** What it returns of what it was `given` if there is no such rule. */
+  /** The result without such a rule, from what it was `given`. */
   returns: string;
   /** Whether it makes a difference, by what it was `given` and has `found`; absent: wherever it is asked. */
   counts?: string;

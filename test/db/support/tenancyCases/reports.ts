@@ -31,7 +31,7 @@ const BLOBS = {
 } as unknown as BlobStore;
 const renderLogo = () => Promise.reject(new Error('no logo is sent'));
 
-/** What an organization's reports are to the tests. */
+/** An organization's reports, as the tests use them. */
 export interface OwnedReports {
   /** One that was generated. */
   reportId: string;

@@ -53,7 +53,7 @@ const counted = (count: number, use: Use = {}): UsageCell =>
 const metersOf = (billed: readonly BilledCell[], usage: readonly UsageCell[]) =>
   buildMeters(billed, usage, [], ratesOf('anthropic'), CLAUDE);
 
-/** What a line names, what it holds, and what the report says of that, in tokens. */
+/** The circumstances that a line names, its tokens, and those of the report. */
 const brief = ({ region, longContext, tokenClass, quantity, parts, crossed }: Meter) => ({
   line: [tokenClass, region, longContext ? 'long' : 'short'].join(' '),
   holds: quantity === null ? null : Number(quantity / tokens(1)),

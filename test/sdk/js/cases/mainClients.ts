@@ -32,7 +32,7 @@ function fetchTo(fake: FakeProvider): typeof fetch {
   };
 }
 
-/** What an application sees of its calls: answers, chunks of streams, errors. */
+/** An application's view of its calls: answers, chunks of streams, errors. */
 async function makeCalls(openAi: OpenAI, anthropic: Anthropic): Promise<string[]> {
   const seen: string[] = [];
   for (const call of plan) {

@@ -61,7 +61,7 @@ it('nothing is certain that rests on the mix of other calls than the billed ones
   expect(ofCache(0.8)).not.toEqual([]);
 });
 
-/** What another model of the provider costs, pico-dollars for a million tokens: no multiple of this one's rates. */
+/** The rates of another model of the provider, pico-dollars for a million tokens: no multiple of this one's. */
 const OTHER = { input: 2_500_000_000_000n, cache_read: 1_250_000_000_000n, output: 10_000_000_000_000n };
 const ODD = [0, 1, 9, 18, 19];
 

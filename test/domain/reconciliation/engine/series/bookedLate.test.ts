@@ -16,7 +16,7 @@ import {
   useOf,
 } from './support.js';
 
-/** What the provider counts of the day's use. */
+/** The day's use as the provider counts it. */
 type Counting = (use: Use, at: number) => Use;
 
 const asUsed: Counting = (use) => use;

@@ -87,7 +87,7 @@ function ofDays(findings: readonly Finding[]): string[] {
   });
 }
 
-/** What a finding claims of each day, over what is too much of it, is one within a thousandth. */
+/** The claimed amount of each day over its excess is one within a thousandth. */
 function expectExact({ days }: Finding, tooMuch: (at: number) => bigint): void {
   for (const [place, { impactPico }] of days.entries()) {
     const right = tooMuch(FIRST + place);

@@ -106,7 +106,7 @@ export async function aHistory(source: TestDatabase, seed: number, index: number
   return orgDb;
 }
 
-/** What the numbers decide: is a row folded, and which closings saw it. */
+/** The facts that the numbers decide: whether a row is folded, and which closings saw it. */
 export async function decisions(superuser: pg.Pool) {
   const { rows } = await superuser.query(
     `select l.org_id, l.kind, l.id, l.ingest_xid < coalesce(r.folded_xid, 0) as folded, l.revised,
