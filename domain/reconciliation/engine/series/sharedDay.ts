@@ -2,7 +2,7 @@
  * A day on which rates and counts are both explained: every billed dollar belongs to one finding, and what neither
  * explains is one rest.
  */
-import { absPico, type Pico } from '../../../money.js';
+import { absPico, divideHalfEven, type Pico } from '../../../money.js';
 import type { MeterDay } from '../causes/cause.js';
 import { impactOf, type MeterImpact } from './dollars.js';
 import type { JudgedDay } from './judge.js';
@@ -94,35 +94,33 @@ function oneOfAKind(aspects: readonly JudgedDay[]): JudgedDay[] {
 }
 
 /**
- * Of a meter whose rate and count are both explained, the units too many are billed for nothing, and the rest of the
- * amount at another rate.
+ * Of a meter whose rate and count are both explained, the units too many are billed for nothing, and the rest of the amount at
+ * another rate. Units too many cost no more than they were charged: at a lower rate than agreed, that rate.
  */
 function billedOnce(aspects: readonly JudgedDay[]): JudgedDay[] {
   const counts = aspects.find(({ aspect }) => aspect === 'counts');
   const rates = aspects.find(({ aspect }) => aspect === 'rates');
   if (!counts || !rates) return [...aspects];
-  const byRate = new Set(rates.parts.explained.map(({ meter }) => meter?.index));
-  const taken = new Map(
-    counts.parts.explained
-      .filter(({ meter }) => byRate.has(meter?.index))
-      .map(({ meter, ratePico, volumePico }) => {
-        const impact = ratePico + volumePico;
-        return [meter?.index, impact > 0n ? impact : 0n] as const;
-      }),
-  );
+  const rateOf = new Map(rates.parts.explained.map((part) => [part.meter?.index, part.ratePico]));
+  const taken = new Map<number | undefined, { units: Pico; less: Pico }>();
+  for (const { meter, billedPico, ratePico, volumePico } of counts.parts.explained) {
+    const rate = rateOf.get(meter?.index);
+    if (rate === undefined) continue;
+    const isCheaper = rate < 0n && volumePico > 0n && billedPico > 0n;
+    const volume = isCheaper ? divideHalfEven(volumePico * billedPico, billedPico - rate) : volumePico;
+    taken.set(meter?.index, { units: aboveZero(ratePico + volume), less: volumePico - volume });
+  }
   if (taken.size === 0) return [...aspects];
-  const billed = (one: JudgedDay, of: (part: MeterImpact, units: bigint) => bigint): JudgedDay => ({
+  return aspects.map((one) => ({
     ...one,
     parts: {
       ...one.parts,
       explained: one.parts.explained.map((part) => {
-        const units = taken.get(part.meter?.index);
-        return units === undefined ? part : { ...part, billedPico: of(part, units) };
+        const own = taken.get(part.meter?.index);
+        if (!own || (one !== counts && one !== rates)) return part;
+        if (one === counts) return { ...part, billedPico: own.units, volumePico: part.volumePico - own.less };
+        return { ...part, billedPico: part.billedPico - own.units, ratePico: part.ratePico + own.less };
       }),
     },
-  });
-  return aspects.map((one) => {
-    if (one === counts) return billed(one, (_, units) => units);
-    return one === rates ? billed(one, ({ billedPico }, units) => billedPico - units) : one;
-  });
+  }));
 }

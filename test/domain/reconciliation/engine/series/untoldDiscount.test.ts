@@ -15,6 +15,17 @@ function excessOf(wrong: (lines: Lines) => Lines): bigint {
   return sum;
 }
 
+/** The discounted charge of the cached tokens of those four days as fresh input. */
+function chargedAgain(): bigint {
+  let sum = 0n;
+  for (let at = 8; at <= 11; at += 1) {
+    const { cache_read } = useOf(at);
+    const { input } = linesFor({ ...useOf(at), input: cache_read });
+    sum += (input.amountPico * 83n) / 100n;
+  }
+  return sum;
+}
+
 describe('a mistake on top of a discount without an entry', () => {
   const cases: [string, (lines: Lines) => Lines, object][] = [
     [
@@ -54,5 +65,26 @@ describe('a mistake on top of a discount without an entry', () => {
       bill: (lines, at) => (isWrong(at) ? wrong(lines) : at < 25 ? lines : right(lines)),
     });
     expect(none.filter((one) => one.blame === 'provider')).toEqual([]);
+  });
+
+  it('that counts too much claims no more than was charged for it, and the discount is of the rest', () => {
+    const isCheap = (at: number) => isBetween(at, 2, 12);
+    const doubled = (at: number) => ({ ...useOf(at), input: useOf(at).input + useOf(at).cache_read });
+    const findings = findingsOf({
+      bill: (lines, at) => {
+        const counted = isWrong(at) ? linesFor(doubled(at)) : lines;
+        return isCheap(at) ? right(counted) : counted;
+      },
+    });
+    const again = findings.filter((one) => one.blame === 'provider');
+    expect(again.map(({ kind, grade, days }) => `${kind} ${grade} ${days.length}`)).toEqual([
+      'cached_tokens_double_metered HIGH 4',
+    ]);
+    expect(again[0]?.impactPico).toBe(chargedAgain());
+    const discount = findings.filter((one) => one.kind === 'contract_terms');
+    const all = [...again, ...discount].reduce((sum, one) => sum + one.impactPico, 0n);
+    const cheapDays = Array.from({ length: 11 }, (_, at) => linesFor(useOf(at + 2)));
+    const discounted = cheapDays.reduce((sum, lines) => sum + totalOf(right(lines)) - totalOf(lines), 0n);
+    expect(all).toBe(discounted + chargedAgain());
   });
 });
