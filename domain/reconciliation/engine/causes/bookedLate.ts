@@ -55,14 +55,15 @@ function firstDays(day: SeriesDay): SeriesDay[] {
 }
 
 /**
- * The days from this one on which nothing is booked that a day before did not lack, to the one that makes up for all.
+ * The days from this one on which nothing is booked that a day before did not lack, to the one that makes up for all, or to
+ * days that may still change.
  */
 function windowFrom(first: SeriesDay): SeriesDay[] | undefined {
   const sums = new Map<string, Booked>();
   const window: SeriesDay[] = [];
   for (let day: SeriesDay | null | undefined = first; day && window.length < DAYS_MAX; day = day.after) {
     const counts = countsOf(day);
-    if (!counts) return undefined;
+    if (!counts) return day.evidence.provisional && sums.size > 0 ? window : undefined;
     window.push(day);
     for (const [name, one] of counts) add(sums, name, one);
     const all = [...sums.values()];

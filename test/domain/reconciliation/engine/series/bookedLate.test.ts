@@ -1,8 +1,9 @@
 /** Costs may be booked a day after the usage report counts them: that is no mistake, and hides none. */
 import { describe, expect, it } from 'vitest';
+import { microsOfDay } from '../../../../../domain/period.js';
 import type { Finding } from '../../../../../domain/reconciliation/engine/series/finding.js';
 import type { DayInput } from '../../../../../domain/reconciliation/matching/cells.js';
-import { aBilledCell, aUsageCell, tokens } from '../../support.js';
+import { aBilledCell, aCoveredAccount, aUsageCell, tokens } from '../../support.js';
 import {
   asClasses,
   chargeFor,
@@ -11,6 +12,7 @@ import {
   type Lines,
   linesFor,
   observedOf,
+  part,
   scale,
   type Use,
   useOf,
@@ -28,6 +30,9 @@ const evening = ({ input, cache_read, output }: Use): Use => ({
   cache_read: Math.round(cache_read * 0.22),
   output: Math.round(output * 0.35),
 });
+
+/** A shorter evening. */
+const scaledEvening = (use: Use): Use => part(evening(use), 0.75);
 
 const sum = (a: Use, b: Use, sign = 1): Use => ({
   input: a.input + sign * b.input,
@@ -63,6 +68,28 @@ const brief = ({ kind, variant, blame, days }: Finding) =>
 describe('costs of a day’s last hours on the bill of the next day', () => {
   it('are a shift in time, and neither charged twice nor missing', () => {
     expect(found(asUsed)).toEqual(['timing_shift/booked_late none: 14', 'timing_shift/booked_late none: 15']);
+  });
+
+  it('are that as well where the day that makes up for the last of them may still change', () => {
+    const days = LATE + 3;
+    const findings = findingsOf({
+      days,
+      bill: (_, at) => {
+        const use =
+          at === LATE + 1 ? sum(bookedAt(asUsed, at), scaledEvening(useOf(at)), -1) : bookedAt(asUsed, at);
+        return linesFor(at === LATE + 2 ? sum(use, scaledEvening(useOf(LATE + 1))) : use);
+      },
+      input: (input, at) => ({
+        ...withReport(asUsed)(input, at),
+        ...(at === days - 1
+          ? { covered: [aCoveredAccount({ fetchedAtMicros: microsOfDay(input.day) })] }
+          : {}),
+      }),
+    });
+    expect(findings.map(brief).sort()).toEqual([
+      'timing_shift/booked_late none: 14',
+      'timing_shift/booked_late none: 15',
+    ]);
   });
 
   it('leave a mistake of counting on these days what it is, with the dollars that each day’s bill has of it', () => {
