@@ -54,10 +54,7 @@ function firstDays(day: SeriesDay): SeriesDay[] {
   return found;
 }
 
-/**
- * The days from this one on which nothing is booked that a day before did not lack, to the one that makes up for all, or to
- * days that may still change.
- */
+/** The days from this one, none with more than earlier ones lacked, to one that makes up for all or may still change. */
 function windowFrom(first: SeriesDay): SeriesDay[] | undefined {
   const sums = new Map<string, Booked>();
   const window: SeriesDay[] = [];

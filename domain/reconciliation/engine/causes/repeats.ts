@@ -283,9 +283,13 @@ export function againstReport(day: SeriesDay): AgainstReport | undefined {
     times.add(timesOf(billed, reported));
     if (absPico(billed - reported) * SAME_COUNT_PARTS < reported) continue;
     isMore ||= billed > reported;
+    // A line with the very count of its calls is right: the others have all of the difference.
+    const seen = sumOf(meters.map(({ meter, observed }) => (meter.quantity === observed ? observed : 0n)));
+    const known = seen < reported && seen < billed ? seen : 0n;
     for (const { index, observed, meter } of meters) {
-      quantities.set(index, (observed * billed) / reported);
-      right.set(index, ((meter.quantity ?? 0n) * reported) / billed);
+      const isRight = known > 0n && meter.quantity === observed;
+      quantities.set(index, isRight ? observed : (observed * (billed - known)) / (reported - known));
+      right.set(index, isRight ? observed : ((meter.quantity ?? 0n) * (reported - known)) / (billed - known));
     }
   }
   const [only = 0n] = times;

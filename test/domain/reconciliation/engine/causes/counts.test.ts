@@ -21,6 +21,7 @@ import {
 } from '../../../../../domain/reconciliation/engine/causes/neighbourDays.js';
 import { modalityQuantity } from '../../../../../domain/reconciliation/engine/causes/otherRates.js';
 import {
+  againstReport,
   duplicateAmounts,
   duplicatePart,
   duplicateQuantity,
@@ -161,6 +162,22 @@ describe('more than was used', () => {
     expectExplained(reportOfPart, day(1.3), ['report_of_a_part']);
     expectExplained(duplicatePart, day(2), []);
     expectExplained(duplicateQuantity, day(0.5), ['below_usage_report']);
+  });
+
+  it('a line with the very count of its calls has no part in what is beyond the report', () => {
+    const long = { input: 800_000, output: 4_000 };
+    const { day } = dayOf({
+      billed: [...lines(times(PLAIN, 1.5)), ...lines(long, { longContext: true })],
+      usage: usage(plus(PLAIN, long), { longContext: null }),
+      observed: [calls(PLAIN), calls(long, { contextBand: 272_000 })],
+    });
+    const right = againstReport(day)?.right;
+    const rightOf = (isLong: boolean) =>
+      day.meters
+        .filter(({ meter }) => meter.longContext === isLong)
+        .map(({ tokenClass, index }) => [tokenClass, Number(right?.get(index)) / 1e12]);
+    expect(rightOf(true)).toEqual(Object.entries(long));
+    expect(rightOf(false)).toEqual(Object.entries(PLAIN));
   });
 
   it('amounts of twice what the usage report counts', () => {
