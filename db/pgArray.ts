@@ -26,7 +26,8 @@ export function plainArray(values: readonly (string | number | bigint | boolean 
 
 /**
  * JSON documents, each on a line of its own, for `jsonLinesSql`: in an array literal all their quotes would be escaped, and
- * in one array of JSON Postgres would build the whole before its parts. JSON has no line feed; null is an empty line.
+ * in one array of JSON Postgres would build the whole before its parts. JSON has no line feed; null is an empty line, and a
+ * null alone an empty array, which `unnest` beside other arrays fills up.
  */
 export function jsonLines(documents: readonly (string | null)[]): string {
   return documents.join('\n');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { plainArray, plainItems, textArray } from '../../db/pgArray.js';
+import { jsonLines, jsonLinesSql, plainArray, plainItems, textArray } from '../../db/pgArray.js';
 import { testSeed } from '../fakes/seededRandom.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
@@ -49,6 +49,21 @@ describe(`array literals (seed ${seed})`, () => {
         expect(plainItems(result.rows[0].numbers)).toEqual(expected);
       }),
       { seed, numRuns: 100 },
+    );
+  });
+
+  it('of JSON are read by Postgres as the documents, one of them on each line', async () => {
+    const document = fc.option(fc.tuple(fc.integer(), texts).map(([count, words]) => ({ count, words })));
+    await fc.assert(
+      fc.asyncProperty(fc.array(document, { minLength: 2 }), async (documents) => {
+        const lines = jsonLines(documents.map((one) => (one === null ? null : JSON.stringify(one))));
+        const result = await test.superuser.query({
+          text: `select to_json(${jsonLinesSql('$1')})::text as documents`,
+          values: [lines],
+        });
+        expect(JSON.parse(result.rows[0].documents)).toEqual(documents);
+      }),
+      { seed, numRuns: 200 },
     );
   });
 });
