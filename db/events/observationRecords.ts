@@ -5,7 +5,7 @@ import type {
 } from '../../domain/events/observations/observationRecord.js';
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
-import { textArray } from '../pgArray.js';
+import { jsonLines, jsonLinesSql, textArray } from '../pgArray.js';
 
 /**
  * Observations that clients report in parts (observation_records). A row is locked while a request joins its parts, so
@@ -77,7 +77,7 @@ export async function putRecords(
   if (records.length === 0) return;
   await orgDb.run(
     `update observation_records r set trace_id = p.trace_id, fields = p.fields, updated_at = now()
-     from unnest($3::text[], $4::text[], $5::text[], $6::jsonb[]) as p (kind, id, trace_id, fields)
+     from unnest($3::text[], $4::text[], $5::text[], ${jsonLinesSql('$6')}) as p (kind, id, trace_id, fields)
      where r.org_id = $1 and r.api_key_id = $2 and r.kind = p.kind and r.record_id = p.id`,
     [
       orgDb.orgId,
@@ -85,7 +85,7 @@ export async function putRecords(
       textArray(records.map(({ kind }) => kind)),
       textArray(records.map(({ id }) => id)),
       textArray(records.map(({ traceId }) => traceId)),
-      textArray(records.map(({ fields }) => JSON.stringify(fields))),
+      jsonLines(records.map(({ fields }) => JSON.stringify(fields))),
     ],
   );
 }

@@ -1,7 +1,7 @@
 import { PAYLOAD_BYTES_MAX } from '../../domain/events/event.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
-import { plainArray, textArray } from '../pgArray.js';
+import { jsonLines, jsonLinesSql, plainArray, textArray } from '../pgArray.js';
 import type { StorableEvent } from './eventColumns.js';
 
 /** Adds what later parts of locked events carry to the stored payloads; a sum over the limit changes nothing. */
@@ -10,7 +10,7 @@ export async function completePayloads(orgDb: OrgDb, events: readonly StorableEv
   if (carrying.length === 0) return;
   await orgDb.run(
     `insert into event_payloads as p (org_id, timestamp, event_id, payload)
-     select $1::uuid, i.* from unnest($2::timestamptz[], $3::uuid[], $4::jsonb[]) as i (at, event_id, payload)
+     select $1::uuid, i.* from unnest($2::timestamptz[], $3::uuid[], ${jsonLinesSql('$4')}) as i (at, event_id, payload)
      on conflict (org_id, timestamp, event_id) do update set payload = p.payload || excluded.payload
      where jsonb_typeof(p.payload) = 'object' and jsonb_typeof(excluded.payload) = 'object'
        and not p.payload @> excluded.payload
@@ -19,7 +19,7 @@ export async function completePayloads(orgDb: OrgDb, events: readonly StorableEv
       orgDb.orgId,
       textArray(carrying.map(({ call }) => isoFromMicros(call.startMicros))),
       plainArray(carrying.map(({ id }) => id)),
-      textArray(carrying.map(({ call }) => JSON.stringify(call.payload))),
+      jsonLines(carrying.map(({ call }) => JSON.stringify(call.payload))),
     ],
   );
 }

@@ -5,7 +5,7 @@ import type { BilledSum, LineMatch, TiedLine } from '../../domain/invoices/tieOu
 import { decimalFromPico } from '../../domain/money.js';
 import { column, converted, defineEntity } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
-import { plainArray, textArray } from '../pgArray.js';
+import { jsonLines, jsonLinesSql, plainArray, textArray } from '../pgArray.js';
 
 export interface StoredLine extends EffectiveLine {
   extracted: Stored<InvoiceLineReading>;
@@ -63,7 +63,7 @@ export async function replaceInvoiceLines(
   await inside.run(
     `insert into invoice_lines (org_id, invoice_id, line_no, description, quantity, unit_price, amount, tax, period_start, period_end, kind, model, token_class, extracted)
      select $1::uuid, $2::uuid, l.* from unnest($3::integer[], $4::text[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[], $9::date[], $10::date[],
-       $11::text[], $12::text[], $13::text[], $14::jsonb[]) l`,
+       $11::text[], $12::text[], $13::text[], ${jsonLinesSql('$14')}) l`,
     [
       inside.orgId,
       invoiceId,
@@ -78,7 +78,7 @@ export async function replaceInvoiceLines(
       textArray(lines.map(({ kind }) => kind)),
       textArray(lines.map(({ model }) => model)),
       textArray(lines.map(({ tokenClass }) => tokenClass)),
-      textArray(lines.map(({ extracted }) => JSON.stringify(extracted))),
+      jsonLines(lines.map(({ extracted }) => JSON.stringify(extracted))),
     ],
   );
 }

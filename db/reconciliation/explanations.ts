@@ -302,13 +302,13 @@ export async function insertExplanationPlan(
   await inside.run(
     `insert into gap_run_accounts (org_id, run_id, ordinal, provider, provider_account_id, context, context_mark, suspects_mark)
      select $1::uuid, $2::uuid, n - 1, provider, account, context, mark, suspects
-     from unnest($3::text[], $4::text[], $5::jsonb[], $6::text[], $7::text[]) with ordinality as a(provider, account, context, mark, suspects, n)`,
+     from unnest($3::text[], $4::text[], ${jsonLinesSql('$5')}, $6::text[], $7::text[]) with ordinality as a(provider, account, context, mark, suspects, n)`,
     [
       inside.orgId,
       runId,
       textArray(accounts.map((account) => account.provider)),
       textArray(accounts.map((account) => account.accountId)),
-      textArray(accounts.map((account) => account.context)),
+      jsonLines(accounts.map((account) => account.context)),
       textArray(accounts.map((account) => account.contextMark)),
       textArray(accounts.map((account) => account.suspectsMark)),
     ],
