@@ -29,11 +29,16 @@ export function plainArray(values: readonly (string | number | bigint | boolean 
  * in one array of JSON Postgres would build the whole before its parts. JSON has no line feed; null is an empty line, and a
  * null alone an empty array, which `unnest` beside other arrays fills up.
  */
-export function jsonLines(documents: readonly (string | null)[]): string {
-  return documents.join('\n');
+export function jsonLines(documents: readonly unknown[]): string {
+  return jsonTextLines(documents.map((one) => (one === null ? null : JSON.stringify(one))));
 }
 
-/** SQL of the `jsonb[]` that `jsonLines` in a parameter, `$3`, means. */
+/** The same for documents that are JSON texts already. */
+export function jsonTextLines(texts: readonly (string | null)[]): string {
+  return texts.join('\n');
+}
+
+/** SQL of the `jsonb[]` that the lines in a parameter, `$3`, mean. */
 export const jsonLinesSql = (parameter: string) =>
   `string_to_array(${parameter}::text, chr(10), '')::jsonb[]`;
 

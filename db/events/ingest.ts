@@ -269,13 +269,7 @@ function payloadColumns(events: readonly StorableEvent[]): string[] | undefined 
       call.payload !== null || call.toolInput !== null || call.toolOutput !== null || call.service !== null,
   );
   if (kept.length === 0) return undefined;
-  const json = (of: (call: CallRecord) => unknown) =>
-    jsonLines(
-      kept.map(({ call }) => {
-        const value = of(call);
-        return value === null ? null : JSON.stringify(value);
-      }),
-    );
+  const json = (of: (call: CallRecord) => unknown) => jsonLines(kept.map(({ call }) => of(call)));
   return [
     plainArray(kept.map(({ call }) => isoFromMicros(call.startMicros))),
     plainArray(kept.map(({ id }) => id)),

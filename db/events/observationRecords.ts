@@ -85,7 +85,7 @@ export async function putRecords(
       textArray(records.map(({ kind }) => kind)),
       textArray(records.map(({ id }) => id)),
       textArray(records.map(({ traceId }) => traceId)),
-      jsonLines(records.map(({ fields }) => JSON.stringify(fields))),
+      jsonLines(records.map(({ fields }) => fields)),
     ],
   );
 }

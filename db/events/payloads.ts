@@ -19,7 +19,7 @@ export async function completePayloads(orgDb: OrgDb, events: readonly StorableEv
       orgDb.orgId,
       textArray(carrying.map(({ call }) => isoFromMicros(call.startMicros))),
       plainArray(carrying.map(({ id }) => id)),
-      jsonLines(carrying.map(({ call }) => JSON.stringify(call.payload))),
+      jsonLines(carrying.map(({ call }) => call.payload)),
     ],
   );
 }

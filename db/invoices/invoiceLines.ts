@@ -78,7 +78,7 @@ export async function replaceInvoiceLines(
       textArray(lines.map(({ kind }) => kind)),
       textArray(lines.map(({ model }) => model)),
       textArray(lines.map(({ tokenClass }) => tokenClass)),
-      jsonLines(lines.map(({ extracted }) => JSON.stringify(extracted))),
+      jsonLines(lines.map(({ extracted }) => extracted)),
     ],
   );
 }

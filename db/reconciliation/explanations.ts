@@ -1,6 +1,6 @@
 import { lockByName } from '../locks.js';
 import type { OrgDb } from '../orgDb.js';
-import { jsonLines, jsonLinesSql, textArray } from '../pgArray.js';
+import { jsonLinesSql, jsonTextLines, textArray } from '../pgArray.js';
 import { countGapRunUnits } from './gapRuns.js';
 
 /** Results of explaining, before a run publishes them. */
@@ -35,7 +35,7 @@ export async function recordSeriesExplanations(
       account.provider,
       account.accountId,
       textArray(explained.map(({ model }) => model)),
-      jsonLines(explained.map(({ explanation }) => explanation)),
+      jsonTextLines(explained.map(({ explanation }) => explanation)),
     ],
   );
   await countGapRunUnits(inside, runId);
@@ -308,7 +308,7 @@ export async function insertExplanationPlan(
       runId,
       textArray(accounts.map((account) => account.provider)),
       textArray(accounts.map((account) => account.accountId)),
-      jsonLines(accounts.map((account) => account.context)),
+      jsonTextLines(accounts.map((account) => account.context)),
       textArray(accounts.map((account) => account.contextMark)),
       textArray(accounts.map((account) => account.suspectsMark)),
     ],

@@ -100,14 +100,7 @@ export async function recordUnitResult(inside: OrgDb, runId: string, unit: UnitR
       const values = unit.buckets.map(({ bucket }) => of(bucket));
       return quoted ? textArray(values as (string | null)[]) : plainArray(values);
     });
-    const documents = DOCUMENTS.map(([, of]) =>
-      jsonLines(
-        unit.buckets.map((row) => {
-          const document = of(row);
-          return document === null ? null : JSON.stringify(document);
-        }),
-      ),
-    );
+    const documents = DOCUMENTS.map(([, of]) => jsonLines(unit.buckets.map(of)));
     await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns, ...documents]);
   }
   await countGapRunUnits(inside, runId);
