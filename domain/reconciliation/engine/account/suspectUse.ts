@@ -154,7 +154,7 @@ function costsOf(use: KeyUse, model: string, { provider, prices }: AccountInput)
   );
 }
 
-/** The key's use by class, all of it unexpected; one line where no quantities are told. */
+/** Makes a line for each class that the key used, or one for all where the bill states no quantities; expects no use. */
 function linesOf(use: KeyUse, model: string, input: AccountInput, atAgreed: boolean): FindingLine[] {
   const costs = [...costsOf(use, model, input)];
   const whole = costOf(use, model, input, atAgreed);

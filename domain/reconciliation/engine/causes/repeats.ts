@@ -138,7 +138,7 @@ function ofSomeHours(day: SeriesDay, charged: readonly MeterDay[]): Variant[] {
   const twice = multipleOf(day, 'amounts_twice', 2n, 1n, isMeant);
   const [variant] = twice;
   const expected = (one: MeterDay) => one.expectedPico ?? 0n;
-  // Exactly twice on all lines is no part of a day, and more than twice is no part of a day charged twice.
+  // A whole day charged twice has exactly twice on all lines; a part of it has less on some, and more than twice on none.
   const isPart =
     meant.some((one) => tooMuch(one) * TIMES_PARTS < expected(one) * (TIMES_PARTS - 1n)) &&
     meant.every((one) => tooMuch(one) <= expected(one) + one.meter.roundingPico + 1n);

@@ -213,7 +213,7 @@ function partsOfAmount(
   const right = amountAs(reading.day, of, of.observed);
   if (right === null) return [null, null];
   const quantity = variant?.quantityOf(of) ?? null;
-  // Usage charged on another meter is charged nothing here; left out, the other meter's whole amount would be claimed.
+  // The bill charges usage of another meter there, not here: without this case the other's whole amount would be claimed.
   if (amount <= 0n && !(variant && quantity === 0n)) return [null, null];
   if (variant?.provenOf) {
     const units = variant.provenOf(of);

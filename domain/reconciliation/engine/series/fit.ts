@@ -176,7 +176,7 @@ export function deviationsOf(reading: DayReading, prediction: Prediction, noise:
   });
 }
 
-/** Billed quantities that are compared as one, or amounts where the bill has none, and the observed ones. */
+/** Both sides of one comparison: what the bill has, quantities or else amounts, and what the calls give. */
 interface Compared {
   readonly seen: number;
   readonly observed: number;
