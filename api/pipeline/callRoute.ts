@@ -1,9 +1,16 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Logger } from 'pino';
+import type { OrgDb } from '../../db/orgDb.js';
 import { DomainError } from '../../domain/errors.js';
 import { orgDbOf } from '../../usecases/useCaseDeps.js';
 import type { ApiDeps } from '../deps.js';
-import { acceptsSessions, type Endpoint, type EndpointRequest, problemsOf } from '../endpoint.js';
+import {
+  acceptsSessions,
+  type Caller,
+  type Endpoint,
+  type EndpointRequest,
+  problemsOf,
+} from '../endpoint.js';
 import { writeRateLimitFields } from '../limits/rateLimitFields.js';
 import { observeAnswer, writeProblem } from './answer.js';
 import { type Authenticator, assertAllowed } from './auth.js';
@@ -111,27 +118,7 @@ async function serveCalls(
     whenRead: judgeAgain(ctx, endpoint, authenticator, undefined),
     hold: (bytes) => limits.holdBody(ctx, bytes),
   });
-  const request: EndpointRequest<unknown, unknown, unknown> = {
-    query: {},
-    params: {},
-    body: undefined,
-    incoming,
-    header: (name) => ctx.req.headers[name.toLowerCase()]?.toString(),
-    requestId: String(ctx.state.requestId),
-    caller,
-    chargeItems: (count) => limits.chargeItems(ctx, caller, count),
-    runLimit: undefined,
-    get orgDb() {
-      return orgDbOf(deps, caller.orgId, caller.workspace?.projectId);
-    },
-    get signal() {
-      return signalOf(ctx);
-    },
-    identify: notHere,
-    assertNotForeign: notHere,
-    afterCommit: notHere,
-    settle: notHere,
-  };
+  const request = new CallRequest(ctx, { deps, caller, incoming });
   const response = await endpoint.handle(request, deps);
   ctx.status = response.status;
   const content = contentOf(endpoint, response, deps);
@@ -140,6 +127,58 @@ async function serveCalls(
     ctx.set('Content-Type', content.type);
     ctx.body = content.data as string | Buffer;
   }
+}
+
+/**
+ * What an endpoint that stores calls sees of a request. It is a class because V8 makes a hidden class for each object
+ * literal with getters, in the old generation: it kept the whole request from the cheap collection of young objects.
+ */
+class CallRequest implements EndpointRequest<unknown, unknown, unknown> {
+  readonly query = {};
+  readonly params = {};
+  readonly body = undefined;
+  readonly runLimit = undefined;
+  readonly incoming: IncomingBody;
+  readonly caller: Caller;
+  readonly identify = notHere;
+  readonly assertNotForeign = notHere;
+  readonly afterCommit = notHere;
+  readonly settle = notHere;
+  readonly #ctx: CallContext;
+  readonly #deps: ApiDeps;
+
+  constructor(ctx: CallContext, { deps, caller, incoming }: RequestParts) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.caller = caller;
+    this.incoming = incoming;
+  }
+
+  get requestId(): string {
+    return String(this.#ctx.state.requestId);
+  }
+
+  get orgDb(): OrgDb {
+    return orgDbOf(this.#deps, this.caller.orgId, this.caller.workspace?.projectId);
+  }
+
+  get signal(): AbortSignal {
+    return signalOf(this.#ctx);
+  }
+
+  header(name: string): string | undefined {
+    return this.#ctx.headers[name.toLowerCase()]?.toString();
+  }
+
+  chargeItems(count: number): Promise<void> {
+    return this.#deps.limits.chargeItems(this.#ctx, this.caller, count);
+  }
+}
+
+interface RequestParts {
+  deps: ApiDeps;
+  caller: Caller;
+  incoming: IncomingBody;
 }
 
 function notHere(): never {
