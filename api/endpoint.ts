@@ -82,7 +82,7 @@ export interface EndpointRequest<Q, P, B> {
   /** Aborted when the client disconnects. */
   signal: AbortSignal;
   /** Counts a batch's items against the key's limit, before any item is stored. Error: rate_limited. */
-  chargeItems(count: number): Promise<void>;
+  chargeItems(count: number): void | Promise<void>;
   /** The limit of open runs for a new run; undefined: no limit. */
   runLimit: OpenRunLimit | undefined;
   /**

@@ -26,7 +26,7 @@ export interface BodyToRead {
   orgId: string;
   context: MapContext;
   /** Receives the number of items before any is judged; an error of it stops the reading. */
-  chargeItems(items: number): Promise<void>;
+  chargeItems(items: number): void | Promise<void>;
 }
 
 export interface BodyReaderLimits {
@@ -57,7 +57,8 @@ export class BodyReader {
     if (body.bytes.length <= READ_IN_PLACE_BYTES_MAX) {
       if (body.bytes.length > READ_AT_ONCE_BYTES_MAX) await this.#takeTurn();
       const decoded = decodeBody(body.kind, body.bytes);
-      await body.chargeItems(decoded.items);
+      const charged = body.chargeItems(decoded.items);
+      if (charged) await charged;
       return decoded.map(body.context);
     }
     const thread = await this.#take(body.orgId);

@@ -192,9 +192,9 @@ export class RequestLimits {
   /**
    * Counts a batch's items before any is stored. A batch larger than the whole limit passes when its bucket is full.
    */
-  async chargeItems(ctx: PipelineContext, caller: Caller, count: number): Promise<void> {
+  chargeItems(ctx: PipelineContext, caller: Caller, count: number): void | Promise<void> {
     if (!this.#options.rules || count === 0) return;
-    await this.#charge(ctx, caller, ITEMS, count);
+    return this.#charge(ctx, caller, ITEMS, count);
   }
 
   #charge(ctx: PipelineContext, caller: Caller, policy: Policy, cost: number): void | Promise<void> {

@@ -24,6 +24,12 @@ interface RememberedKey extends StoredKey {
   aheadMicros: bigint;
 }
 
+interface FoundKey {
+  key: RememberedKey | undefined;
+  /** Whether the secret matches. */
+  isKnown: boolean;
+}
+
 interface ParsedToken {
   keyId: string;
   digest: Buffer;
@@ -67,7 +73,7 @@ export class Authenticator {
     const token = readToken(header, basic);
     const parsed = token === undefined ? undefined : this.#parse(token);
     if (!parsed) throw new DomainError('unauthenticated', REFUSAL);
-    const { key, isKnown } = await this.#findKeyOf(parsed);
+    const { key, isKnown } = this.#cachedKeyOf(parsed) ?? (await this.#storedKeyOf(parsed));
     const failure = key && this.#failureOf(key, isKnown);
     if (key && failure) {
       const requestId = requestContext.getStore()?.requestId ?? null;
@@ -113,15 +119,19 @@ export class Authenticator {
     return parsed;
   }
 
+  /** The cached key with this id if the secret matches. */
+  #cachedKeyOf(parsed: ParsedToken): FoundKey | undefined {
+    const key = this.#cache.get(parsed.keyId);
+    const isKnown = this.#knows(key, parsed.digest);
+    return key && isKnown ? { key, isKnown } : undefined;
+  }
+
   /**
-   * The key with this id, and whether the secret matches. A secret that does not match the cached row is checked
+   * The stored key with this id, and whether the secret matches. A secret that does not match the cached row is checked
    * against a fresh one, because the key may just have been rotated. Every refusal therefore costs the same queries and
    * comparisons, whether or not the key exists.
    */
-  async #findKeyOf(parsed: ParsedToken): Promise<{ key: RememberedKey | undefined; isKnown: boolean }> {
-    const cached = this.#cache.get(parsed.keyId);
-    const isAtHand = this.#knows(cached, parsed.digest);
-    if (cached && isAtHand) return { key: cached, isKnown: true };
+  async #storedKeyOf(parsed: ParsedToken): Promise<FoundKey> {
     const generation = this.#generation;
     const askedMicros = this.#now();
     const found = await findKey(this.#database, parsed.keyId);

@@ -28,16 +28,16 @@ export class IncomingBody {
   contentDigest: string | undefined;
   readonly #request: IncomingMessage;
   /** Called after the whole body is received and before it is parsed. */
-  readonly whenRead: () => Promise<void>;
+  readonly whenRead: () => void | Promise<void>;
   readonly #hold: (bytes: number) => void;
 
   /** `hold` receives the number of the body's bytes in memory, and throws when they exceed the limit. */
   constructor(
     request: IncomingMessage,
-    { whenRead, hold }: { whenRead?: () => Promise<void>; hold?: (bytes: number) => void } = {},
+    { whenRead, hold }: { whenRead?: () => void | Promise<void>; hold?: (bytes: number) => void } = {},
   ) {
     this.#request = request;
-    this.whenRead = whenRead ?? (async () => undefined);
+    this.whenRead = whenRead ?? (() => undefined);
     this.#hold = hold ?? (() => undefined);
   }
 
@@ -76,7 +76,8 @@ export class IncomingBody {
     const declared = Number(this.#request.headers['content-length'] ?? 0);
     if (declared > maxBytes) throw tooLarge(maxBytes);
     const raw = await collect(this.#request, maxBytes, timeMaxMs, this.#hold);
-    await this.whenRead();
+    const judged = this.whenRead();
+    if (judged) await judged;
     if (encoding === 'identity') return raw;
     return inflate(raw, encoding, maxBytes, (bytes) => this.#hold(raw.length + bytes));
   }

@@ -51,7 +51,7 @@ export function callRoute(parts: CallRouteParts): RequestListener {
     if (endpoint === undefined || !isOrdinary(req, parts.hostNames())) return others(req, res);
     const ctx = new CallContext(req, res, req.url ?? '');
     res.once('error', (error) => deps.logger.warn({ err: error, path: ctx.path }, 'a transfer broke off'));
-    void answerCalls(ctx, endpoint, parts);
+    answerCalls(ctx, endpoint, parts);
   };
 }
 
@@ -69,7 +69,7 @@ function isOrdinary(req: IncomingMessage, hostNames: ReadonlySet<string>): boole
 }
 
 /** Wraps a request as `answer` does. */
-async function answerCalls(ctx: CallContext, endpoint: Endpoint, parts: CallRouteParts): Promise<void> {
+function answerCalls(ctx: CallContext, endpoint: Endpoint, parts: CallRouteParts): void {
   const { deps, lines } = parts;
   const started = process.hrtime.bigint();
   const requestId = requestIdFrom(ctx.headers['x-request-id'], Number(deps.nowMicros() / 1000n));
@@ -77,7 +77,7 @@ async function answerCalls(ctx: CallContext, endpoint: Endpoint, parts: CallRout
   ctx.state.operation = endpoint.operationId;
   ctx.set('X-Request-Id', requestId);
   setTransportSecurity(ctx, deps.settings.hstsMaxAgeSeconds);
-  await requestContext.run({ requestId }, async () => {
+  void requestContext.run({ requestId }, async () => {
     try {
       await serveCalls(ctx, endpoint, parts);
     } catch (error) {
@@ -103,12 +103,13 @@ async function serveCalls(
 ): Promise<void> {
   const { limits } = deps;
   limits.enter(ctx);
-  const { authorization } = ctx.headers;
-  const caller = await authenticator
-    .authenticate(authorization, takesBasic(endpoint), () => limits.networkOf(ctx))
-    .catch((error: unknown) => {
-      throw limits.afterFailedAuthentication(ctx, error);
-    });
+  let caller: Caller;
+  try {
+    const addressOf = () => limits.networkOf(ctx);
+    caller = await authenticator.authenticate(ctx.headers.authorization, takesBasic(endpoint), addressOf);
+  } catch (error) {
+    throw limits.afterFailedAuthentication(ctx, error);
+  }
   const context = requestContext.getStore();
   if (context) context.orgId = caller.orgId;
   const charged = limits.chargeKey(ctx, caller, endpoint);
@@ -170,7 +171,7 @@ class CallRequest implements EndpointRequest<unknown, unknown, unknown> {
     return this.#ctx.headers[name.toLowerCase()]?.toString();
   }
 
-  chargeItems(count: number): Promise<void> {
+  chargeItems(count: number): void | Promise<void> {
     return this.#deps.limits.chargeItems(this.#ctx, this.caller, count);
   }
 }

@@ -131,19 +131,19 @@ const JUDGED_MS = 500;
 
 /**
  * Authenticates the key or the session again when the last check is older than JUDGED_MS: while a request waits for its body or a
- * provider, its key may be revoked, and a sender can stretch a body to a minute. Errors: unauthenticated, forbidden.
+ * provider, its key may be revoked, and a sender can stretch a body to a minute. Synchronous where it does nothing. Errors:
+ * unauthenticated, forbidden.
  */
 export function judgeAgain(
   ctx: Pick<PipelineContext, 'headers'>,
   endpoint: Endpoint,
   authenticator: Authenticator,
   secret: string | undefined,
-): () => Promise<void> {
+): () => void | Promise<void> {
   const { access } = endpoint;
-  if ('public' in access) return async () => undefined;
+  if ('public' in access) return () => undefined;
   let judgedMs = performance.now();
-  return async () => {
-    if (performance.now() - judgedMs < JUDGED_MS) return;
+  const judge = async () => {
     const caller =
       secret === undefined
         ? await authenticator.authenticate(ctx.headers.authorization, takesBasic(endpoint))
@@ -151,6 +151,7 @@ export function judgeAgain(
     assertAllowed(caller, access);
     judgedMs = performance.now();
   };
+  return () => (performance.now() - judgedMs < JUDGED_MS ? undefined : judge());
 }
 
 /** The reader of a list whose answer is CSV; undefined where it is JSON. */

@@ -40,7 +40,7 @@ import { ENGINE_MESSAGE } from '../service/service.js';
 import { storageStatusOf } from './storageStatus.js';
 
 /** Oldest accepted event time without a retention setting. */
-const OLDEST_DAY = '2020-01-01';
+const OLDEST_MICROS = microsOfDay('2020-01-01');
 /** Most connections that store events, unless set; more would only wait for each other. */
 const INGEST_CONNECTIONS = 8;
 
@@ -75,7 +75,7 @@ export async function createApiServer(
   const limits = makeRequestLimits(options, metrics, peers);
   const oldestEventMicros = () =>
     eventRetentionDays === undefined
-      ? microsOfDay(OLDEST_DAY)
+      ? OLDEST_MICROS
       : nowMicros() - BigInt(eventRetentionDays) * MICROS_PER_DAY;
   const settings = {
     ...options,

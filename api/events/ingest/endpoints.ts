@@ -72,9 +72,10 @@ function mapContext(deps: ApiDeps): MapContext {
 
 /** Reads the body and maps its calls. */
 async function read(request: AnyRequest, deps: ApiDeps, kind: BodyKind): Promise<MappedBatch> {
-  return deps.bodies.read({
+  const bytes = await request.incoming.bytes(deps.settings.ingestMaxBodyBytes);
+  return await deps.bodies.read({
     kind,
-    bytes: await request.incoming.bytes(deps.settings.ingestMaxBodyBytes),
+    bytes,
     orgId: request.caller.orgId,
     context: mapContext(deps),
     chargeItems: (items) => request.chargeItems(items),
