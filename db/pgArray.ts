@@ -21,7 +21,7 @@ export function textArray(values: readonly (string | null)[]): string {
 
 /** `{1,2,NULL}` for values without quotes: numbers, booleans, uuids, decimal texts. */
 export function plainArray(values: readonly (string | number | bigint | boolean | null)[]): string {
-  return `{${values.map((value) => (value === null ? 'NULL' : String(value))).join(',')}}`;
+  return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }
 
 /**

@@ -75,7 +75,12 @@ export class SpanAttributes {
     if (!Array.isArray(pairs))
       throw new ItemFault('invalid_field', 'attributes: must be a list of key and value');
     for (const pair of pairs as ({ key?: unknown; value?: unknown } | null)[]) {
-      if (typeof pair?.key === 'string') this.#take(stripText(pair.key), readAnyValue(pair.value));
+      if (typeof pair?.key !== 'string') continue;
+      // A known name has nothing to strip.
+      const offer = OFFERS.get(pair.key);
+      const value = readAnyValue(pair.value);
+      if (offer === undefined) this.#take(stripText(pair.key), value);
+      else if (value !== undefined) this.#offer(offer, value);
     }
   }
 
