@@ -55,9 +55,14 @@ async function readBody(
     ...Object.keys(schemas.params.shape),
     ...Object.keys(schemas.query.shape),
   ]);
+  // A spread leaves out the getters of a request.
+  const { caller, orgDb, signal } = request;
   const { body } = await endpoint.handle(
     {
       ...request,
+      caller,
+      orgDb,
+      signal,
       params: validate(schemas.params, texts, 'path'),
       query: queryOf(schemas.query, texts),
       body: {},

@@ -59,29 +59,20 @@ export async function serve(
   const begun = caller ? await deps.limits.begin(ctx, caller, endpoint) : undefined;
   const run = (orgDb: OrgDb | undefined, settle: Settle) =>
     endpoint.handle(
-      {
+      Object.assign(new LazyParts(ctx, endpoint, { caller, orgDb }), {
         ...words.valid,
-        header: (name) => headerOf(ctx, name),
+        header: (name: string) => headerOf(ctx, name),
         requestId,
-        get caller() {
-          return known(caller, endpoint);
-        },
-        get orgDb() {
-          return known(orgDb, endpoint);
-        },
-        afterCommit: (work) => afterCommit.push(work),
-        settle: async (work) => {
+        afterCommit: (work: () => unknown) => afterCommit.push(work),
+        settle: (async (work) => {
           await judge();
           return settle(work);
-        },
-        identify: (key) => authenticate(`Bearer ${key}`, false),
+        }) satisfies Settle,
+        identify: (key: string) => authenticate(`Bearer ${key}`, false),
         assertNotForeign: () => assertNotForeign(ctx, baseUrl),
         runLimit: begun?.runLimit,
-        chargeItems: (count) => deps.limits.chargeItems(ctx, known(caller, endpoint), count),
-        get signal() {
-          return signalOf(ctx);
-        },
-      },
+        chargeItems: (count: number) => deps.limits.chargeItems(ctx, known(caller, endpoint), count),
+      }),
       deps,
     );
   const answered = caller
@@ -130,9 +121,9 @@ export function takesBasic({ authSchemes }: Endpoint): boolean {
 const JUDGED_MS = 500;
 
 /**
- * Authenticates the key or the session again when the last check is older than JUDGED_MS: while a request waits for its body or a
- * provider, its key may be revoked, and a sender can stretch a body to a minute. Synchronous where it does nothing. Errors:
- * unauthenticated, forbidden.
+ * Authenticates the key or the session again when the last check is older than JUDGED_MS: while a request waits for its
+ * body or a provider, its key may be revoked, and a sender can stretch a body to a minute. Returns no promise when the
+ * last check is recent. Errors: unauthenticated, forbidden.
  */
 export function judgeAgain(
   ctx: Pick<PipelineContext, 'headers'>,
@@ -201,6 +192,40 @@ async function readRequest(
 /** The database handle of the caller: restricted to its organization, or to its workspace's project. */
 function handleOf(caller: Caller, deps: ApiDeps): OrgDb {
   return orgDbOf(deps, caller.orgId, caller.workspace?.projectId);
+}
+
+/** Values that public endpoints lack. */
+interface MaybeKnown {
+  caller: Caller | undefined;
+  orgDb: OrgDb | undefined;
+}
+
+/**
+ * The parts of a request that are made or refused when they are read. It is a class for the same reason as CallRequest
+ * (callRoute.ts).
+ */
+class LazyParts {
+  readonly #ctx: RouterContext;
+  readonly #endpoint: Endpoint;
+  readonly #given: MaybeKnown;
+
+  constructor(ctx: RouterContext, endpoint: Endpoint, given: MaybeKnown) {
+    this.#ctx = ctx;
+    this.#endpoint = endpoint;
+    this.#given = given;
+  }
+
+  get caller(): Caller {
+    return known(this.#given.caller, this.#endpoint);
+  }
+
+  get orgDb(): OrgDb {
+    return known(this.#given.orgDb, this.#endpoint);
+  }
+
+  get signal(): AbortSignal {
+    return signalOf(this.#ctx);
+  }
 }
 
 /** Returns a value that every endpoint but the public ones has. Throws TypeError in a public one. */
