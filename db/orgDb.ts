@@ -130,8 +130,9 @@ export class OrgDb {
     );
   }
 
-  async run(sql: string, values: readonly SqlValue[] = []): Promise<number> {
-    return (await this.#run(statementOf(sql, values))).rowCount ?? 0;
+  /** Runs one statement and returns the number of rows that it changed; `name` as for `rows`. */
+  async run(sql: string, values: readonly SqlValue[] = [], name?: string): Promise<number> {
+    return (await this.#run(statementOf(sql, values, name))).rowCount ?? 0;
   }
 
   #run(statement: pg.QueryConfig | pg.QueryArrayConfig): Promise<pg.QueryResult> {

@@ -5,9 +5,17 @@ import {
   type OwnPriceKind,
   type OwnRateClass,
 } from '../../domain/pricing/ownPrices.js';
+import type { PriceState } from '../../domain/pricing/priceBook.js';
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
-import { decimalOf, fromStoredTier, type StoredTier, splitRates, tierJson } from './prices.js';
+import {
+  decimalOf,
+  findPriceState,
+  fromStoredTier,
+  type StoredTier,
+  splitRates,
+  tierJson,
+} from './prices.js';
 
 type OwnPriceRow = Record<OwnRateClass, Pico | null> &
   Omit<OwnPrice, 'rates' | 'tiers'> & { tiers: readonly StoredTier[] };
@@ -164,11 +172,22 @@ export async function loadOwnPrices(
   return { prices: rows.map(fromOwnPriceRow), state };
 }
 
-export async function readOwnPriceRevisions(database: Database): Promise<Map<string, number>> {
-  const rows = await unscoped(database, 'which organizations have changed their own prices', (system) =>
-    system.rows<{ orgId: string; revision: number }>(
-      'select org_id as "orgId", revision from own_price_state',
-    ),
-  );
-  return new Map(rows.map(({ orgId, revision }) => [orgId, revision]));
+/** The stored versions of prices: small rows, cheap enough to read every few seconds. */
+export interface PriceVersions {
+  /** Of the list; undefined: none is recorded. */
+  list: PriceState | undefined;
+  /** The latest revision of each organization with own prices. */
+  own: Map<string, number>;
+}
+
+export async function readPriceVersions(database: Database): Promise<PriceVersions> {
+  return unscoped(database, 'which prices have changed, whoever they belong to', async (system) => {
+    const [list, own] = await Promise.all([
+      findPriceState(system),
+      system.rows<{ orgId: string; revision: number }>(
+        'select org_id as "orgId", revision from own_price_state',
+      ),
+    ]);
+    return { list, own: new Map(own.map(({ orgId, revision }) => [orgId, revision])) };
+  });
 }

@@ -6,7 +6,7 @@ import {
   type ImportedPrice,
   type PriceImport,
 } from '../../domain/pricing/importedPrices.js';
-import { PriceBook, type PriceState } from '../../domain/pricing/priceBook.js';
+import { PriceBook } from '../../domain/pricing/priceBook.js';
 import {
   type PriceModel,
   type PricePeriod,
@@ -23,11 +23,6 @@ import { INSTALLATION_LOCKS } from '../locks.js';
 import { type SystemDb, unscoped } from '../orgDb.js';
 
 const WHY = 'list prices belong to no organization';
-
-/** The version of the stored prices: one small row, cheap enough to read every few seconds. */
-export async function readPriceState(database: Database): Promise<PriceState | undefined> {
-  return unscoped(database, WHY, findPriceState);
-}
 
 /** All prices in force, in one snapshot. @throws Error when none were recorded. */
 export async function loadPriceBook(database: Database): Promise<PriceBook> {

@@ -37,6 +37,7 @@ export async function recordSeriesExplanations(
       textArray(explained.map(({ model }) => model)),
       jsonTextLines(explained.map(({ explanation }) => explanation)),
     ],
+    'series_explained',
   );
   await countGapRunUnits(inside, runId);
 }
@@ -142,7 +143,7 @@ export async function clearEndedExplanations(inside: OrgDb): Promise<void> {
   await inside.run(`delete from gap_run_accounts where ${ended}`, [inside.orgId]);
 }
 
-const PAGE_DAYS = 50;
+const PAGE_DAYS = 100;
 
 /** Evidence of a series' days from `fromDay` on, oldest first: this run's, else the published one. */
 export async function* streamSeriesEvidence(

@@ -93,6 +93,7 @@ export async function recordUnitResult(inside: OrgDb, runId: string, unit: UnitR
       storedMismatches(unit.rateMismatches),
       JSON.stringify(unit.countedSources),
     ],
+    'gap_unit_done',
   );
   if (ended === 0) return;
   if (unit.buckets.length > 0) {
@@ -101,7 +102,11 @@ export async function recordUnitResult(inside: OrgDb, runId: string, unit: UnitR
       return quoted ? textArray(values as (string | null)[]) : plainArray(values);
     });
     const documents = DOCUMENTS.map(([, of]) => jsonLines(unit.buckets.map(of)));
-    await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns, ...documents]);
+    await inside.run(
+      INSERT_BUCKETS,
+      [inside.orgId, runId, unit.provider, ...columns, ...documents],
+      'gap_buckets_insert',
+    );
   }
   await countGapRunUnits(inside, runId);
 }

@@ -193,6 +193,7 @@ export async function findGapRunUnit(
   const rows = await orgDb.rows<GapRunUnit & { status: string }>(
     'select ordinal, provider, day, status from gap_run_units where org_id = $1 and run_id = $2 and ordinal = $3',
     [orgDb.orgId, runId, ordinal],
+    'gap_unit',
   );
   return rows[0];
 }
@@ -216,6 +217,7 @@ async function lockUnpublishedRun(inside: OrgDb, runId: string): Promise<boolean
     `select from gap_runs where org_id = $1 and id = $2 and status in ('queued', 'running') and published_at is null
      for no key update`,
     [inside.orgId, runId],
+    'gap_run_unpublished',
   );
   return rows.length === 1;
 }
@@ -229,6 +231,7 @@ export async function countGapRunUnits(inside: OrgDb, runId: string): Promise<vo
          + (select count(*) from gap_run_series s where s.org_id = $1 and s.run_id = $2 and s.is_done)
      where org_id = $1 and id = $2`,
     [inside.orgId, runId],
+    'gap_run_progress',
   );
 }
 

@@ -34,6 +34,7 @@ export async function findWeightSet(orgDb: OrgDb): Promise<StoredWeightSet | und
   }>(
     `select version, learned, rescored, made_at from weight_sets where org_id = $1 order by version desc limit 1`,
     [orgDb.orgId],
+    'weight_set',
   );
   const [row] = rows;
   return (

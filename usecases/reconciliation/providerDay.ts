@@ -53,17 +53,24 @@ async function readInside(
   scope: ProviderDayScope,
   beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
 ): Promise<ProviderDay> {
-  const covered = await listBilledAccounts(inside, scope);
+  const accounts = listBilledAccounts(inside, scope);
+  // Sent without waiting for each other's answers.
+  const [covered, billed, use, sources] = await Promise.all([
+    accounts,
+    listBilledCells(inside, scope),
+    readUse(inside, scope, beside.withHours),
+    // The senders of calls matter only to explanations, and days without a bill have none.
+    accounts.then((known) => (known.length === 0 ? new Map() : listObservedSources(inside, scope))),
+  ]);
   const aheadMicros = aheadMicrosOf(scope.provider, scope.day, scope.offsetHours ?? 0);
   return {
     ...beside,
     observedSince: new Map([...beside.observedSince].map(([account, at]) => [account, at + aheadMicros])),
     day: scope.day,
-    billed: await listBilledCells(inside, scope),
-    ...(await readUse(inside, scope, beside.withHours)),
+    billed,
+    ...use,
     covered,
-    // The senders of calls matter only to explanations, and days without a bill have none.
-    sources: covered.length === 0 ? new Map() : await listObservedSources(inside, scope),
+    sources,
   };
 }
 
@@ -77,12 +84,16 @@ async function readUse(
   withHours: boolean,
 ): Promise<Pick<DayInput, 'usage' | 'observed'>> {
   if (withHours) {
-    const usage = await listUsageCells(inside, scope);
-    const observed = await listObservedCells(inside, scope);
+    const [usage, observed] = await Promise.all([
+      listUsageCells(inside, scope),
+      listObservedCells(inside, scope),
+    ]);
     return { usage, observed: observed.map((cell) => fromStoredCell(cell, cell.hourMicros)) };
   }
-  const usage = await listUsageOfDay(inside, scope);
-  const observed = await listObservedDay(inside, scope);
+  const [usage, observed] = await Promise.all([
+    listUsageOfDay(inside, scope),
+    listObservedDay(inside, scope),
+  ]);
   const dayMicros = microsOfDay(scope.day);
   return {
     usage,
@@ -149,19 +160,21 @@ export async function matchUnit(work: RunWork, ordinal: number): Promise<void> {
 /** Reads what matching a unit needs, in one snapshot; undefined: it is done. */
 async function readUnit(work: RunWork, ordinal: number) {
   const { deps, orgDb, runId } = work;
-  const unit = await findGapRunUnit(orgDb, runId, ordinal);
+  const [unit, run, { link }] = await Promise.all([
+    findGapRunUnit(orgDb, runId, ordinal),
+    loadRun(work),
+    currentWeights(orgDb),
+  ]);
   if (!unit || !isProvider(unit.provider))
     throw new DomainError('not_found', `the gap run has no unit ${ordinal}`);
   if (unit.status === 'done') return undefined;
   const { provider, day } = unit;
-  const run = await loadRun(work);
   const scope = { provider, day, offsetHours: run.dayOffsets[provider] ?? 0 };
   const input = await readProviderDay(orgDb, scope, {
     nowMicros: deps.nowMicros(),
     observedSince: observedSinceOf(run, provider),
     withHours: wantsHours(run, day),
   });
-  const { link } = await currentWeights(orgDb);
   return { unit, provider, input, link };
 }
 

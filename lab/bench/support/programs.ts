@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -94,6 +94,20 @@ function firstWord(
     });
     child.once('exit', (code) => reject(new Error(`${name} ended with ${code}: see ${folder}/${name}.log`)));
   });
+}
+
+/**
+ * Runs a bench again in a process with the Node flags of our servers, for benches that do the work of a server
+ * themselves. Returns its exit code; undefined: this process has the flags.
+ */
+export async function runAsServer(moduleUrl: string): Promise<number | undefined> {
+  if (SERVER_NODE_FLAGS.every((flag) => process.execArgv.includes(flag))) return undefined;
+  const script = [fileURLToPath(moduleUrl), ...process.argv.slice(2)];
+  const child = spawn(process.execPath, [...process.execArgv, ...SERVER_NODE_FLAGS, ...script], {
+    stdio: 'inherit',
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code ?? 1;
 }
 
 async function stopChild(child: ChildProcess): Promise<void> {
