@@ -96,7 +96,7 @@ it('a message that a person resends at the same moment stays', async () => {
     const removing = remove();
     const waiting = async () =>
       (
-        await client.query(
+        await database.superuser.query(
           `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
         )
       ).rowCount;
