@@ -44,7 +44,8 @@ export function createLogger(options: LoggerOptions): Logger {
         paths: [...SECRET_FIELDS, ...SECRET_FIELDS.map((field) => `*.${field}`), 'req.headers'],
         censor: '[redacted]',
       },
-      ...(context ? { mixin: context } : {}),
+      // A copy, since pino adds the fields of the line to it.
+      ...(context ? { mixin: () => ({ ...context() }) } : {}),
     },
     options.destination ?? processDestination(),
   );
