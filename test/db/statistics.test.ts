@@ -47,6 +47,14 @@ describe('the statistics of tables', () => {
     expect(rows).toEqual([{ reltuples: 1_240 }]);
   });
 
+  it('are made of a small sample, which has 25 ranges of a column', async () => {
+    const { rows } = await database.superuser.query(
+      `select cardinality(histogram_bounds::text::uuid[]) as bounds from pg_stats
+       where tablename = 'organizations' and attname = 'id'`,
+    );
+    expect(rows).toEqual([{ bounds: 26 }]);
+  });
+
   it('are made of partitions too', async () => {
     await database.superuser.query(
       `insert into events (org_id, timestamp, id, end_at, kind, status, provider, billed_by, model, api_key_hash, api_key_id, session_id, is_batch,
