@@ -49,15 +49,21 @@ class Collected {
 /** Characters of a call's prompts that stay in memory until it is stored, since many calls wait at once. */
 const KEPT_CHARS_MAX = 2_048;
 
-/** Keeps short prompts in memory: they are read twice, to hash and to judge, and reading costs more than searching. */
+/**
+ * Keeps short prompts in memory, since they are read twice, to hash and to judge, and reading costs more than searching.
+ * The result refers to either the prompts or what they are read from.
+ */
 export function keepingShort(read: () => readonly string[]): () => readonly string[] {
-  let kept: readonly string[] | undefined;
-  return () => {
-    if (kept) return kept;
-    const texts = read();
-    if (texts.reduce((sum, text) => sum + text.length, 0) <= KEPT_CHARS_MAX) kept = texts;
-    return texts;
-  };
+  const texts = read();
+  if (texts.length === 0) return NO_PROMPTS;
+  return texts.reduce((sum, text) => sum + text.length, 0) > KEPT_CHARS_MAX ? read : keep(texts);
+}
+
+const NO_PROMPTS = () => [];
+
+/** A function of its own, so that the kept one does not refer to `read`. */
+function keep(texts: readonly string[]): () => readonly string[] {
+  return () => texts;
 }
 
 /** Prompts of a span, from its unread attributes (names and values alternating) and its events. */
