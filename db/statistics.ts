@@ -2,8 +2,8 @@ import type { Database } from './client.js';
 import { unscoped } from './orgDb.js';
 
 /**
- * Postgres samples 300 rows for each unit, 100 by itself. A quarter costs a seventh of the time on `events`. Statements
- * do not depend on finer statistics (docs/decisions/0042), and autovacuum takes those in its own time.
+ * Postgres samples 300 rows for each unit of this target, 100 by default. A quarter costs an eighth of the time on
+ * `events`. Statements do not depend on finer statistics (docs/decisions/0042), which autovacuum makes in its own time.
  */
 const SAMPLE = 'set local default_statistics_target = 25';
 

@@ -131,8 +131,8 @@ async function serveCalls(
 }
 
 /**
- * What an endpoint that stores calls sees of a request. It is a class because V8 makes a hidden class for each object
- * literal with getters, in the old generation: it kept the whole request from the cheap collection of young objects.
+ * A request as an endpoint that stores calls sees it. It is a class because V8 makes a hidden class for each object
+ * literal with getters, in the old generation, which keeps the whole request until a full collection.
  */
 class CallRequest implements EndpointRequest<unknown, unknown, unknown> {
   readonly query = {};

@@ -201,8 +201,8 @@ interface MaybeKnown {
 }
 
 /**
- * The parts of a request that are made or refused when they are read. It is a class for the same reason as CallRequest
- * (callRoute.ts).
+ * The parts of a request that this object makes or refuses when an endpoint reads them. It is a class for the same reason
+ * as CallRequest (callRoute.ts).
  */
 class LazyParts {
   readonly #ctx: RouterContext;

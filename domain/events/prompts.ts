@@ -50,8 +50,8 @@ class Collected {
 const KEPT_CHARS_MAX = 2_048;
 
 /**
- * Keeps short prompts in memory, since they are read twice, to hash and to judge, and reading costs more than searching.
- * The result refers to either the prompts or what they are read from.
+ * Keeps short prompts in memory, since ingest reads them twice, to hash and to judge, and reading costs more than
+ * searching. The result refers either to the prompts or to their source.
  */
 export function keepingShort(read: () => readonly string[]): () => readonly string[] {
   const texts = read();

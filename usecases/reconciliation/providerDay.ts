@@ -54,7 +54,7 @@ async function readInside(
   beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
 ): Promise<ProviderDay> {
   const accounts = listBilledAccounts(inside, scope);
-  // Sent without waiting for each other's answers.
+  // The driver sends these statements without waiting for each other's answers.
   const [covered, billed, use, sources] = await Promise.all([
     accounts,
     listBilledCells(inside, scope),
