@@ -9,9 +9,9 @@ import { StartError } from './startError.js';
 /**
  * Node flags of our servers. A request's objects live for milliseconds; with the default young generation of 16 MiB a
  * loaded API spends a fifth of its time on garbage collection, with 64 MiB a third of that. What lives longer is collected
- * once it has doubled: by default it may grow to four times, 250 MiB in a storm of repeats. V8
- * compiles a function together with those that it calls, up to a limit, 920 bytes by default: compiling took a third of
- * a worker's CPU in its first gap run; with 100 bytes it takes a fifth, and later runs are as fast.
+ * once it has doubled: by default it may grow to four times, 250 MiB in a storm of repeats. V8 compiles a function together
+ * with those that it calls, up to a limit, 920 bytes by default: compiling took a third of a worker's CPU in its first gap
+ * run; with 100 bytes it takes a fifth, and later runs are as fast.
  */
 export const SERVER_NODE_FLAGS = [
   '--max-semi-space-size=64',

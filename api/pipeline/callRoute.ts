@@ -19,7 +19,7 @@ import { isHostKnown } from './hostCheck.js';
 import { CallContext } from './pipelineContext.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
 import { setTransportSecurity } from './securityHeaders.js';
-import { contentOf, judgeAgain, signalOf, takesBasic } from './serve.js';
+import { contentOf, headerOf, judgeAgain, signalOf, takesBasic } from './serve.js';
 
 /** The parts that serve requests which store calls. */
 export interface CallRouteParts {
@@ -168,7 +168,7 @@ class CallRequest implements EndpointRequest<unknown, unknown, unknown> {
   }
 
   header(name: string): string | undefined {
-    return this.#ctx.headers[name.toLowerCase()]?.toString();
+    return headerOf(this.#ctx, name);
   }
 
   chargeItems(count: number): void | Promise<void> {

@@ -251,7 +251,8 @@ export function signalOf(ctx: Pick<PipelineContext, 'res'>): AbortSignal {
   return abort.signal;
 }
 
-function headerOf(ctx: RouterContext, name: string): string | undefined {
+/** A header of the request, by any case of its name. */
+export function headerOf(ctx: Pick<PipelineContext, 'headers'>, name: string): string | undefined {
   const value = ctx.headers[name.toLowerCase()];
   return Array.isArray(value) ? value[0] : value;
 }

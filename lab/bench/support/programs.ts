@@ -1,4 +1,4 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -102,9 +102,8 @@ function firstWord(
  */
 export async function runAsServer(moduleUrl: string): Promise<number | undefined> {
   if (SERVER_NODE_FLAGS.every((flag) => process.execArgv.includes(flag))) return undefined;
-  const script = [fileURLToPath(moduleUrl), ...process.argv.slice(2)];
-  const child = spawn(process.execPath, [...process.execArgv, ...SERVER_NODE_FLAGS, ...script], {
-    stdio: 'inherit',
+  const child = fork(fileURLToPath(moduleUrl), process.argv.slice(2), {
+    execArgv: [...process.execArgv, ...SERVER_NODE_FLAGS],
   });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;
