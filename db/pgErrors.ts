@@ -85,6 +85,11 @@ export function isValueRefused(error: unknown): boolean {
   return code === '23514' || (code.length === 5 && code.startsWith('22'));
 }
 
+/** SQLSTATE of a unique violation: a row has the key. */
+export function isKeyTaken(error: unknown): boolean {
+  return codeOf(error) === '23505';
+}
+
 /** SQLSTATE of a deadlock and a serialization failure: the transaction is rolled back, and succeeds when repeated. */
 const CONFLICT_CODES = new Set(['40P01', '40001']);
 const REPEATS_MAX = 5;

@@ -4,8 +4,8 @@ import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import type { StorableEvent } from './eventColumns.js';
-import { spanNumber } from './ingest.js';
 import { linkOf, SPAN_COLUMNS, type SpanRow } from './storedEvents.js';
+import { spanNumber } from './storeStatement.js';
 
 /**
  * The identities of calls (call_spans): a response id at its biller, or a place in a trace. Two reports with the same

@@ -5,7 +5,7 @@
  */
 import pg from 'pg';
 import { decodeBody } from '../../adapters/ingestBodies/decodeBody.js';
-import { storeStatement } from '../../db/events/ingest.js';
+import { storeStatement } from '../../db/events/storeStatement.js';
 import type { MappedBatch } from '../../domain/events/event.js';
 import type { MapContext } from '../../domain/events/itemFault.js';
 import { DEFAULT_SETTINGS } from '../../domain/installation/settings.js';
@@ -97,7 +97,9 @@ async function measureBatches(shape: Shape, rows: number, seed: number, bench: B
   });
   let statements: ReturnType<typeof storeStatement>[] = [];
   const write = await cpuMicros(() => {
-    statements = prepared.map(({ events, links }) => storeStatement(orgId, events, links, []));
+    statements = prepared.map(({ events, links }) =>
+      storeStatement(orgId, { events, links, alerts: [], isNew: true }),
+    );
   });
   const backend = async () => (await readBackendCpu(bench.url)).get(APPLICATION) ?? Number.NaN;
   const before = await backend();

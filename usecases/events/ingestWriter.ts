@@ -1,7 +1,7 @@
 import { type Database, SharedTransactionFailed } from '../../db/client.js';
 import { identitiesOf, identityKey } from '../../db/events/callIdentities.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
-import { insertEvents, recordRejections } from '../../db/events/ingest.js';
+import { CallsNotNew, insertEvents, recordRejections } from '../../db/events/ingest.js';
 import { type InstrumentedService, recordScopes } from '../../db/events/pairedReports.js';
 import { OrgDb, transactionForEach } from '../../db/orgDb.js';
 import { repeatOnConflict } from '../../db/pgErrors.js';
@@ -20,6 +20,7 @@ import { dropPayloads, type IngestRequest, type PreparedBatch, prepareBatch } fr
 import { type ResolvedReports, resolveDuplicateReports } from './resolveDuplicateReports.js';
 import { SeenScopes } from './seenScopes.js';
 import { SharingOrganizations } from './sharingOrganizations.js';
+import { Streaks } from './streaks.js';
 import { BATCH_ROWS_MAX, type Rest, type Start, WaitingRequests } from './waitingRequests.js';
 
 /**
@@ -29,6 +30,11 @@ const PART_CHARS_MAX = 4_194_304;
 /** Attempts at one batch while settings or policies change each time. */
 const RULES_CHANGES_MAX = 8;
 const RETRY_AFTER_SECONDS = 1;
+/**
+ * Batches in a row without a repeat after which an organization's calls are assumed to be new. That saves a quarter of
+ * Postgres's time, and a repeat costs its batch a second attempt (docs/benchmarks.md).
+ */
+export const UNREPEATED_MIN = 30;
 /**
  * The rest of calls that are reported again and again, as a multiple of the time that storing their last reports took:
  * a storm of repeats leaves most of the time to others (docs/benchmarks.md).
@@ -90,6 +96,7 @@ export class IngestWriter {
   readonly #seenScopes = new SeenScopes();
   readonly #knownCalls = new KnownCalls();
   readonly #sharing = new SharingOrganizations();
+  readonly #unrepeated = new Streaks(UNREPEATED_MIN);
   #connections = 0;
   #storageFull: { error: DomainError; untilMs: number } | undefined;
 
@@ -178,7 +185,7 @@ export class IngestWriter {
       try {
         ready.push({ orgId, taken, storing: await this.#prepare(orgId, taken, true) });
       } catch {
-        this.#sharing.leave(orgId);
+        this.#storeAlone(orgId);
         again.push(...taken);
       }
     }
@@ -201,7 +208,7 @@ export class IngestWriter {
       }
       const failed = error instanceof SharedTransactionFailed ? error.indexes : undefined;
       for (const [at, { orgId, taken }] of ready.entries()) {
-        if (failed?.has(at) ?? true) this.#sharing.leave(orgId);
+        if (failed?.has(at) ?? true) this.#storeAlone(orgId);
         again.push(...taken);
       }
       return again;
@@ -246,7 +253,8 @@ export class IngestWriter {
         this.#sharing.note(orgId, stored.statements, storing.preparedMs);
         return this.#outcomesOf(orgId, storing, stored);
       } catch (error) {
-        this.#sharing.leave(orgId);
+        this.#storeAlone(orgId);
+        if (error instanceof CallsNotNew) continue;
         if (error instanceof KnownCallsChanged) {
           this.#knownCalls.forget(orgId, storing.prepared.events);
           mayAssume = false;
@@ -257,6 +265,12 @@ export class IngestWriter {
         if (attempt >= RULES_CHANGES_MAX) throw rulesChangedTooOften();
       }
     }
+  }
+
+  /** After a failure the organization's batches share no transaction and are not assumed to be new. */
+  #storeAlone(orgId: string): void {
+    this.#sharing.leave(orgId);
+    this.#unrepeated.note(orgId, false);
   }
 
   /** Prepares and judges requests of an organization by cached rules and known calls. */
@@ -270,14 +284,16 @@ export class IngestWriter {
     const newScopes = this.#seenScopes.findUnseen(orgId, prepared.events);
     if (rules.settings.dropPayloads) dropPayloads(prepared);
     const assumed = mayAssume ? this.#knownCalls.assume(orgId, prepared.events) : NOTHING_ASSUMED;
+    const isNew = this.#unrepeated.isLong(orgId);
     const preparedMs = performance.now() - started;
-    return { prepared, judgement, assumed, rules, prices, newScopes, preparedMs };
+    return { prepared, judgement, assumed, isNew, rules, prices, newScopes, preparedMs };
   }
 
   /** Remembers what a committed transaction stored; returns the outcome of each request. */
   #outcomesOf(orgId: string, storing: Storing, { stored, alerts, calls }: Stored): IngestOutcome[] {
     const { prepared, judgement, newScopes } = storing;
     this.#seenScopes.remember(orgId, newScopes);
+    this.#unrepeated.note(orgId, calls.length === 0 && stored.size === prepared.events.length);
     this.#rememberCalls(orgId, prepared.events, stored, calls);
     this.#notifyObserver(judgement, stored, alerts);
     return countOutcomes(prepared, stored);
@@ -335,6 +351,8 @@ interface Storing {
   prepared: PreparedBatch;
   judgement: Judgement;
   assumed: AssumedReports;
+  /** The calls are assumed not to be stored. */
+  isNew: boolean;
   rules: IngestRules;
   prices: PriceBook;
   newScopes: readonly InstrumentedService[];
@@ -353,7 +371,7 @@ interface Stored {
 /** Stores a batch and its alerts in the running transaction. */
 async function storeAll(
   orgDb: OrgDb,
-  { prepared, judgement, assumed, rules, prices, newScopes }: Storing,
+  { prepared, judgement, assumed, isNew, rules, prices, newScopes }: Storing,
 ): Promise<Stored> {
   const { events, links } = prepared;
   const stored = new Set<string>();
@@ -362,7 +380,7 @@ async function storeAll(
   let linksLeft = links;
   for (const part of partsOf(events)) {
     const possible = alertsOf(part, judgement);
-    const result = await insertEvents(orgDb, part, linksLeft, possible);
+    const result = await insertEvents(orgDb, { events: part, links: linksLeft, alerts: possible, isNew });
     linksLeft = [];
     if (result.rulesMark !== rules.mark) throw new RulesChanged();
     for (const id of result.stored) stored.add(id);

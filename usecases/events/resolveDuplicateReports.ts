@@ -10,7 +10,7 @@ import {
 } from '../../db/events/callIdentities.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
 import { findEventsById, lockLiveEvents } from '../../db/events/events.js';
-import { hasClaim, type StoreResult } from '../../db/events/ingest.js';
+import type { StoreResult } from '../../db/events/ingest.js';
 import {
   type GroupedCall,
   identitiesToPoint,
@@ -22,6 +22,7 @@ import {
 } from '../../db/events/mergeReports.js';
 import { completePayloads } from '../../db/events/payloads.js';
 import { callOfStored, type StoredEvent } from '../../db/events/storedEvents.js';
+import { hasClaim } from '../../db/events/storeStatement.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   type AlertChanges,

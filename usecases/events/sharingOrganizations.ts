@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { Streaks } from './streaks.js';
 
 /**
  * Batches in a row that an organization must have stored by one statement each before it shares transactions. Another
@@ -10,30 +10,25 @@ export const SINGLE_STATEMENTS_MIN = 30;
  * take 2, and patterns that are searched in many prompts much more.
  */
 export const PREPARATION_MS_MAX = 50;
-/** Organizations that are remembered; the others begin again. */
-const ORGANIZATIONS_MAX = 10_000;
-
 /**
  * The organizations whose batches may share a transaction with those of others. A shared transaction holds one statement
  * of each. So an organization takes part once its last batches needed no second one: no call was reported again, no
  * message about an alert was written, nothing was refused. After a failure it stores alone until it meets that again.
  */
 export class SharingOrganizations {
-  /** Batches of one statement since the last other one, by organization. */
-  readonly #inRow = new LRUCache<string, number>({ max: ORGANIZATIONS_MAX });
+  readonly #singles = new Streaks(SINGLE_STATEMENTS_MIN);
 
   mayShare(orgId: string): boolean {
-    return (this.#inRow.get(orgId) ?? 0) >= SINGLE_STATEMENTS_MIN;
+    return this.#singles.isLong(orgId);
   }
 
   /** Notes a stored batch: its number of statements, and how long it was prepared. */
   note(orgId: string, statements: number, preparedMs: number): void {
-    if (statements > 1 || preparedMs > PREPARATION_MS_MAX) this.leave(orgId);
-    else this.#inRow.set(orgId, (this.#inRow.get(orgId) ?? 0) + 1);
+    this.#singles.note(orgId, statements === 1 && preparedMs <= PREPARATION_MS_MAX);
   }
 
   /** The organization's batches are stored alone from now on. */
   leave(orgId: string): void {
-    this.#inRow.delete(orgId);
+    this.#singles.note(orgId, false);
   }
 }

@@ -199,11 +199,12 @@ export const CALL_CASES: Record<string, TenancyCase> = {
   listObservedSince: (db) => listObservedSince(db, 'openai'),
   // The id of the owner's call, with the digest of another key: another call of the same id.
   insertEvents: (db, of) =>
-    insertEvents(
-      db,
-      [{ ...storable(of.live, of), id: neighbourOf(of.live.id), apiKeyHash: '0'.repeat(16) }],
-      [],
-    ),
+    insertEvents(db, {
+      events: [{ ...storable(of.live, of), id: neighbourOf(of.live.id), apiKeyHash: '0'.repeat(16) }],
+      links: [],
+      alerts: [],
+      isNew: false,
+    }),
   recordRejections: (db, { marker }) =>
     recordRejections(db, [
       { projectId: null, serviceName: marker, scopeName: 'sdk', reason: 'invalid_number', count: 5 },
