@@ -97,7 +97,7 @@ export class TraceBody {
     this.#writeScope(SCOPES[0]);
     for (const places of this.#places) {
       this.#writeSpan(places, random, Date.now());
-      bytes.write(random.hex(RESPONSE_ID_DIGITS), places.responseId, 'latin1');
+      random.writeHex(RESPONSE_ID_DIGITS, bytes, places.responseId);
       const session = traffic.drawSession();
       bytes.write(session.id, places.session, 'latin1');
       bytes.write(session.userId, places.user, 'latin1');
@@ -124,8 +124,8 @@ export class TraceBody {
   /** Writes a new place in a trace, and the time. */
   #writeSpan(places: SpanPlaces, random: Random, endMs: number): void {
     const { bytes } = this;
-    bytes.write(random.hex(32), places.traceId, 'latin1');
-    bytes.write(random.hex(16), places.spanId, 'latin1');
+    random.writeHex(32, bytes, places.traceId);
+    random.writeHex(16, bytes, places.spanId);
     const nanos = random.below(NANOS_A_MILLI).toString().padStart(6, '0');
     bytes.write(`${endMs - places.durationMs}${nanos}`, places.start, 'latin1');
     bytes.write(`${endMs}${nanos}`, places.end, 'latin1');
