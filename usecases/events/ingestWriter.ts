@@ -48,6 +48,13 @@ const REST_MS_MAX = 320;
  */
 const STORAGE_FULL_PAUSE_MS = 2_000;
 /**
+ * Most busy transactions. This process prepares calls about as fast as one core stores them, so more only take turns on
+ * the cores, and each has a smaller batch.
+ */
+const BUSY_MAX = 3;
+/** A transaction that takes longer, milliseconds, mostly waits for a lock: others may start beside it. */
+const BUSY_MS_MAX = 100;
+/**
  * Longest wait of a shared transaction for a lock, milliseconds: the calls of several organizations wait with it. Then
  * they are stored without the organization that waits.
  */
@@ -98,6 +105,7 @@ export class IngestWriter {
   readonly #sharing = new SharingOrganizations();
   readonly #unrepeated = new Streaks(UNREPEATED_MIN);
   #connections = 0;
+  #busy = 0;
   #storageFull: { error: DomainError; untilMs: number } | undefined;
 
   constructor(database: Database, prices: Pick<Prices, 'of'>, connectionsMax: number, observer: Observer) {
@@ -137,21 +145,39 @@ export class IngestWriter {
     });
   }
 
-  /** Starts transactions while connections are free. */
+  /** Starts transactions while connections are free and few transactions are busy. */
   #next(): void {
-    while (this.#connections < this.#connectionsMax) {
+    while (this.#connections < this.#connectionsMax && this.#busy < BUSY_MAX) {
       const start = this.#waiting.start((orgId) => this.#sharing.mayShare(orgId));
       if (start === undefined) return;
       this.#observer.queueRows(this.#waiting.rows);
       this.#connections += 1;
       const started = performance.now();
+      const leave = this.#countAsBusy();
       void this.#flush(start).then((again) => {
         this.#connections -= 1;
+        leave();
         for (const rest of this.#waiting.end(start)) this.#keepResting(rest, performance.now() - started);
         for (const pending of again) this.#waiting.add(pending);
         this.#next();
       });
     }
+  }
+
+  /** Counts a transaction as busy until the returned function is called, and no longer than BUSY_MS_MAX. */
+  #countAsBusy(): () => void {
+    let counts = 1;
+    this.#busy += counts;
+    const leave = () => {
+      clearTimeout(timer);
+      this.#busy -= counts;
+      counts = 0;
+    };
+    const timer = setTimeout(() => {
+      leave();
+      this.#next();
+    }, BUSY_MS_MAX);
+    return leave;
   }
 
   /** Lets the calls of a storm rest after a transaction that took so long. */

@@ -227,6 +227,25 @@ describe('the writer of calls', () => {
     for (const orgId of others) expect((await stored(orgId)).live).toBe(BEFORE + 6);
   });
 
+  it('stores the calls of another organization while rows of many are locked', async () => {
+    const { orgIds, send } = await aSharingWriter(4);
+    const [free, ...locked] = orgIds as [string, ...string[]];
+    const holder = new pg.Client({ connectionString: test.url });
+    await holder.connect();
+    await holder.query('begin');
+    const responseId = randomUUID();
+    for (const orgId of locked)
+      await holder.query(
+        `insert into call_spans (org_id, biller, response_id, event_id) values ($1, 'openai', $2, gen_random_uuid())`,
+        [orgId, responseId],
+      );
+    const waiting = Promise.all(locked.map((orgId) => send(orgId, responseId)));
+    for (let turn = 0; turn < 5; turn += 1) expect(await send(free)).toEqual(ACCEPTED);
+    await holder.query('rollback');
+    await holder.end();
+    expect(await waiting).toEqual(Array(3).fill(ACCEPTED));
+  });
+
   it('applies settings that changed since to the organization that changed them, and stores all', async () => {
     const { orgIds, sendAll, stored } = await aSharingWriter(3);
     const [changed] = orgIds as [string];
