@@ -3,9 +3,9 @@ import { identityBiller } from '../../domain/events/biller.js';
 import { responseKey } from '../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { jsonLines, jsonLinesSql, plainArray, textArray } from '../pgArray.js';
+import { jsonLinesSql, jsonTextLines, plainArray, textArray } from '../pgArray.js';
 import { ALERT_TYPES, alertArrays, insertAlertsSql, type NewAlert } from '../policies/policyAlerts.js';
-import { COLUMNS, type Column, LIST_COLUMNS, type StorableEvent } from './eventColumns.js';
+import { COLUMNS, type Column, type ColumnValue, LIST_COLUMNS, type StorableEvent } from './eventColumns.js';
 
 /** A batch of one organization's calls. */
 export interface StoredCalls {
@@ -26,9 +26,31 @@ export interface StoreStatement {
   values: (string | null)[];
 }
 
-const CLAIM_TYPES = ['text', 'text', 'uuid', 'int8', 'int8', 'uuid'];
-const PAYLOAD_KEY_TYPES = ['timestamptz', 'uuid'];
-const PAYLOAD_TEXTS = ['payload', 'tool_input', 'tool_output', 'service'];
+/** A column of the statement's rows: its name in its table, and its type. */
+type SentColumn = readonly [name: string, type: string];
+
+/**
+ * A column's values: an array, and the value of all rows where they have the same one, which Postgres then reads once:
+ * `unnest` fills the empty array up with nulls.
+ */
+type Values = readonly [array: string, constant: string | null];
+
+const CLAIM_COLUMNS: readonly SentColumn[] = [
+  ['biller', 'text'],
+  ['response_id', 'text'],
+  ['trace_id', 'uuid'],
+  ['span_id', 'int8'],
+  ['parent_span_id', 'int8'],
+  ['event_id', 'uuid'],
+];
+const PAYLOAD_COLUMNS: readonly SentColumn[] = [
+  ['timestamp', 'timestamptz'],
+  ['event_id', 'uuid'],
+  ['payload', 'jsonb'],
+  ['tool_input', 'jsonb'],
+  ['tool_output', 'jsonb'],
+  ['service', 'jsonb'],
+];
 
 /** Most variants of the statement; each connection prepares those that it uses. */
 const MAKES_MAX = 32;
@@ -36,24 +58,23 @@ const texts = new Map<string, string>();
 
 /** Builds a statement without the columns, claims, payloads and alert arrays that the batch does not use. */
 export function storeStatement(orgId: string, { events, links, alerts, isNew }: StoredCalls): StoreStatement {
-  const claims = claimColumns(events, links);
-  const payloads = payloadColumns(events);
+  const claims = claimValues(events, links);
+  const payloads = payloadValues(events);
   const told = alerts.length === 0 ? undefined : alertArrays(alerts);
   const said = COLUMNS.map((column) => columnValues(column, events, false));
   const make = makeOf(said, claims, payloads, told, isNew || undefined);
   if (texts.has(make) || texts.size < MAKES_MAX)
     return statementOf(make, orgId, [
       ...said.flatMap((values) => values ?? []),
-      ...(claims ?? []),
-      ...(payloads ?? []),
+      ...(claims ?? []).flat(),
+      ...(payloads ?? []).flat(),
       ...(told ?? []),
     ]);
-  const nothing = (types: readonly string[]) => types.map(() => '{}');
   return statementOf(makeOf([...COLUMNS], true, true, true, isNew || undefined), orgId, [
     ...COLUMNS.flatMap((column) => columnValues(column, events, true) ?? []),
-    ...(claims ?? nothing(CLAIM_TYPES)),
-    ...(payloads ?? [...nothing(PAYLOAD_KEY_TYPES), ...PAYLOAD_TEXTS.map(() => '')]),
-    ...(told ?? nothing(ALERT_TYPES)),
+    ...(claims ?? CLAIM_COLUMNS.map((): Values => ['{}', null])).flat(),
+    ...(payloads ?? PAYLOAD_COLUMNS.map(([, type]): Values => [type === 'jsonb' ? '' : '{}', null])).flat(),
+    ...(told ?? ALERT_TYPES.map(() => '{}')),
   ]);
 }
 
@@ -91,47 +112,42 @@ function storeSql(make: string): string {
     parameters += 1;
     return `$${parameters}::${type}`;
   };
-  const arrays = (types: readonly string[]) => types.map((type) => parameter(`${type}[]`));
-  const returning = (columns: string) => (isNew ? '' : `on conflict do nothing returning ${columns}`);
-  const sent = COLUMNS.flatMap((column, index) =>
-    make[index] === '1'
-      ? [{ column, array: parameter(`${column[1]}[]`), constant: parameter(column[1]) }]
-      : [],
-  );
-  const sqlOf = new Map(
-    sent.map(({ column: [name], constant }) => [name, `coalesce(i.${name}, ${constant})`]),
-  );
-  const revising = sqlOf.get('superseded_by');
-  const revised =
-    revising === undefined ? 'null' : `case when ${revising} is not null then current_xid() end`;
+  const rowsOf = (columns: readonly SentColumn[]) => sentRows(columns, parameter);
+  const returning = (column: string) => (isNew ? '' : `on conflict do nothing returning ${column}`);
+  const events = rowsOf(COLUMNS.flatMap(([name, type], at) => (make[at] === '1' ? [[name, type]] : [])));
+  const revising = events.valueOf('superseded_by');
+  const revised = revising && `case when ${revising} is not null then current_xid() end`;
   const parts = [
     `stored as (
   insert into events (org_id, revised_xid, ${COLUMNS.map(([name]) => name).join(', ')})
-  select $1::uuid, ${revised}, ${COLUMNS.map((column) => selectedColumn(column, sqlOf)).join(', ')}
-  from unnest(${sent.map(({ array }) => array).join(', ')}) as i (${[...sqlOf.keys()].join(', ')})
+  select $1::uuid, ${revised ?? 'null'}, ${COLUMNS.map((column) => selectedColumn(column, events)).join(', ')}
+  from ${events.rows}
   ${returning('id')}
 )`,
   ];
   if (hasClaims) {
+    const claims = rowsOf(CLAIM_COLUMNS);
     parts.push(`claimed as (
-  insert into call_spans (org_id, biller, response_id, trace_id, span_id, parent_span_id, event_id)
-  select $1::uuid, c.* from unnest(${arrays(CLAIM_TYPES).join(', ')}) as c
+  insert into call_spans (org_id, ${claims.names})
+  select $1::uuid, ${claims.values}
+  from ${claims.rows}
   ${returning('event_id')}
 )`);
   }
   if (hasPayloads) {
-    const keys = arrays(PAYLOAD_KEY_TYPES);
-    const documents = PAYLOAD_TEXTS.map(() => jsonLinesSql(parameter('text')));
+    const payloads = rowsOf(PAYLOAD_COLUMNS);
     parts.push(`kept as (
-  insert into event_payloads (org_id, timestamp, event_id, ${PAYLOAD_TEXTS.join(', ')})
-  select $1::uuid, p.* from unnest(${[...keys, ...documents].join(', ')}) as p (at, event_id, ${PAYLOAD_TEXTS.join(', ')})
-  ${isNew ? '' : 'where p.event_id in (select id from stored) on conflict do nothing'}
+  insert into event_payloads (org_id, ${payloads.names})
+  select $1::uuid, ${payloads.values}
+  from ${payloads.rows}
+  ${isNew ? '' : 'where i.event_id in (select id from stored) on conflict do nothing'}
 )`);
   }
   if (hasAlerts) {
     const condition = isNew ? 'true' : 'a.event_id in (select id from stored)';
+    const arrays = ALERT_TYPES.map((type) => parameter(`${type}[]`));
     parts.push(`alerted as (
-  ${insertAlertsSql(arrays(ALERT_TYPES), condition)}
+  ${insertAlertsSql(arrays, condition)}
 )`);
   }
   const listed = (part: string, column: string, has = true) =>
@@ -141,30 +157,60 @@ select ${listed('stored', 'id', !isNew)} as stored, ${listed('claimed', 'event_i
   ${listed('alerted', 'id', hasAlerts)} as alerted, ${RULES_MARK} as rules_mark`;
 }
 
-/** SQL of a column's value in a row `i`; `sqlOf` has those that are sent. */
-function selectedColumn([name, , , , nothing]: Column, sqlOf: ReadonlyMap<string, string>): string {
-  const value = sqlOf.get(name);
+/** SQL of the rows of some columns, `i`, each sent as `Values`: all at once, and each by its name. */
+interface SentRows {
+  rows: string;
+  names: string;
+  values: string;
+  valueOf(name: string): string | undefined;
+}
+
+function sentRows(columns: readonly SentColumn[], parameter: (type: string) => string): SentRows {
+  const arrays: string[] = [];
+  const values = new Map<string, string>();
+  for (const [name, type] of columns) {
+    arrays.push(type === 'jsonb' ? jsonLinesSql(parameter('text')) : parameter(`${type}[]`));
+    values.set(name, `coalesce(i.${name}, ${parameter(type)})`);
+  }
+  const names = [...values.keys()].join(', ');
+  return {
+    rows: `unnest(${arrays.join(', ')}) as i (${names})`,
+    names,
+    values: [...values.values()].join(', '),
+    valueOf: (name) => values.get(name),
+  };
+}
+
+/** SQL of a column's value; its empty one if it is not sent. */
+function selectedColumn([name, , , , nothing]: Column, sent: SentRows): string {
+  const value = sent.valueOf(name);
   if (value === undefined) return `${nothing}`;
   return LIST_COLUMNS.has(name) ? `string_to_array(${value}, ',')` : value;
 }
 
-/**
- * A column's values: an array literal, and the value of all rows where they have the same one, which Postgres then reads
- * once: `unnest` fills the empty array up with nulls. Undefined: the column is optional and every row has its empty value.
- */
+/** A column's values; undefined: the column is optional and every row has its empty value. */
 function columnValues(
   [name, , form, of, nothing]: Column,
   events: readonly StorableEvent[],
   always: boolean,
-): [array: string, constant: string | null] | undefined {
+): Values | undefined {
   const values = events.map(of);
-  const [first = null] = values;
   // The ids tell `unnest` how many rows there are.
-  if (name !== 'id' && values.every((value) => value === first)) {
-    if (first === nothing && !always) return undefined;
-    return ['{}', first === null ? null : String(first)];
-  }
+  if (name === 'id') return [plainArray(values), null];
+  const isEmpty = nothing !== undefined && values.every((value) => value === nothing);
+  return isEmpty && !always ? undefined : valuesIn(form, values);
+}
+
+function valuesIn(form: 'text' | 'plain', values: readonly ColumnValue[]): Values {
+  const [first = null] = values;
+  if (values.every((value) => value === first)) return ['{}', first === null ? null : String(first)];
   return [form === 'text' ? textArray(values as (string | null)[]) : plainArray(values), null];
+}
+
+function documentsIn(documents: readonly unknown[]): Values {
+  const lines = documents.map((document) => (document === null ? null : JSON.stringify(document)));
+  const [first = null] = lines;
+  return lines.every((line) => line === first) ? ['', first] : [jsonTextLines(lines), null];
 }
 
 /** Whether another span or ingest path can report the call again; else its winner's response id resolved it. */
@@ -184,19 +230,28 @@ function claimOrder({ call: { responseId, trace } }: StorableEvent): string {
 }
 
 /** The claims of the events, then the spans between them that are not calls; undefined when there are none. */
-function claimColumns(events: readonly StorableEvent[], links: readonly SpanLink[]): string[] | undefined {
+function claimValues(events: readonly StorableEvent[], links: readonly SpanLink[]): Values[] | undefined {
   const claims = events.filter(hasClaim).sort(compareClaims);
   if (claims.length === 0 && links.length === 0) return undefined;
   const spans: (SpanLink | null)[] = [...claims.map((event) => event.call.trace), ...links];
   const owners = responseOwners(claims);
   const none = links.map(() => null);
   return [
-    textArray([...owners.map((call) => (call ? identityBiller(call) : null)), ...none]),
-    textArray([...owners.map((call) => call?.responseId ?? null), ...none]),
-    plainArray(spans.map((span) => span?.traceId ?? null)),
-    plainArray(spans.map((span) => (span ? spanNumber(span.spanId) : null))),
-    plainArray(spans.map((span) => (span?.parentSpanId ? spanNumber(span.parentSpanId) : null))),
-    plainArray([...claims.map((event) => event.id), ...none]),
+    valuesIn('text', [...owners.map((call) => (call ? identityBiller(call) : null)), ...none]),
+    valuesIn('text', [...owners.map((call) => call?.responseId ?? null), ...none]),
+    valuesIn(
+      'plain',
+      spans.map((span) => span?.traceId ?? null),
+    ),
+    valuesIn(
+      'plain',
+      spans.map((span) => (span ? spanNumber(span.spanId) : null)),
+    ),
+    valuesIn(
+      'plain',
+      spans.map((span) => (span?.parentSpanId ? spanNumber(span.parentSpanId) : null)),
+    ),
+    [plainArray([...claims.map((event) => event.id), ...none]), null],
   ];
 }
 
@@ -224,19 +279,20 @@ export function spanNumber(spanId: string): bigint {
   return BigInt.asIntN(64, BigInt(`0x${spanId}`));
 }
 
-function payloadColumns(events: readonly StorableEvent[]): string[] | undefined {
+/** The rows of calls that brought more than their event holds; undefined when there are none. */
+function payloadValues(events: readonly StorableEvent[]): Values[] | undefined {
   const kept = events.filter(
     ({ call }) =>
       call.payload !== null || call.toolInput !== null || call.toolOutput !== null || call.service !== null,
   );
   if (kept.length === 0) return undefined;
-  const json = (of: (call: CallRecord) => unknown) => jsonLines(kept.map(({ call }) => of(call)));
+  const documents = (of: (call: CallRecord) => unknown) => documentsIn(kept.map(({ call }) => of(call)));
   return [
-    plainArray(kept.map(({ call }) => isoFromMicros(call.startMicros))),
-    plainArray(kept.map(({ id }) => id)),
-    json((call) => call.payload),
-    json((call) => call.toolInput),
-    json((call) => call.toolOutput),
-    json((call) => call.service),
+    [plainArray(kept.map(({ call }) => isoFromMicros(call.startMicros))), null],
+    [plainArray(kept.map(({ id }) => id)), null],
+    documents((call) => call.payload),
+    documents((call) => call.toolInput),
+    documents((call) => call.toolOutput),
+    documents((call) => call.service),
   ];
 }
