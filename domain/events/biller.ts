@@ -4,6 +4,7 @@
  */
 import { isGatewayHost, isGatewayWord, makerOfModel } from '../gateways.js';
 import { type Biller, findProvider, findProviderByHost, type Provider } from '../providers.js';
+import { remember } from '../remember.js';
 import type { CallRecord } from './event.js';
 
 /** Framework names that clients send as the provider; they do not identify the called provider. */
@@ -35,6 +36,19 @@ export interface BilledCall {
   billerFromHost: boolean;
 }
 
+/** What a client's word for the provider means. */
+const meaningOf = remember((word) => ({
+  provider: findProvider(word),
+  isFramework: FRAMEWORKS.has(word.trim().toLowerCase()),
+  isGateway: isGatewayWord(word),
+}));
+
+/** Whose the host of an address is; null: the address has none. */
+const ownerOf = remember((address) => {
+  const host = hostOf(address);
+  return host === undefined ? null : { provider: findProviderByHost(host), isGateway: isGatewayHost(host) };
+});
+
 /**
  * Undefined: `unknown_provider`. A foreign host, a gateway, or a foreign word before a known one gives the biller
  * `unknown`. At a gateway the maker in the model's id is the provider.
@@ -43,15 +57,14 @@ export function resolveBiller(
   hints: BillerHints,
   inferProvider: (model: string) => Provider | undefined,
 ): BilledCall | undefined {
-  const hosts = hints.hosts.map(hostOf).filter((host) => host !== undefined);
-  const fromHost = firstOf(hosts, findProviderByHost);
-  const atGateway = fromHost === undefined && (hosts.some(isGatewayHost) || hints.words.some(isGatewayWord));
-  const words = hints.words.filter(
-    (word) => !FRAMEWORKS.has(word.trim().toLowerCase()) && !isGatewayWord(word),
-  );
-  const named = firstOf(words, findProvider);
-  const isForeign = words.length > 0 && findProvider(words[0] as string) === undefined;
-  const inferred = words.length === 0 && named === undefined && fromHost === undefined;
+  const hosts = hints.hosts.flatMap((address) => ownerOf(address) ?? []);
+  const said = hints.words.map(meaningOf);
+  const fromHost = firstOf(hosts, ({ provider }) => provider);
+  const atGateway = fromHost === undefined && [...hosts, ...said].some(({ isGateway }) => isGateway);
+  const words = said.filter(({ isFramework, isGateway }) => !isFramework && !isGateway);
+  const named = firstOf(words, ({ provider }) => provider);
+  const isForeign = words.length > 0 && words[0]?.provider === undefined;
+  const inferred = words.length === 0 && fromHost === undefined;
   const provider =
     (atGateway ? firstOf(hints.models, makerOfModel) : undefined) ??
     named ??
@@ -63,7 +76,7 @@ export function resolveBiller(
   return { provider, billedBy: isForeign || atGateway ? 'unknown' : provider, billerFromHost: false };
 }
 
-function firstOf<T>(items: readonly string[], find: (item: string) => T | undefined): T | undefined {
+function firstOf<I, T>(items: readonly I[], find: (item: I) => T | undefined): T | undefined {
   for (const item of items) {
     const found = find(item);
     if (found !== undefined) return found;
@@ -92,20 +105,8 @@ const DATE_SUFFIX = /[-@:](?:20\d{2}-?\d{2}-?\d{2}|\d{2}-20\d{2}|\d{2}-\d{2}|\d{
 const REVISION_SUFFIX = /(?:-v\d+(?::\d+)?|:\d+[a-z]*|-latest|-preview|-exp|-experimental|-\d{3})$/;
 const DATED = /20\d{2}-?\d{2}-?\d{2}|[-@]\d{4}$/;
 
-const cache = new Map<string, string>();
-const CACHE_ENTRIES_MAX = 2_000;
-
 /** e.g. `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5` → `claude-sonnet-4-5`. */
-export function modelFamily(model: string): string {
-  const known = cache.get(model);
-  if (known !== undefined) return known;
-  const family = familyOf(model);
-  if (cache.size >= CACHE_ENTRIES_MAX) cache.clear();
-  cache.set(model, family);
-  return family;
-}
-
-function familyOf(model: string): string {
+export const modelFamily = remember((model) => {
   const slash = model.lastIndexOf('/');
   let name = (slash >= 0 ? model.slice(slash + 1) : model).toLowerCase().replace(VENDOR_PREFIX, '');
   for (let before = ''; before !== name; ) {
@@ -116,7 +117,7 @@ function familyOf(model: string): string {
   // Azure writes gpt-35 for OpenAI's gpt-3.5; Google's and Bedrock's Claude ids use dots and dashes
   // interchangeably.
   return name.replace(/^gpt-35/, 'gpt-3.5').replaceAll('.', '-');
-}
+});
 
 /** Whether the id names a dated release rather than a family or an alias. */
 export function isDatedModel(model: string): boolean {
