@@ -61,7 +61,7 @@ export class SpanAttributes {
   readonly #unread: AttributeValue[] = [];
   #service: { [key: string]: Json } | undefined;
   /** The part of a resource or scope that its spans store, computed once. */
-  readonly #repeated = new Map<Meaning | 'service', Json | undefined>();
+  #repeated: Map<Meaning | 'service', Json | undefined> | undefined;
   readonly #outer: SpanAttributes | undefined;
 
   /**
@@ -178,7 +178,7 @@ export class SpanAttributes {
       const text = offer?.slot === slot ? labelOf(this.#unread[index + 1]) : undefined;
       if (offer !== undefined && text !== undefined) found.push({ rank: offer.rank, text });
     }
-    return found.sort((a, b) => a.rank - b.rank).map(({ text }) => text);
+    return found.length === 0 ? [] : found.sort((a, b) => a.rank - b.rank).map(({ text }) => text);
   }
 
   /** Attributes that no meaning was read from, names and values alternating, in received order. */
@@ -201,11 +201,7 @@ export class SpanAttributes {
 
   /** The block that every span inside repeats. */
   get #repeatedService(): { [key: string]: Json } | undefined {
-    if (this.#repeated.has('service')) return this.#repeated.get('service') as { [key: string]: Json };
-    const { service } = this;
-    const kept = service === undefined ? undefined : withinLimit(service, REPEATED_BYTES_MAX);
-    this.#repeated.set('service', kept);
-    return kept as { [key: string]: Json } | undefined;
+    return this.#repeatedOnce('service', () => this.service) as { [key: string]: Json } | undefined;
   }
 
   kept(meaning: Meaning): Json | undefined {
@@ -215,10 +211,18 @@ export class SpanAttributes {
   }
 
   #keptForSpans(meaning: Meaning): Json | undefined {
-    if (this.#repeated.has(meaning)) return this.#repeated.get(meaning);
-    const value = this.get(meaning);
-    const kept = value === undefined ? undefined : withinLimit(jsonOf(value), REPEATED_BYTES_MAX);
-    this.#repeated.set(meaning, kept);
+    return this.#repeatedOnce(meaning, () => {
+      const value = this.get(meaning);
+      return value === undefined ? undefined : jsonOf(value);
+    });
+  }
+
+  #repeatedOnce(part: Meaning | 'service', read: () => Json | undefined): Json | undefined {
+    this.#repeated ??= new Map();
+    if (this.#repeated.has(part)) return this.#repeated.get(part);
+    const value = read();
+    const kept = value === undefined ? undefined : withinLimit(value, REPEATED_BYTES_MAX);
+    this.#repeated.set(part, kept);
     return kept;
   }
 }
