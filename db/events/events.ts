@@ -178,6 +178,7 @@ async function selectById(
       isoFromMicros(least),
       isoFromMicros(most),
     ],
+    lock === '' ? 'events_by_id' : 'events_to_change',
   );
   const events: StoredEvent[] = [];
   const turns = new Turns();

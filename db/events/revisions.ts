@@ -4,6 +4,7 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { CallPrice } from '../../domain/pricing/cost.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
+import { StatementNames } from '../statementNames.js';
 import { LOG_COLUMN_LIST } from '../usage/usageLog.js';
 import { type CompletedForm, completionOf } from './eventColumns.js';
 
@@ -115,6 +116,9 @@ update events e set superseded_by = s.winner_id, revised_xid = coalesce(e.revise
 from unnest($2::timestamptz[], $3::uuid[], $6::uuid[]) as s (timestamp, id, winner_id)
 where e.org_id = $1 and e.timestamp = s.timestamp and e.id = s.id and ${MANY_OF_BATCH} and e.superseded_by is null`;
 
+/** Few combinations of columns are completed. */
+const COMPLETIONS = new StatementNames('complete', 32);
+
 /** An event as completed by other reports of its call. */
 export interface Completed extends CompletedForm {
   isNew: boolean;
@@ -141,6 +145,6 @@ from unnest($2::timestamptz[], $3::uuid[], ${arrays}) as c (timestamp, id, ${nam
 where e.org_id = $1 and e.timestamp = c.timestamp and e.id = c.id and ${MANY_OF_BATCH} and e.superseded_by is null`;
   const places = placesOf(orgDb.orgId, completed.map(placeOf));
   if (counted) await withdraw(orgDb, counted);
-  await orgDb.run(update, [...places, ...values]);
+  await orgDb.run(update, [...places, ...values], COMPLETIONS.nameOf(update));
   if (counted) await orgDb.run(ADD, counted);
 }
