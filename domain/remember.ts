@@ -1,4 +1,4 @@
-/** Texts that are remembered; then all are forgotten, so that those that still occur come back. */
+/** Most remembered texts; one more, and all are forgotten, so that only those that still occur come back. */
 export const REMEMBERED_MAX = 2_000;
 /** Longest text that is remembered. */
 export const REMEMBERED_CHARS_MAX = 256;

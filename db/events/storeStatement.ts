@@ -112,9 +112,20 @@ function storeSql(make: string): string {
     parameters += 1;
     return `$${parameters}::${type}`;
   };
-  const rowsOf = (columns: readonly SentColumn[]) => sentRows(columns, parameter);
-  const returning = (column: string) => (isNew ? '' : `on conflict do nothing returning ${column}`);
-  const events = rowsOf(COLUMNS.flatMap(([name, type], at) => (make[at] === '1' ? [[name, type]] : [])));
+  const ending = (column: string) => (isNew ? '' : `on conflict do nothing returning ${column}`);
+  const insert = (name: string, table: string, columns: readonly SentColumn[], end: string) => {
+    const sent = sentRows(columns, parameter);
+    return `${name} as (
+  insert into ${table} (org_id, ${sent.names})
+  select $1::uuid, ${sent.values}
+  from ${sent.rows}
+  ${end}
+)`;
+  };
+  const events = sentRows(
+    COLUMNS.flatMap(([name, type], at) => (make[at] === '1' ? [[name, type]] : [])),
+    parameter,
+  );
   const revising = events.valueOf('superseded_by');
   const revised = revising && `case when ${revising} is not null then current_xid() end`;
   const parts = [
@@ -122,27 +133,12 @@ function storeSql(make: string): string {
   insert into events (org_id, revised_xid, ${COLUMNS.map(([name]) => name).join(', ')})
   select $1::uuid, ${revised ?? 'null'}, ${COLUMNS.map((column) => selectedColumn(column, events)).join(', ')}
   from ${events.rows}
-  ${returning('id')}
+  ${ending('id')}
 )`,
   ];
-  if (hasClaims) {
-    const claims = rowsOf(CLAIM_COLUMNS);
-    parts.push(`claimed as (
-  insert into call_spans (org_id, ${claims.names})
-  select $1::uuid, ${claims.values}
-  from ${claims.rows}
-  ${returning('event_id')}
-)`);
-  }
-  if (hasPayloads) {
-    const payloads = rowsOf(PAYLOAD_COLUMNS);
-    parts.push(`kept as (
-  insert into event_payloads (org_id, ${payloads.names})
-  select $1::uuid, ${payloads.values}
-  from ${payloads.rows}
-  ${isNew ? '' : 'where i.event_id in (select id from stored) on conflict do nothing'}
-)`);
-  }
+  if (hasClaims) parts.push(insert('claimed', 'call_spans', CLAIM_COLUMNS, ending('event_id')));
+  const ofStored = isNew ? '' : 'where i.event_id in (select id from stored) on conflict do nothing';
+  if (hasPayloads) parts.push(insert('kept', 'event_payloads', PAYLOAD_COLUMNS, ofStored));
   if (hasAlerts) {
     const condition = isNew ? 'true' : 'a.event_id in (select id from stored)';
     const arrays = ALERT_TYPES.map((type) => parameter(`${type}[]`));

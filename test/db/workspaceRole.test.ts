@@ -11,9 +11,9 @@ import { microsOfDay } from '../../domain/period.js';
 import { closePeriod } from '../../usecases/billing/periods.js';
 import { IngestWriter } from '../../usecases/events/ingestWriter.js';
 import { meterPoints } from '../../usecases/events/meterPoints.js';
-import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { aBatch, aCall } from '../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { openTestPrices } from '../support/prices.js';
 import { foldAll } from './support/compareTotals.js';
 import { OWNED_POINT } from './support/ownedCalls.js';
 import { otherPrices, repriceAll } from './support/repriceAll.js';
@@ -46,7 +46,7 @@ let bound: OrgDb;
 
 beforeAll(async () => {
   test = await createTestDatabase({ poolMax: 4 });
-  const prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  const prices = await openTestPrices(test.database);
   const silent = { queueRows: () => undefined, batchRows: () => undefined };
   const writer = new IngestWriter(test.database, prices, 1, silent);
   const orgs = [randomUUID(), randomUUID()] as const;

@@ -14,10 +14,11 @@ import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { closePeriod } from '../../../usecases/billing/periods.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { sweepTraces } from '../../../usecases/events/traceSweep.js';
-import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
+import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { aBatch, aCall } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { openTestPrices } from '../../support/prices.js';
 import { askProduct, compareCells, foldAll } from '../support/compareTotals.js';
 import { DIMENSIONS, FIRST, type Question, question, type Step, step } from '../support/drawSteps.js';
 import { Ledger } from '../support/ledger.js';
@@ -39,7 +40,7 @@ let books: PriceBook[];
 
 beforeAll(async () => {
   test = await createTestDatabase({ poolMax: 10 });
-  prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  prices = await openTestPrices(test.database);
   const list = prices.current();
   books = [list, otherPrices(list, 3n), otherPrices(list, 2n, ['gpt-4o', 'gpt-4o-mini'])];
 });

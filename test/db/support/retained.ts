@@ -7,10 +7,11 @@ import type { CallRecord } from '../../../domain/events/event.js';
 import type { Removed } from '../../../domain/installation/retention.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { removeOldEvents, removeOldPayloads } from '../../../usecases/installation/retention.js';
-import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
+import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { aBatch } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { untilNothingHoldsBack } from '../../support/horizon.js';
+import { openTestPrices } from '../../support/prices.js';
 
 type Remove = (step: 'events' | 'payloads', nowMicros: bigint, days: number) => Promise<Removed>;
 
@@ -30,7 +31,7 @@ export interface RetentionPlace {
 
 export async function startRetentionPlace(): Promise<RetentionPlace> {
   const test = await createTestDatabase({ poolMax: 10 });
-  const prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  const prices = await openTestPrices(test.database);
   const observer = { queueRows: () => undefined, batchRows: () => undefined };
   const writer = new IngestWriter(test.database, prices, 4, observer);
   const removeAtOnce: Remove = async (step, nowMicros, days) => {

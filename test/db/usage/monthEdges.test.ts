@@ -8,10 +8,11 @@ import { endOfMonth, type Month, startOfMonth, type UsageView } from '../../../d
 import { isoFromMicros, microsOfDay } from '../../../domain/period.js';
 import { closePeriod } from '../../../usecases/billing/periods.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
-import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
+import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { sumUsage } from '../../../usecases/usage/usage.js';
 import { aBatch, aCall } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { openTestPrices } from '../../support/prices.js';
 import { foldAll } from '../support/compareTotals.js';
 
 /** The last and the first microsecond of months that are closed one after the other. */
@@ -30,7 +31,7 @@ let prices: PriceBookHolder;
 
 beforeAll(async () => {
   test = await createTestDatabase();
-  prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  prices = await openTestPrices(test.database);
 });
 afterAll(() => test.close());
 

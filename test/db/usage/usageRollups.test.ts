@@ -12,11 +12,12 @@ import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { sweepTraces } from '../../../usecases/events/traceSweep.js';
-import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
+import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { sumUsage } from '../../../usecases/usage/usage.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { aBatch, aCall, aUsage } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { openTestPrices } from '../../support/prices.js';
 import { propertyRuns } from '../../support/propertyRuns.js';
 import { compareSources } from '../support/compareSources.js';
 import { compareCells, compareRead, compareStored, foldAll } from '../support/compareTotals.js';
@@ -33,7 +34,7 @@ let books: PriceBook[];
 
 beforeAll(async () => {
   test = await createTestDatabase({ poolMax: 10 });
-  prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  prices = await openTestPrices(test.database);
   const list = prices.current();
   books = [list, otherPrices(list, 3n), otherPrices(list, 2n, ['gpt-4o', 'gpt-4o-mini'])];
 });

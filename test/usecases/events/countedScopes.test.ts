@@ -8,7 +8,7 @@ import type { CountedScope } from '../../../domain/installation/settings.js';
 import { DEFAULT_SETTINGS } from '../../../domain/installation/settings.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { sweepTraces } from '../../../usecases/events/traceSweep.js';
-import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
+import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { sumUsage } from '../../../usecases/usage/usage.js';
 import { foldAll } from '../../db/support/compareTotals.js';
 import { DIMENSIONS, type Step, step } from '../../db/support/drawSteps.js';
@@ -16,6 +16,7 @@ import { testSeed } from '../../fakes/seededRandom.js';
 import { aBatch } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { untilNothingHoldsBack } from '../../support/horizon.js';
+import { openTestPrices } from '../../support/prices.js';
 import { propertyRuns } from '../../support/propertyRuns.js';
 
 const SEED = testSeed();
@@ -25,7 +26,7 @@ let test: TestDatabase;
 let prices: PriceBookHolder;
 beforeAll(async () => {
   test = await createTestDatabase({ poolMax: 10 });
-  prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  prices = await openTestPrices(test.database);
 });
 afterAll(() => test.close());
 

@@ -4,9 +4,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { insertOrganization } from '../../../db/installation/organizations.js';
 import type { CallRecord } from '../../../domain/events/event.js';
 import { IngestWriter, UNREPEATED_MIN } from '../../../usecases/events/ingestWriter.js';
-import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
+import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { aBatch, aCall } from '../../support/aCall.js';
 import { createTestDatabase, PATIENT, type TestDatabase } from '../../support/database.js';
+import { openTestPrices } from '../../support/prices.js';
 
 const KEY_ID = `key_${'0'.repeat(10)}`;
 const RUNS = 25;
@@ -15,7 +16,7 @@ let test: TestDatabase;
 let prices: PriceBookHolder;
 beforeAll(async () => {
   test = await createTestDatabase({ poolMax: 10, ...PATIENT });
-  prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  prices = await openTestPrices(test.database);
 });
 afterAll(() => test.close());
 

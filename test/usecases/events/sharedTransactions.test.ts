@@ -12,15 +12,16 @@ import {
   SharingOrganizations,
   SINGLE_STATEMENTS_MIN,
 } from '../../../usecases/events/sharingOrganizations.js';
-import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
+import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { aBatch, aCall } from '../../support/aCall.js';
 import { createTestDatabase, PATIENT, type TestDatabase } from '../../support/database.js';
+import { openTestPrices } from '../../support/prices.js';
 
 let test: TestDatabase;
 let prices: PriceBookHolder;
 beforeAll(async () => {
   test = await createTestDatabase({ poolMax: 10, ...PATIENT });
-  prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  prices = await openTestPrices(test.database);
 });
 afterAll(() => test.close());
 
