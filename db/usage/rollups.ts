@@ -16,9 +16,15 @@ import {
   type RollupDimension,
   SEEN,
   signed,
+  startOf,
   sumOfMeasure,
   usageLogSql,
 } from './usageLog.js';
+
+export const asColumns = (columns: Readonly<Record<string, string>>) =>
+  Object.entries(columns)
+    .map(([name, sql]) => `${sql} as ${name}`)
+    .join(', ');
 
 /** Most events, and copies of changed events, of one fold: bounds its memory and time. */
 const FOLD_ROWS_MAX = 100_000;
@@ -30,16 +36,21 @@ const KEY_COLUMNS = DIMENSIONS.map((name) => `${DIMENSION_KEYS[name]} as ${name}
 const ROLLUP_NAMES = [...MEASURE_NAMES, ...HEALTH_MEASURE_NAMES];
 
 const KEYED = (log: string) => `
-  select *, date_trunc('hour', timestamp, 'UTC') as hour, date_trunc('day', timestamp, 'UTC') as day, ${KEY_COLUMNS} from (${log}) log`;
+  select *, ${startOf('hour', 'timestamp')} as hour, ${startOf('day', 'timestamp')} as day, ${KEY_COLUMNS} from (${log}) log`;
 
-/** Memory of a fold's sorts and hash tables. With Postgres's 4 MB they are on disk from some 10,000 calls on. */
-const FOLD_MEMORY = `set local work_mem = '16MB'`;
+/**
+ * Settings of a fold. Its rows are added up by hash tables: Postgres expects few of them, and would sort them all instead,
+ * which takes a quarter of the fold. With 4 MB, its usual memory, the tables are on disk from some 10,000 calls on.
+ */
+const FOLD_SETTINGS = `select set_config('work_mem', '16MB', true), set_config('enable_sort', 'off', true)`;
 
 const keysOf = (names: readonly RollupDimension[]) => names.map((name) => `${name}_key`).join(', ');
-const nameOf = (names: readonly RollupDimension[]) =>
-  `case ${names.map((name) => `when grouping(${name}_key) = 0 then '${name}'`).join(' ')} end`;
+const setOf = (bucket: string, names: readonly RollupDimension[]) => `(${bucket}, ${keysOf(names)})`;
 const setsOf = (bucket: string, names: readonly RollupDimension[]) =>
-  `grouping sets (${names.map((name) => `(${bucket}, ${name}_key)`).join(', ')})`;
+  names.map((name) => setOf(bucket, [name])).join(', ');
+/** The dimension of a group: the one whose key it has. */
+const nameOf = (names: readonly RollupDimension[]) =>
+  `case ${names.map((name) => `when ${name}_key is not null then '${name}'`).join(' ')} end`;
 
 const HOURLY = DIMENSIONS.filter((name) => !DAILY_DIMENSIONS.has(name));
 const DAILY = DIMENSIONS.filter((name) => DAILY_DIMENSIONS.has(name));
@@ -48,29 +59,30 @@ const DAILY = DIMENSIONS.filter((name) => DAILY_DIMENSIONS.has(name));
 const sumsOf = (names: readonly string[]) => names.map((name) => sumOfMeasure(name)).join(', ');
 const SEEN_OF_GROUPS = `coalesce(min(first_added), min(first_any)), coalesce(max(last_added), max(last_any))`;
 
-// Dimensions by the hour have few keys, so calls are first added up by all of them together, and the totals of each
-// dimension and of labels are sums of those groups. Each row is in exactly one set of each dimension, and no key is null.
+// Reading the calls costs more than adding them up, so they are read once. Dimensions by the hour have few keys, so calls
+// are added up by all of them together, and the totals of each dimension and of labels are sums of those groups. Each
+// row is in exactly one set of each dimension, and no key is null.
 const FOLD_ROLLUPS = `
-with keyed as not materialized (${KEYED(OWN_TIME)}),
-hours as materialized (
-  select hour, ${keysOf(HOURLY)}, ${MEASURES}, ${HEALTH_MEASURES},
+with groups as materialized (
+  select hour, day, ${keysOf(DIMENSIONS)}, ${MEASURES}, ${HEALTH_MEASURES},
     min(timestamp) filter (where sign > 0) as first_added, min(timestamp) as first_any,
     max(timestamp) filter (where sign > 0) as last_added, max(timestamp) as last_any
-  from keyed group by hour, ${keysOf(HOURLY)}
+  from (${KEYED(OWN_TIME)}) keyed group by grouping sets (${setOf('hour', HOURLY)}, ${setsOf('day', DAILY)})
 ),
 labels as (
   insert into label_cells (org_id, day, provider, model, team_id, feature, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen)
   select $1::uuid, (hour at time zone 'UTC')::date, provider_key, model_key, team_key, feature_key, ${sumsOf(MEASURE_NAMES)}, ${SEEN_OF_GROUPS}
-  from hours group by 2, 3, 4, 5, 6
+  from groups where hour is not null group by 2, 3, 4, 5, 6
   on conflict (org_id, day, provider, model, team_id, feature) do update set ${add('label_cells', MEASURE_NAMES)}, ${mergeSeen('label_cells')}
 )
 insert into usage_rollups (org_id, dimension, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
 select $1::uuid, totals.* from (
   select ${nameOf(HOURLY)}, hour, coalesce(${keysOf(HOURLY)}), ${sumsOf(ROLLUP_NAMES)}, ${SEEN_OF_GROUPS}
-  from hours group by ${setsOf('hour', HOURLY)}
+  from groups where hour is not null group by grouping sets (${setsOf('hour', HOURLY)})
   union all
-  select ${nameOf(DAILY)}, day, coalesce(${keysOf(DAILY)}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
-  from keyed group by ${setsOf('day', DAILY)}
+  select ${nameOf(DAILY)}, day, coalesce(${keysOf(DAILY)}), ${ROLLUP_NAMES.join(', ')},
+    coalesce(first_added, first_any), coalesce(last_added, last_any)
+  from groups where hour is null
 ) totals (dimension, bucket, key)
 order by dimension, bucket, key
 on conflict (org_id, dimension, bucket, key) do update set ${add('usage_rollups', ROLLUP_NAMES)}, ${mergeSeen('usage_rollups')}`;
@@ -139,7 +151,7 @@ export const BILLING_MEASURE_NAMES = [
 
 /** Key of a billing cell, over a row of the log. */
 export const BILLING_KEYS = {
-  hour: `date_trunc('hour', end_at, 'UTC')`,
+  hour: startOf('hour', 'end_at'),
   billed_by: 'billed_by',
   provider_account_id: `coalesce(provider_account_id, '')`,
   provider_key_id: `coalesce(provider_key_id, '')`,
@@ -152,26 +164,65 @@ export const BILLING_KEYS = {
 
 const BILLING_KEY_NAMES = Object.keys(BILLING_KEYS).join(', ');
 
-// One pass over the log for both the cells and the number of log rows of each day, which is its revision. The same
-// transaction folds the day's sources. Cells of a day are stored together, because they are read by day.
+/** The fields of a call that make up its source (`ObservedSource`), as SQL over rows of the log. */
+
+/** Token classes that some clients cannot send; they include cached input in the other classes. */
+const CACHE_CLASSES = `array['cache_read', 'cache_write_5m', 'cache_write_1h']`;
+
+const signOf = (condition: string) => `sum(case when ${condition} then sign else 0 end)::bigint`;
+
+/** Over rows of the log, or of signed events. */
+export const SOURCE_MEASURES = {
+  calls: 'sum(sign)::bigint',
+  without_cache: signOf(`unmetered or usage_missing && ${CACHE_CLASSES}`),
+  named_by_answer: signOf(`response_model is not null and status <> 'error'`),
+  refused: signOf(`status = 'error' and http_status >= 400`),
+} as const;
+
+/** In byte order, which suffices for grouping. */
+export const SOURCE_KEYS = {
+  provider_account_id: `coalesce(provider_account_id, '') collate "C"`,
+  provider_key_id: `coalesce(provider_key_id, '') collate "C"`,
+  model: `coalesce(response_model, model) collate "C"`,
+  service_name: 'service_name collate "C"',
+} as const;
+
+/**
+ * Day of an hour in `source_days`. Its clock is that of `billingDayOf`: Google's is Pacific Time by the rule of
+ * timesOfPacificDay, written out in SQL so that the result does not depend on a table of time zones.
+ */
+const SOURCE_DAY = `(hour at time zone case when billed_by = 'google' then 'PST8PDT,M3.2.0,M11.1.0' else 'UTC' end)::date`;
+
+const SOURCE_KEY = `org_id, billed_by, day, ${Object.keys(SOURCE_KEYS).join(', ')}`;
+const SOURCE_NAMES = Object.keys(SOURCE_MEASURES);
+/** Those that cells lack. */
+const { calls: _calls, ...SOURCE_COUNTS } = SOURCE_MEASURES;
+
+// Calls are read once and added up by the keys of both tables together. The number of log rows of a day is its revision.
+// The hours of a group lie in one day of its biller. Cells of a day are stored together, because they are read by day.
 const FOLD_BILLING = `
-with cells as materialized (
-  select ${Object.entries(BILLING_KEYS)
-    .map(([name, sql]) => `${sql} as ${name}`)
-    .join(', ')}, ${BILLING_QUANTITIES},
-    coalesce(min(end_at) filter (where sign > 0), min(end_at)) as first_seen,
-    coalesce(max(end_at) filter (where sign > 0), max(end_at)) as last_seen, count(*) as log_rows
+with groups as materialized (
+  select ${asColumns(BILLING_KEYS)}, service_name, ${BILLING_QUANTITIES}, ${asColumns(SOURCE_COUNTS)},
+    min(end_at) filter (where sign > 0) as first_added, min(end_at) as first_any,
+    max(end_at) filter (where sign > 0) as last_added, max(end_at) as last_any, count(*) as log_rows
   from (${usageLogSql('$2', '$3')}) log where status <> 'blocked'
-  group by 1, 2, 3, 4, 5, 6, 7, 8, 9
+  group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 ),
 days as (
   insert into observed_days (org_id, billed_by, day, revision, sources_revision)
-  select $1::uuid, billed_by, (hour at time zone 'UTC')::date, sum(log_rows), sum(log_rows) from cells group by 2, 3
+  select $1::uuid, billed_by, (hour at time zone 'UTC')::date, sum(log_rows), sum(log_rows) from groups group by 2, 3
   on conflict (org_id, billed_by, day) do update set revision = observed_days.revision + excluded.revision,
     sources_revision = observed_days.sources_revision + excluded.sources_revision
+),
+sources as (
+  insert into source_days (${SOURCE_KEY}, ${SOURCE_NAMES.join(', ')})
+  select $1::uuid, billed_by, ${SOURCE_DAY}, ${Object.keys(SOURCE_KEYS).join(', ')}, ${sumsOf(SOURCE_NAMES)}
+  from groups group by 2, 3, 4, 5, 6, 7
+  on conflict (${SOURCE_KEY}) do update set ${add('source_days', SOURCE_NAMES)}
 )
 insert into billing_cells (org_id, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen)
-select $1::uuid, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from cells order by hour, billed_by
+select $1::uuid, ${BILLING_KEY_NAMES}, ${sumsOf(BILLING_MEASURE_NAMES)}, ${SEEN_OF_GROUPS}
+from groups group by ${BILLING_KEY_NAMES} order by hour, billed_by
 on conflict (org_id, ${BILLING_KEY_NAMES}) do update set ${add('billing_cells', BILLING_MEASURE_NAMES)}, ${mergeSeen('billing_cells')}`;
 
 export async function listUnfoldedOrganizations(database: Database): Promise<string[]> {
@@ -212,12 +263,11 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
       if (horizon.projects_xid < horizon.from_xid) return catchUpProjects(system, orgId, horizon);
       if (horizon.below_xid <= horizon.from_xid) return { more: false };
       const cut = await findCut(system, orgId, horizon);
-      await system.run(FOLD_MEMORY);
+      await system.rows(FOLD_SETTINGS);
       const range = [orgId, horizon.from_xid, cut];
       await foldTotals(system, range, horizon.closed_until);
       await foldProjects(system, range, horizon.closed_until);
       await system.run(FOLD_BILLING, range, 'fold_billing');
-      await system.run(FOLD_SOURCES, range, 'fold_sources');
       await system.run(
         'update rollup_state set folded_xid = $2, projects_xid = $2, folded_at = now() where org_id = $1',
         [orgId, cut],
@@ -306,10 +356,11 @@ from (${LATE} and project_id is not null) log
 group by 2, 3, 4, 5, 6, 7, 8, 9, 10
 on conflict (${LATE_CELL}) do update set ${add('project_adjustments', MEASURE_NAMES)}, ${mergeSeen('project_adjustments')}`;
 
-// Events are found by one lookup in the index of projects; copies are those of the range, which are few.
+// Events are found by one lookup in the index of projects; copies of changed events are those of the range, which are few.
 const HAS_PROJECTS = `
 select exists (select from events where org_id = $1 and project_id is not null)
-  or exists (select from (${usageLogSql('$2', '$3')}) log where project_id is not null) as has_projects`;
+  or exists (select from event_adjustments where org_id = $1 and ingest_xid >= $2 and ingest_xid < $3 and project_id is not null)
+  as has_projects`;
 
 /** Whether any call of the organization, or of a range of transactions, names a project. */
 export async function hasProjects(system: SystemDb, range: readonly SqlValue[]): Promise<boolean> {
@@ -328,48 +379,3 @@ export async function foldProjects(
   await system.run(FOLD_CELLS, booked, 'fold_projects');
   if (closedUntil !== null) await system.run(FOLD_LATE, booked, 'fold_late_projects');
 }
-
-/** The fields of a call that make up its source (`ObservedSource`), as SQL over rows of the log. */
-
-/** Token classes that some clients cannot send; they include cached input in the other classes. */
-const CACHE_CLASSES = `array['cache_read', 'cache_write_5m', 'cache_write_1h']`;
-
-const signOf = (condition: string) => `sum(case when ${condition} then sign else 0 end)::bigint`;
-
-/** Over rows of the log, or of signed events. */
-export const SOURCE_MEASURES = {
-  calls: 'sum(sign)::bigint',
-  without_cache: signOf(`unmetered or usage_missing && ${CACHE_CLASSES}`),
-  named_by_answer: signOf(`response_model is not null and status <> 'error'`),
-  refused: signOf(`status = 'error' and http_status >= 400`),
-} as const;
-
-/** In byte order, which suffices for grouping. */
-export const SOURCE_KEYS = {
-  provider_account_id: `coalesce(provider_account_id, '') collate "C"`,
-  provider_key_id: `coalesce(provider_key_id, '') collate "C"`,
-  model: `coalesce(response_model, model) collate "C"`,
-  service_name: 'service_name collate "C"',
-} as const;
-
-export const asColumns = (columns: Readonly<Record<string, string>>) =>
-  Object.entries(columns)
-    .map(([name, sql]) => `${sql} as ${name}`)
-    .join(', ');
-
-/**
- * The clock of a day of `source_days` is that of `billingDayOf`: Google's is Pacific Time by the rule of
- * timesOfPacificDay, written out in SQL so that the result does not depend on a table of time zones.
- */
-export const SOURCE_DAY = `(end_at at time zone case when billed_by = 'google' then 'PST8PDT,M3.2.0,M11.1.0' else 'UTC' end)::date`;
-
-const KEY = `org_id, billed_by, day, ${Object.keys(SOURCE_KEYS).join(', ')}`;
-const NAMES = Object.keys(SOURCE_MEASURES);
-
-/** Folds the log of organization $1 from transaction $2 up to $3. `observed_days.sources_revision` counts its rows. */
-export const FOLD_SOURCES = `
-insert into source_days (${KEY}, ${NAMES.join(', ')})
-select $1::uuid, billed_by, ${SOURCE_DAY}, ${asColumns(SOURCE_KEYS)}, ${asColumns(SOURCE_MEASURES)}
-from (${usageLogSql('$2', '$3')}) log where status <> 'blocked'
-group by 2, 3, 4, 5, 6, 7
-on conflict (${KEY}) do update set ${add('source_days', NAMES)}`;

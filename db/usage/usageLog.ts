@@ -68,6 +68,10 @@ function logSql(range: string): string {
     select sign, ${ORIGIN}, ${LOG_COLUMN_LIST} from event_adjustments where org_id = $1 and ${range}`;
 }
 
+/** Start of the UTC hour or day of a time. `date_trunc` in UTC gives the same, but looks the time zone up for each row. */
+export const startOf = (unit: 'hour' | 'day', time: string) =>
+  `date_bin('1 ${unit}', ${time}, timestamptz '2000-01-01 00:00:00Z')`;
+
 /** UTC day on which a late row is booked; null: its own time. The rule is bookedMicros (docs/decisions/0013). */
 export function bookedOnSql(closedUntil: string): string {
   return `case when timestamp < ${closedUntil}::timestamptz then (
