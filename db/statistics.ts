@@ -7,8 +7,14 @@ import { unscoped } from './orgDb.js';
  */
 const SAMPLE = 'set local default_statistics_target = 25';
 
-/** Analyzes tables never analyzed or grown by half, so that plans do not wait for autovacuum. Returns their names. */
-export async function refreshStatistics(database: Database): Promise<string[]> {
+/**
+ * Analyzes tables never analyzed or grown by half, so that plans do not wait for autovacuum, and runs `afterEach` after
+ * each. Returns their names.
+ */
+export async function refreshStatistics(
+  database: Database,
+  afterEach?: () => Promise<void>,
+): Promise<string[]> {
   const why = 'statistics of tables, which hold rows of all organizations';
   const grown = await unscoped(database, why, (system) =>
     system.rows<{ name: string }>('select tables_to_analyze() as name'),
@@ -20,6 +26,7 @@ export async function refreshStatistics(database: Database): Promise<string[]> {
       return system.rows<{ is_done: boolean }>('select analyze_table($1) as is_done', [name]);
     });
     if (row?.is_done) analyzed.push(name);
+    await afterEach?.();
   }
   return analyzed;
 }

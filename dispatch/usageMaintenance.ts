@@ -9,6 +9,7 @@ import { openDueSavings } from '../usecases/policies/savings.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
 import { foldAll } from '../usecases/usage/usage.js';
 import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
+import { Pace } from './pace.js';
 
 /**
  * Pause between two rounds of each duty, milliseconds. Reads sum unfolded rows, so a fold may wait for more rows: in a
@@ -34,8 +35,8 @@ export interface UsageMaintenanceOptions extends UseCaseDeps {
 interface Duty {
   name: string;
   pauseMs: number;
-  /** Runs one round; true: more work is waiting, so the next round follows immediately. */
-  round(): Promise<boolean>;
+  /** Runs one round, with a rest after each of its parts; true: more work is waiting, so the next round follows. */
+  round(rest: () => Promise<void>): Promise<boolean>;
 }
 
 /**
@@ -50,9 +51,9 @@ export function startUsageMaintenance(options: UsageMaintenanceOptions): () => P
     {
       name: 'fold',
       pauseMs: FOLD_PAUSE_MS,
-      round: async () => {
-        const more = await foldAll(options);
-        await analyzeGrownTables(options);
+      round: async (rest) => {
+        const more = await foldAll(options, { afterEach: rest });
+        await analyzeGrownTables(options, rest);
         return more;
       },
     },
@@ -98,12 +99,18 @@ async function sweep({ database, prices, logger }: UsageMaintenanceOptions): Pro
 }
 
 async function runDuty(duty: Duty, signal: AbortSignal, logger: Logger): Promise<void> {
+  const sleep = (ms: number) => setTimeout(ms, undefined, { signal }).catch(() => undefined);
+  const pace = new Pace(sleep);
   while (!signal.aborted) {
-    const more = await duty.round().catch((error: unknown) => {
-      // The next round retries; only repeated warnings need attention.
-      logger.warn({ err: error, duty: duty.name }, 'maintenance round failed; it is repeated');
-      return false;
-    });
-    await setTimeout(more ? 0 : duty.pauseMs, undefined, { signal }).catch(() => undefined);
+    pace.start();
+    const more = await duty
+      .round(() => pace.rest())
+      .catch((error: unknown) => {
+        // The next round retries; only repeated warnings need attention.
+        logger.warn({ err: error, duty: duty.name }, 'maintenance round failed; it is repeated');
+        return false;
+      });
+    if (more) await pace.rest();
+    else await sleep(duty.pauseMs);
   }
 }

@@ -29,9 +29,12 @@ export async function pruneCallSpans({ database }: UseCaseDeps): Promise<number>
   return identities + records + (await deleteOldPairable(database));
 }
 
-/** Analyzes tables that have grown, so that query plans match the stored data. */
-export async function analyzeGrownTables({ database }: UseCaseDeps): Promise<void> {
-  await refreshStatistics(database);
+/** Analyzes tables that have grown, so that query plans match the stored data; runs `afterEach` after each. */
+export async function analyzeGrownTables(
+  { database }: UseCaseDeps,
+  afterEach?: () => Promise<void>,
+): Promise<void> {
+  await refreshStatistics(database, afterEach);
 }
 
 /** Analyzes bulk-written tables. Reads work without it, so a failure is ignored; the next round repeats it. */

@@ -184,7 +184,7 @@ async function forEachOrganization(
 export async function removeOldEvents(work: RetentionWork, days: number): Promise<void> {
   const limit = retentionLimit(work.nowMicros, days);
   const gone = new Map<string, number>();
-  await foldAll(work, FOLDS_MAX);
+  await foldAll(work, { foldsMax: FOLDS_MAX });
   try {
     await removeMonths(work, limit, gone);
     await removeEvents(work, limit, gone);

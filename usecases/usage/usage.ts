@@ -66,10 +66,8 @@ export async function sumSources(orgDb: OrgDb, sinceMicros: bigint): Promise<Sou
 
 /** Unfolded rows of the log that a read sums itself; with more it folds first. */
 const UNFOLDED_ROWS_MAX = 50_000;
-/** A younger fold cannot have left that many rows, seconds. */
-const FOLD_FRESH_SECONDS = 5;
-/** Most folds before one read, each of up to 100,000 events; the read sums the remaining rows. */
-const FOLDS_A_READ_MAX = 20;
+/** Most folds before one read, each of up to 25,000 events; the read sums the remaining rows. */
+const FOLDS_A_READ_MAX = 80;
 
 /**
  * Folds before a read where the background fold is far behind, so that the read's work stays bounded. Does nothing
@@ -81,8 +79,7 @@ export async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
   const whole = orgDb.leaveProject(
     'the totals of an organization are folded for all of its projects at once',
   );
-  const limits = { rowsMax: UNFOLDED_ROWS_MAX, freshSeconds: FOLD_FRESH_SECONDS };
-  if ((await countUnfolded(whole, limits)) <= UNFOLDED_ROWS_MAX) return;
+  if ((await countUnfolded(whole, UNFOLDED_ROWS_MAX)) <= UNFOLDED_ROWS_MAX) return;
   await foldOften(orgDb.database, orgDb.orgId, FOLDS_A_READ_MAX);
 }
 
@@ -99,10 +96,22 @@ export async function foldOften(database: Database, orgId: string, foldsMax: num
   return true;
 }
 
-/** Folds every organization with new events, at most `foldsMax` times each. Returns whether more rows wait. */
-export async function foldAll({ database }: UseCaseDeps, foldsMax = 1): Promise<boolean> {
+export interface FoldOptions {
+  /** Most folds of an organization. */
+  foldsMax?: number;
+  /** Runs after each organization. */
+  afterEach?: () => Promise<void>;
+}
+
+/** Folds every organization with new events. Returns whether more rows wait. */
+export async function foldAll(
+  { database }: UseCaseDeps,
+  { foldsMax = 1, afterEach }: FoldOptions = {},
+): Promise<boolean> {
   let more = false;
-  for (const orgId of await listUnfoldedOrganizations(database))
+  for (const orgId of await listUnfoldedOrganizations(database)) {
     more = (await foldOften(database, orgId, foldsMax)) || more;
+    await afterEach?.();
+  }
   return more;
 }

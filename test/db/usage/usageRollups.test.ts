@@ -5,6 +5,7 @@ import { listObservedSources } from '../../../db/events/observedCalls.js';
 import { insertOrganization } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { foldUsage, listUnfoldedOrganizations } from '../../../db/usage/rollups.js';
+import { startOf } from '../../../db/usage/usageLog.js';
 import { billingDayOf } from '../../../domain/billing/billingDay.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { CallRecord } from '../../../domain/events/event.js';
@@ -282,18 +283,37 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
        where table_name = 'event_adjustments' and column_name not in ('id', 'event_id', 'sign')`,
     );
     const names = rows.map(({ name }) => name).join(', ');
-    await test.superuser.query(
-      `insert into event_adjustments (event_id, sign, ${names})
-       select e.id, case when at % 2 = 0 then 1 else -1 end, ${names} from events e, generate_series(1, 50002) at where e.org_id = $1`,
-      [orgDb.orgId],
-    );
+    const addMany = () =>
+      test.superuser.query(
+        `insert into event_adjustments (event_id, sign, ${names})
+         select e.id, case when at % 2 = 0 then 1 else -1 end, ${names.replace('ingest_xid', 'pg_current_xact_id()::text::bigint')} from events e, generate_series(1, 50002) at where e.org_id = $1`,
+        [orgDb.orgId],
+      );
     const asked = { dimension: 'model' as const, filter: {}, fromMicros: undefined, toMicros: undefined };
-    const folds = async () =>
-      (await test.superuser.query('select from rollup_state where org_id = $1', [orgDb.orgId])).rowCount;
+    const folded = async () => {
+      const state = 'select folded_xid::float8 as xid from rollup_state where org_id = $1';
+      return (await test.superuser.query<{ xid: number }>(state, [orgDb.orgId])).rows[0]?.xid ?? 0;
+    };
     const read = (on: OrgDb) => sumUsage(on, { ...asked, limit: 10, offset: 0 });
-    expect((await orgDb.transaction(read, 'repeatable read')).totals.calls).toBe(1);
-    expect(await folds()).toBe(0);
-    expect((await read(orgDb)).totals.calls).toBe(1);
-    expect(await folds()).toBe(1);
+    // The second time soon after a fold.
+    for (let time = 0; time < 2; time += 1) {
+      await addMany();
+      const before = await folded();
+      expect((await orgDb.transaction(read, 'repeatable read')).totals.calls).toBe(1);
+      expect(await folded()).toBe(before);
+      expect((await read(orgDb)).totals.calls).toBe(1);
+      expect(await folded()).toBeGreaterThan(before);
+    }
+  });
+
+  it('begin an hour and a day where PostgreSQL does in UTC', async () => {
+    const units = ['hour', 'day'] as const;
+    for (const unit of units) {
+      const { rows } = await test.superuser.query(
+        `select at from generate_series(timestamptz '1969-12-25Z', timestamptz '2040-01-01Z', interval '7 hours 59 minutes 59.999999 seconds') at
+         where ${startOf(unit, 'at')} <> date_trunc('${unit}', at, 'UTC') limit 1`,
+      );
+      expect(rows).toEqual([]);
+    }
   });
 });
