@@ -259,7 +259,7 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
     'fold the events of one organization into its totals',
     async (system) => {
       await system.run(
-        'insert into rollup_state (org_id, folded_xid) values ($1, 0) on conflict do nothing',
+        `insert into rollup_state (org_id, folded_xid, folded_at) values ($1, 0, '-infinity') on conflict do nothing`,
         [orgId],
       );
       const horizon = await readHorizon(system, orgId);
@@ -271,11 +271,14 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
       await foldTotals(system, range, horizon.closed_until);
       await foldProjects(system, range, horizon.closed_until);
       await system.run(FOLD_BILLING, range, 'fold_billing');
+      const more = cut < horizon.below_xid;
+      // The time is that of the last fold that left no row.
       await system.run(
-        'update rollup_state set folded_xid = $2, projects_xid = $2, folded_at = now() where org_id = $1',
-        [orgId, cut],
+        `update rollup_state set folded_xid = $2, projects_xid = $2, folded_at = case when $3 then folded_at else now() end
+         where org_id = $1`,
+        [orgId, cut, more],
       );
-      return { more: cut < horizon.below_xid };
+      return { more };
     },
     'repeatable read',
   );

@@ -78,15 +78,19 @@ function fromUsageRows(rows: readonly UsageRow[]): UsageResult {
   };
 }
 
-/** Unfolded rows, up to `rowsMax` of events and of copies each and one more. */
-export async function countUnfolded(orgDb: OrgDb, rowsMax: number): Promise<number> {
-  const [state] = await orgDb.rows<{ foldedXid: number }>(
-    `select folded_xid as "foldedXid" from rollup_state where org_id = $1`,
-    [orgDb.orgId],
+/** Unfolded rows up to `rowsMax` of events and of copies; 0 when the last complete fold is younger than `freshSeconds`. */
+export async function countUnfolded(
+  orgDb: OrgDb,
+  limits: { rowsMax: number; freshSeconds: number },
+): Promise<number> {
+  const [state] = await orgDb.rows<{ foldedXid: number; isFresh: boolean }>(
+    `select folded_xid as "foldedXid", folded_at > now() - make_interval(secs => $2) as "isFresh" from rollup_state where org_id = $1`,
+    [orgDb.orgId, limits.freshSeconds],
   );
+  if (state?.isFresh) return 0;
   // The bound is a value and not a column of another table: for a value Postgres knows that few rows follow it.
   const unfolded = (table: string) =>
-    `(select count(*) from (select from ${table} where org_id = $1 and ingest_xid >= $2 limit ${rowsMax + 1}) u)`;
+    `(select count(*) from (select from ${table} where org_id = $1 and ingest_xid >= $2 limit ${limits.rowsMax + 1}) u)`;
   const [rows] = await orgDb.rows<{ unfolded: number }>(
     `select ${unfolded('events')} + ${unfolded('event_adjustments')} as unfolded`,
     [orgDb.orgId, state?.foldedXid ?? 0],

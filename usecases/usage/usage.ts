@@ -66,6 +66,8 @@ export async function sumSources(orgDb: OrgDb, sinceMicros: bigint): Promise<Sou
 
 /** Unfolded rows of the log that a read sums itself; with more it folds first. */
 const UNFOLDED_ROWS_MAX = 50_000;
+/** Since a younger fold that left none, fewer have come, seconds. */
+const FOLD_FRESH_SECONDS = 5;
 /** Most folds before one read, each of up to 25,000 events; the read sums the remaining rows. */
 const FOLDS_A_READ_MAX = 80;
 
@@ -79,7 +81,8 @@ export async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
   const whole = orgDb.leaveProject(
     'the totals of an organization are folded for all of its projects at once',
   );
-  if ((await countUnfolded(whole, UNFOLDED_ROWS_MAX)) <= UNFOLDED_ROWS_MAX) return;
+  const limits = { rowsMax: UNFOLDED_ROWS_MAX, freshSeconds: FOLD_FRESH_SECONDS };
+  if ((await countUnfolded(whole, limits)) <= UNFOLDED_ROWS_MAX) return;
   await foldOften(orgDb.database, orgDb.orgId, FOLDS_A_READ_MAX);
 }
 
