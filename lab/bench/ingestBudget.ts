@@ -1,11 +1,14 @@
 /**
  * Measures the steps of ingest, in CPU microseconds a call: reading a body, mapping it, preparing a batch and writing
- * its statement in this process, and storing it in Postgres, by the size of a batch. docs/benchmarks.md has the budget.
+ * its statement in this process, storing it in Postgres, by the size of a batch, and folding it into totals.
+ * docs/benchmarks.md has the budget.
  * `node bin/bootstrap.mjs lab/bench/ingestBudget`
  */
 import pg from 'pg';
 import { decodeBody } from '../../adapters/ingestBodies/decodeBody.js';
+import type { Database } from '../../db/client.js';
 import { storeStatement } from '../../db/events/storeStatement.js';
+import { listUnfoldedOrganizations } from '../../db/usage/rollups.js';
 import type { MappedBatch } from '../../domain/events/event.js';
 import type { MapContext } from '../../domain/events/itemFault.js';
 import { DEFAULT_SETTINGS } from '../../domain/installation/settings.js';
@@ -13,8 +16,9 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { prepareBatch } from '../../usecases/events/prepareBatch.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { readBackendCpu } from './support/backendCpu.js';
-import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
+import { BENCH_APPLICATION, openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
+import { foldEverything } from './support/fold.js';
 import { MESSAGES } from './support/ingestLoads.js';
 import { type BenchOrganization, makeOrganizations } from './support/organizations.js';
 import type { PromptPlan } from './support/promptTexts.js';
@@ -114,6 +118,18 @@ async function measureBatches(shape: Shape, rows: number, seed: number, bench: B
   return `batches of ${rows}: prepare ${prepare.toFixed(1)}, write ${write.toFixed(1)}, send ${send.toFixed(1)}, Postgres ${stored.toFixed(1)}`;
 }
 
+/** Folds the calls that a shape's batches stored. */
+async function measureFold(database: Database, url: string): Promise<string> {
+  const calls = flags.calls * BATCHES.length;
+  const backend = async () => (await readBackendCpu(url)).get(BENCH_APPLICATION) ?? Number.NaN;
+  // The pool closes idle connections.
+  await listUnfoldedOrganizations(database);
+  const before = await backend();
+  await foldEverything(database);
+  const micros = (((await backend()) - before) / calls) * 1e6;
+  return `fold of ${calls}: Postgres ${micros.toFixed(1)}`;
+}
+
 async function main(): Promise<void> {
   const cluster = await startBenchCluster();
   const url = await cluster.makeDatabase('budget');
@@ -137,6 +153,7 @@ async function main(): Promise<void> {
     for (const shape of SHAPES) {
       const lines = [await measureBodies(shape, bench)];
       for (const rows of BATCHES) lines.push(await measureBatches(shape, rows, ++seed, bench));
+      lines.push(await measureFold(database, url));
       process.stdout.write(
         `${shape.name}, ${shape.spans} spans a request, µs a call\n  ${lines.join('\n  ')}\n`,
       );

@@ -55,11 +55,14 @@ async function makeDatabase(serverUrl: string, name: string): Promise<string> {
 /** Statements of a bench may take minutes. */
 const STATEMENT_TIMEOUT_MS = 1_800_000;
 
+/** The name of a bench's own connections. */
+export const BENCH_APPLICATION = 'trueup-bench';
+
 export function openBenchDatabase(url: string, poolMax: number): Database {
   return openDatabase({
     url,
     poolMax,
-    applicationName: 'trueup-bench',
+    applicationName: BENCH_APPLICATION,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
 }
