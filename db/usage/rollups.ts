@@ -43,7 +43,7 @@ const KEYED = (log: string) => `
 
 /**
  * Settings of a fold. Its rows are added up by hash tables: Postgres expects few of them, and would sort them all instead,
- * which takes a quarter of the fold. With 4 MB, its usual memory, the tables are on disk from some 10,000 calls on.
+ * which takes over a quarter of the fold. With 4 MB, its usual memory, the tables are on disk from some 10,000 calls on.
  */
 const FOLD_SETTINGS = `select set_config('work_mem', '16MB', true), set_config('enable_sort', 'off', true)`;
 
