@@ -151,12 +151,6 @@ export function findEventsById(orgDb: OrgDb, ids: readonly string[]): Promise<St
   return selectById(orgDb, ids, '');
 }
 
-/** The order of events by time and id. */
-function byTime(one: { id: string; micros: bigint }, other: { id: string; micros: bigint }): number {
-  if (one.micros !== other.micros) return one.micros < other.micros ? -1 : 1;
-  return one.id < other.id ? -1 : 1;
-}
-
 async function selectById(
   orgDb: OrgDb,
   ids: readonly string[],
@@ -171,19 +165,16 @@ async function selectById(
   if (first === undefined) return [];
   const least = others.reduce((a, b) => (b < a ? b : a), first);
   const most = others.reduce((a, b) => (b > a ? b : a), first);
-  // Each event is looked up: a plan that was kept from a small table reads all events between the bounds. The bounds select
-  // the partitions; Postgres cannot derive them from the list. Locks are taken in the order of the list.
-  const sorted = [...new Map(timed.map((one) => [one.id, one])).values()].sort(byTime);
+  // The bounds select the partitions; Postgres cannot derive them from the list.
   const rows = await orgDb.rows<EventRow>(
-    `select ${SELECT_EVENT}, ${SELECT_PROMPT_HASH} from unnest($2::timestamptz[], $3::uuid[]) as k (at, id)
-     cross join lateral (
-       select * from events e
-       where e.org_id = $1 and e.timestamp = k.at and e.id = k.id
-         and e.timestamp between $4::timestamptz and $5::timestamptz offset 0 ${lock}) e`,
+    `select ${SELECT_EVENT}, ${SELECT_PROMPT_HASH} from events e
+     where e.org_id = $1 and (e.timestamp, e.id) in (select * from unnest($2::timestamptz[], $3::uuid[]))
+       and e.timestamp between $4::timestamptz and $5::timestamptz
+     order by e.timestamp, e.id ${lock}`,
     [
       orgDb.orgId,
-      textArray(sorted.map(({ micros }) => isoFromMicros(micros))),
-      plainArray(sorted.map(({ id }) => id)),
+      textArray(times.map(isoFromMicros)),
+      plainArray(timed.map(({ id }) => id)),
       isoFromMicros(least),
       isoFromMicros(most),
     ],

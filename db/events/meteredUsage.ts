@@ -5,7 +5,7 @@ import type { Database } from '../client.js';
 import { andOfProject, type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { readFoldedXid } from '../usage/usage.js';
-import { SOURCE_SEPARATOR, usageLogSql } from '../usage/usageLog.js';
+import { SOURCE_SEPARATOR, startOf, usageLogSql } from '../usage/usageLog.js';
 
 /** Days for which clients may repeat a point, for which a series may pause, and for which sums are kept. */
 const REPEAT_DAYS = 2;
@@ -105,12 +105,12 @@ const CALLS = `
   select split_part(key, '${SOURCE_SEPARATOR}', 1), bucket, ${TOKENS('')} from adjustment_rollups
   where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
   union all
-  select service_name, date_trunc('hour', timestamp, 'UTC'), ${TOKENS('sign * ')} from (${usageLogSql('$3')}) log
+  select service_name, ${startOf('hour', 'timestamp')}, ${TOKENS('sign * ')} from (${usageLogSql('$3')}) log
   where status <> 'blocked' and timestamp >= $2::timestamptz`;
 
 /** $3: the project, whose events are read. */
 const CALLS_OF_PROJECT = `
-  select service_name as service, date_trunc('hour', timestamp, 'UTC') as hour, ${TOKENS('')} from events
+  select service_name as service, ${startOf('hour', 'timestamp')} as hour, ${TOKENS('')} from events
   where org_id = $1 and project_id = $3 and superseded_by is null and status <> 'blocked' and timestamp >= $2::timestamptz`;
 
 /** Metrics of the window by service, in a transaction with one snapshot. With a project's handle, those of its keys. */

@@ -160,7 +160,7 @@ async function listObservedHours(inside: OrgDb, provider: string, [from, to]: Da
        where org_id = $1 and hour >= $3::date and hour < $4::date and billed_by = $2 and status <> 'blocked'
        union all
        select hour, ${QUANTITIES.join(', ')} from (
-         select date_trunc('hour', end_at, 'UTC') as hour, ${BILLING_QUANTITIES} from (${usageLogSql('$5')}) log
+         select ${BILLING_KEYS.hour} as hour, ${BILLING_QUANTITIES} from (${usageLogSql('$5')}) log
          where end_at >= $3::date and end_at < $4::date and billed_by = $2 and status <> 'blocked' group by 1) unfolded) parts
      group by 1 order by 1`,
     [inside.orgId, provider, from, to, await readFoldedXid(inside)],
@@ -209,7 +209,7 @@ async function listObservedUses(inside: OrgDb, provider: string, [from, to]: Day
        where org_id = $1 and hour >= $3::date and hour < $4::date and billed_by = $2 and status not in ('blocked', 'error')
        union all
        select hour, model, ${measures} from (
-         select date_trunc('hour', end_at, 'UTC') as hour, ${BILLING_KEYS.model} as model, ${BILLING_QUANTITIES} from (${usageLogSql('$5')}) log
+         select ${BILLING_KEYS.hour} as hour, ${BILLING_KEYS.model} as model, ${BILLING_QUANTITIES} from (${usageLogSql('$5')}) log
          where end_at >= $3::date and end_at < $4::date and billed_by = $2 and status not in ('blocked', 'error') group by 1, 2) unfolded) parts
      group by 1, 2 order by 1, 2`,
     [inside.orgId, provider, from, to, await readFoldedXid(inside)],

@@ -166,7 +166,7 @@ async function removeOld(deps: RetentionDeps, step: RetentionStep, work: Retenti
 }
 
 /** Most folds of one organization before its events are removed; unfolded events wait for the next run. */
-const FOLDS_MAX = 1_000;
+const FOLDS_MAX = 4_000;
 
 async function forEachOrganization(
   { database }: Pick<RetentionWork, 'database'>,
