@@ -156,27 +156,28 @@ async function selectById(
   ids: readonly string[],
   lock: '' | 'for update of e',
 ): Promise<StoredEvent[]> {
-  const timed = ids.flatMap((id) => {
+  const timed = [...new Set(ids)].flatMap((id) => {
     const micros = findMicrosOfUuid(id);
     return micros === undefined ? [] : [{ id, micros }];
   });
-  const times = timed.map(({ micros }) => micros);
-  const [first, ...others] = times;
+  const times = [...new Set(timed.map(({ micros }) => micros))].sort((a, b) => (a < b ? -1 : 1));
+  const [first] = times;
   if (first === undefined) return [];
-  const least = others.reduce((a, b) => (b < a ? b : a), first);
-  const most = others.reduce((a, b) => (b > a ? b : a), first);
-  // The bounds select the partitions; Postgres cannot derive them from the list.
+  // Each time is looked up once, since many events may have it: a join's plan that was kept from a small table reads all
+  // events between the bounds. The bounds select the partitions; Postgres cannot derive them from the list.
   const rows = await orgDb.rows<EventRow>(
-    `select ${SELECT_EVENT}, ${SELECT_PROMPT_HASH} from events e
-     where e.org_id = $1 and (e.timestamp, e.id) in (select * from unnest($2::timestamptz[], $3::uuid[]))
-       and e.timestamp between $4::timestamptz and $5::timestamptz
-     order by e.timestamp, e.id ${lock}`,
+    `select ${SELECT_EVENT}, ${SELECT_PROMPT_HASH} from unnest($2::timestamptz[]) as t (at)
+     cross join lateral (
+       select * from events e
+       where e.org_id = $1 and e.timestamp = t.at and (e.id in (select unnest($3::uuid[]))) is true
+         and e.timestamp between $4::timestamptz and $5::timestamptz
+       order by e.id offset 0 ${lock}) e`,
     [
       orgDb.orgId,
       textArray(times.map(isoFromMicros)),
       plainArray(timed.map(({ id }) => id)),
-      isoFromMicros(least),
-      isoFromMicros(most),
+      isoFromMicros(first),
+      isoFromMicros(times.at(-1) ?? first),
     ],
     lock === '' ? 'events_by_id' : 'events_to_change',
   );
