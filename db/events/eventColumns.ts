@@ -5,6 +5,7 @@ import { isoFromMicros } from '../../domain/period.js';
 import { type CallPrice, costOf, isUnmetered } from '../../domain/pricing/cost.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { LOG_COLUMNS } from '../usage/usageLog.js';
+import { valueAt } from './eventPlaces.js';
 
 export interface StorableEvent {
   id: string;
@@ -158,39 +159,41 @@ export interface CompletedForm {
 
 /** An update of the columns that some of the completed events changed. */
 export interface Completion {
-  arrays: string;
-  names: string;
-  assignments: string;
+  assignments: string[];
+  /** True where totals change. */
+  isRecounted: string;
+  /** An array for each changed column, and that of `isRecounted`. */
   values: string[];
 }
 
 /**
- * The update has an array for each changed column, parameters from `first` on, then one that is true where totals change:
- * elsewhere the columns that they need stay as they were counted.
+ * The update's arrays are parameters from `first` on (eventPlaces.ts). Where no total changes, the columns that totals need
+ * stay as they were counted.
+ * @param completed in the order of their ids
  */
 export function completionOf(completed: readonly CompletedForm[], first: number): Completion {
   const changed = COMPLETED_COLUMNS.filter(([, , , of]) =>
     completed.some(({ before, event }) => of(before) !== of(event)),
   );
-  const types = [...changed.map(([, type]) => type), 'bool'];
   const events = completed.map(({ event }) => event);
+  const isRecounted = valueAt(first + changed.length, 'bool');
   return {
-    arrays: types.map((type, index) => `$${first + index}::${type}[]`).join(', '),
-    names: [...changed.map(([name]) => name), 'is_recounted'].join(', '),
-    assignments: changed.map(assignmentOf).join(', '),
+    assignments: changed.map((column, index) => assignmentOf(column, first + index, isRecounted)),
+    isRecounted,
     values: [
       ...changed.map(([, , form, of]) =>
         form === 'text' ? textArray(events.map(of) as (string | null)[]) : plainArray(events.map(of)),
       ),
-      plainArray(completed.map(({ isRecounted }) => isRecounted)),
+      plainArray(completed.map((one) => one.isRecounted)),
     ],
   };
 }
 
-function assignmentOf([name]: Column): string {
-  const value = LIST_COLUMNS.has(name) ? `string_to_array(c.${name}, ',')` : `c.${name}`;
+function assignmentOf([name, type]: Column, parameter: number, isRecounted: string): string {
+  const sent = valueAt(parameter, type);
+  const value = LIST_COLUMNS.has(name) ? `string_to_array(${sent}, ',')` : sent;
   return LOG_COLUMNS.has(name)
-    ? `${name} = case when c.is_recounted then ${value} else e.${name} end`
+    ? `${name} = case when ${isRecounted} then ${value} else ${name} end`
     : `${name} = ${value}`;
 }
 

@@ -6,6 +6,7 @@ import type { CopiedRows } from '../copyOut.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { Turns } from '../turns.js';
+import { AT_PLACES, type EventPlace, inOrderOfIds, placesOf } from './eventPlaces.js';
 import {
   type EventRow,
   fromEventRow,
@@ -156,29 +157,11 @@ async function selectById(
   ids: readonly string[],
   lock: '' | 'for update of e',
 ): Promise<StoredEvent[]> {
-  const timed = [...new Set(ids)].flatMap((id) => {
-    const micros = findMicrosOfUuid(id);
-    return micros === undefined ? [] : [{ id, micros }];
-  });
-  const times = [...new Set(timed.map(({ micros }) => micros))].sort((a, b) => (a < b ? -1 : 1));
-  const [first] = times;
-  if (first === undefined) return [];
-  // Each time is looked up once, since many events may have it: a join's plan that was kept from a small table reads all
-  // events between the bounds. The bounds select the partitions; Postgres cannot derive them from the list.
+  const places = inOrderOfIds([...new Set(ids)].flatMap(placeOfId));
+  if (places.length === 0) return [];
   const rows = await orgDb.rows<EventRow>(
-    `select ${SELECT_EVENT}, ${SELECT_PROMPT_HASH} from unnest($2::timestamptz[]) as t (at)
-     cross join lateral (
-       select * from events e
-       where e.org_id = $1 and e.timestamp = t.at and (e.id in (select unnest($3::uuid[]))) is true
-         and e.timestamp between $4::timestamptz and $5::timestamptz
-       order by e.id offset 0 ${lock}) e`,
-    [
-      orgDb.orgId,
-      textArray(times.map(isoFromMicros)),
-      plainArray(timed.map(({ id }) => id)),
-      isoFromMicros(first),
-      isoFromMicros(times.at(-1) ?? first),
-    ],
+    `select ${SELECT_EVENT}, ${SELECT_PROMPT_HASH} from events e where ${AT_PLACES} order by e.id ${lock}`,
+    placesOf(orgDb.orgId, places),
     lock === '' ? 'events_by_id' : 'events_to_change',
   );
   const events: StoredEvent[] = [];
@@ -265,11 +248,11 @@ select id, superseded_by as "supersededBy" from walked`;
 
 /** The chains from these events to their ends, in one statement. */
 export async function walkChains(orgDb: OrgDb, ids: readonly string[]): Promise<Chains> {
-  const timed = ids.flatMap(withTime);
+  const timed = ids.flatMap(placeOfId);
   if (timed.length === 0) return new Map();
   const links = await orgDb.rows<{ id: string; supersededBy: string | null }>(
     WALK,
-    [orgDb.orgId, textArray(timed.map(({ time }) => time)), plainArray(timed.map(({ id }) => id))],
+    [orgDb.orgId, textArray(timed.map(({ timestamp }) => timestamp)), plainArray(timed.map(({ id }) => id))],
     'walk_chains',
   );
   return new Map(links.map(({ id, supersededBy }) => [id, supersededBy]));
@@ -287,9 +270,10 @@ export function endOf(chains: Chains, id: string): string | undefined {
   throw new Error(`the events of a call supersede each other in a circle: ${id}`);
 }
 
-function withTime(id: string): { id: string; time: string }[] {
+/** The event's place by its id; none: the id is none of an event. */
+function placeOfId(id: string): EventPlace[] {
   const micros = findMicrosOfUuid(id);
-  return micros === undefined ? [] : [{ id, time: isoFromMicros(micros) }];
+  return micros === undefined ? [] : [{ id, timestamp: isoFromMicros(micros) }];
 }
 
 /** The event that counts for each event's call; without those whose chain ends at a removed event. */
@@ -309,7 +293,7 @@ export async function findLiveIds(orgDb: OrgDb, ids: readonly string[]): Promise
 export async function shortenChains(orgDb: OrgDb, walked: Chains): Promise<void> {
   const long = [...walked].flatMap(([id, next]) => {
     const end = next === null ? undefined : endOf(walked, id);
-    return end === undefined || end === next ? [] : withTime(id).map((place) => ({ ...place, end }));
+    return end === undefined || end === next ? [] : placeOfId(id).map((place) => ({ ...place, end }));
   });
   const some = long.slice(0, SHORTENED_MAX);
   if (some.length === 0) return;
@@ -321,7 +305,7 @@ export async function shortenChains(orgDb: OrgDb, walked: Chains): Promise<void>
      where e.org_id = $1 and e.timestamp = s.timestamp and e.id = s.id`,
     [
       orgDb.orgId,
-      textArray(some.map(({ time }) => time)),
+      textArray(some.map(({ timestamp }) => timestamp)),
       plainArray(some.map(({ id }) => id)),
       plainArray(some.map(({ end }) => end)),
     ],
