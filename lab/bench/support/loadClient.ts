@@ -147,8 +147,7 @@ async function openSenders(plan: LoadPlan, random: Random): Promise<Sender[]> {
     }),
   );
   const [first] = senders;
-  const storm =
-    plan.reports === 'storm' && first ? drawKnownCalls(first.traffic, random, STORM_CALLS) : undefined;
+  const storm = plan.reports === 'storm' && first ? drawKnownCalls(first.traffic, STORM_CALLS) : undefined;
   let drawn = 0;
   const bodyOf = (traffic: Traffic) => {
     const from = drawn;

@@ -1,5 +1,3 @@
-const HEX_DIGITS = Buffer.from('0123456789abcdef');
-
 /** A reproducible random generator for traffic: xorshift32 (Marsaglia, "Xorshift RNGs", 2003). Not for secrets. */
 export class Random {
   #state: number;
@@ -39,16 +37,5 @@ export class Random {
     let text = '';
     while (text.length < digits) text += this.next().toString(16).padStart(8, '0');
     return text;
-  }
-
-  /** Writes the digits of `hex` into bytes, without a text in between. */
-  writeHex(digits: 8 | 16 | 24 | 32, bytes: Uint8Array, at: number): void {
-    for (let first = at; first < at + digits; first += 8) {
-      let bits = this.next();
-      for (let place = first + 7; place >= first; place -= 1) {
-        bytes[place] = HEX_DIGITS[bits & 15] as number;
-        bits >>>= 4;
-      }
-    }
   }
 }

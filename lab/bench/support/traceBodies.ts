@@ -1,5 +1,6 @@
 import { drawPrompt, drawSecret, PROMPT_PLACE, type PromptPlan } from './promptTexts.js';
 import type { Random } from './random.js';
+import { randomHex, writeRandomHex } from './randomIds.js';
 import type { Traffic, TrafficCall } from './traffic.js';
 
 /** Positions of the fixed-length fields in a body. */
@@ -30,10 +31,10 @@ export interface KnownCall {
 }
 
 /** Draws calls that all bodies of a storm report. */
-export function drawKnownCalls(traffic: Traffic, random: Random, count: number): KnownCall[] {
+export function drawKnownCalls(traffic: Traffic, count: number): KnownCall[] {
   return Array.from({ length: count }, () => ({
     call: traffic.draw(),
-    responseId: random.hex(RESPONSE_ID_DIGITS),
+    responseId: randomHex(RESPONSE_ID_DIGITS),
   }));
 }
 
@@ -55,14 +56,14 @@ export class TraceBody {
     random: Random,
     spans: number,
     prompts?: PromptPlan,
-    known: readonly KnownCall[] = drawKnownCalls(traffic, random, spans),
+    known: readonly KnownCall[] = drawKnownCalls(traffic, spans),
   ) {
     this.calls = known;
     this.#prompts = prompts;
     const marks = known.map(({ call, responseId }) => ({
       call,
-      traceId: random.hex(32),
-      spanId: random.hex(16),
+      traceId: randomHex(32),
+      spanId: randomHex(16),
       responseId,
       prompt: prompts ? drawPrompt(random, prompts.chars) : undefined,
       answer: prompts?.answerChars ? drawPrompt(random, prompts.answerChars) : undefined,
@@ -97,7 +98,7 @@ export class TraceBody {
     this.#writeScope(SCOPES[0]);
     for (const places of this.#places) {
       this.#writeSpan(places, random, Date.now());
-      random.writeHex(RESPONSE_ID_DIGITS, bytes, places.responseId);
+      writeRandomHex(RESPONSE_ID_DIGITS, bytes, places.responseId);
       const session = traffic.drawSession();
       bytes.write(session.id, places.session, 'latin1');
       bytes.write(session.userId, places.user, 'latin1');
@@ -124,8 +125,8 @@ export class TraceBody {
   /** Writes a new place in a trace, and the time. */
   #writeSpan(places: SpanPlaces, random: Random, endMs: number): void {
     const { bytes } = this;
-    random.writeHex(32, bytes, places.traceId);
-    random.writeHex(16, bytes, places.spanId);
+    writeRandomHex(32, bytes, places.traceId);
+    writeRandomHex(16, bytes, places.spanId);
     const nanos = random.below(NANOS_A_MILLI).toString().padStart(6, '0');
     bytes.write(`${endMs - places.durationMs}${nanos}`, places.start, 'latin1');
     bytes.write(`${endMs}${nanos}`, places.end, 'latin1');
