@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { loadConfig } from '../../platform/config.js';
 import { startTemporal } from '../../platform/embedded/temporal.js';
 import { findTemporalProgram } from '../../platform/embedded/temporalProgram.js';
+import { readCpuOf } from './support/backendCpu.js';
 import { BareEngine } from './support/bareEngine.js';
 import { storeDrafts } from './support/benchClaims.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
 import { HttpConnection } from './support/httpConnection.js';
 import { type BenchOrganization, makeOrganizations } from './support/organizations.js';
-import { readCpuOf } from './support/processCpu.js';
 import { type BenchProgram, startProgram } from './support/programs.js';
 import { formatCount, median, quantile } from './support/statistics.js';
 

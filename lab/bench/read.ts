@@ -10,6 +10,7 @@ import { listEvents } from '../../db/events/events.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { EVENT_COLUMNS } from '../../domain/events/event.js';
 import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
+import { readCpuOf } from './support/backendCpu.js';
 import { openBenchDatabase, startBenchCluster, vacuum } from './support/cluster.js';
 import { countCopiedRows } from './support/copyCount.js';
 import { readExport } from './support/exportClient.js';
@@ -17,7 +18,7 @@ import { readFlags } from './support/flags.js';
 import { HttpConnection } from './support/httpConnection.js';
 import { type LoadedWindow, loadRows } from './support/loadRows.js';
 import { type BenchOrganization, makeOrganizations } from './support/organizations.js';
-import { readCpuOf, readCpuSeconds } from './support/processCpu.js';
+import { readCpuSeconds } from './support/processCpu.js';
 import { readProcessMetrics, startProgram } from './support/programs.js';
 import { formatCount, formatMebibytes, median, quantile } from './support/statistics.js';
 
