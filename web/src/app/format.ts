@@ -7,6 +7,9 @@ const downDollars = new Intl.NumberFormat('en-US', {
 const exactDollars = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 12 });
 const counts = new Intl.NumberFormat('en-US');
 const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+const shortSmall = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
+/** Below it one decimal would give neighbouring marks of an axis the same label. */
+const SMALL = 10;
 
 /** A decimal as the API sends it: a JSON number, or a string with all digits. */
 export type Decimal = number | string;
@@ -35,7 +38,8 @@ function signed(value: Decimal, format: Intl.NumberFormat): string {
 }
 
 export const count = (value: number) => counts.format(value);
-export const compact = (value: number) => short.format(value);
+/** A number beside an axis: `1.2K`, `0.105`. */
+export const compact = (value: number) => (Math.abs(value) < SMALL ? shortSmall : short).format(value);
 export const percent = (share: number, digits = 1) => `${(share * 100).toFixed(digits)} %`;
 
 let timeZone = 'UTC';
