@@ -5,7 +5,7 @@ import { isoFromMicros } from '../../domain/period.js';
 import { type CallPrice, costOf, isUnmetered } from '../../domain/pricing/cost.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { LOG_COLUMNS } from '../usage/usageLog.js';
-import { valueAt } from './eventPlaces.js';
+import { AFTER_PLACES, valueAt } from './eventPlaces.js';
 
 export interface StorableEvent {
   id: string;
@@ -167,18 +167,18 @@ export interface Completion {
 }
 
 /**
- * The update's arrays are parameters from `first` on (eventPlaces.ts). Where no total changes, the columns that totals need
- * stay as they were counted.
+ * The update's arrays are the parameters behind those of the places (eventPlaces.ts). Where no total changes, the columns
+ * that totals need stay as they were counted.
  * @param completed in the order of their ids
  */
-export function completionOf(completed: readonly CompletedForm[], first: number): Completion {
+export function completionOf(completed: readonly CompletedForm[]): Completion {
   const changed = COMPLETED_COLUMNS.filter(([, , , of]) =>
     completed.some(({ before, event }) => of(before) !== of(event)),
   );
   const events = completed.map(({ event }) => event);
-  const isRecounted = valueAt(first + changed.length, 'bool');
+  const isRecounted = valueAt(AFTER_PLACES + changed.length, 'bool');
   return {
-    assignments: changed.map((column, index) => assignmentOf(column, first + index, isRecounted)),
+    assignments: changed.map((column, index) => assignmentOf(column, AFTER_PLACES + index, isRecounted)),
     isRecounted,
     values: [
       ...changed.map(([, , form, of]) =>

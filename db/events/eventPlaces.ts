@@ -1,3 +1,4 @@
+import { isoFromMicros } from '../../domain/period.js';
 import { plainArray, textArray } from '../pgArray.js';
 
 /**
@@ -12,6 +13,8 @@ export interface EventPlace {
   id: string;
   timestamp: string;
 }
+
+export const placeAt = (id: string, micros: bigint): EventPlace => ({ id, timestamp: isoFromMicros(micros) });
 
 // The bounds select the partitions, which Postgres cannot derive from a list.
 export const AT_PLACES = `org_id = $1 and timestamp = any($2::timestamptz[])

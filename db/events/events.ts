@@ -6,7 +6,7 @@ import type { CopiedRows } from '../copyOut.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { Turns } from '../turns.js';
-import { AT_PLACES, type EventPlace, inOrderOfIds, placesOf } from './eventPlaces.js';
+import { AT_PLACES, type EventPlace, inOrderOfIds, placeAt, placesOf } from './eventPlaces.js';
 import {
   type EventRow,
   fromEventRow,
@@ -273,7 +273,7 @@ export function endOf(chains: Chains, id: string): string | undefined {
 /** The event's place by its id; none: the id is none of an event. */
 function placeOfId(id: string): EventPlace[] {
   const micros = findMicrosOfUuid(id);
-  return micros === undefined ? [] : [{ id, timestamp: isoFromMicros(micros) }];
+  return micros === undefined ? [] : [placeAt(id, micros)];
 }
 
 /** The event that counts for each event's call; without those whose chain ends at a removed event. */

@@ -1,7 +1,6 @@
 import { SpanTree } from '../../domain/events/callGroups.js';
 import { compareReports, mergeReport } from '../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
-import { isoFromMicros } from '../../domain/period.js';
 import type { Violation } from '../../domain/policies/alert.js';
 import { type CallPrice, priceOf } from '../../domain/pricing/cost.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
@@ -18,6 +17,7 @@ import {
   type PointedIdentity,
 } from './callIdentities.js';
 import { isCountedTheSame, isSameForm, type StorableEvent } from './eventColumns.js';
+import { placeAt } from './eventPlaces.js';
 import { type Completed, completeEvents, type Superseded, supersedeEvents } from './revisions.js';
 import { callOfStored, knownCostOf, type StoredEvent, storableOf } from './storedEvents.js';
 
@@ -114,8 +114,8 @@ export async function writeMergedCalls(
     const event = isRecounted || stored === undefined ? after : { ...after, price: storedPriceOf(stored) };
     const costBefore = stored === undefined ? undefined : knownCostOf(stored);
     for (const loser of superseded) {
-      const timestamp = isoFromMicros(loser.call.startMicros);
-      losers.push({ id: loser.id, timestamp, winnerId: kept.id, isNew: loser.stored === undefined });
+      const place = placeAt(loser.id, loser.call.startMicros);
+      losers.push({ ...place, winnerId: kept.id, isNew: loser.stored === undefined });
       settled.note({ event, costBefore, said: [] }, loser.id);
     }
     // A report that changes nothing and has no alerts leaves the alerts of a stored call as they are.

@@ -1,25 +1,32 @@
 import type { CostSource } from '../../domain/events/event.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
-import { isoFromMicros } from '../../domain/period.js';
 import type { CallPrice } from '../../domain/pricing/cost.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { StatementNames } from '../statementNames.js';
 import { LOG_COLUMN_LIST } from '../usage/usageLog.js';
 import { type CompletedForm, completionOf } from './eventColumns.js';
-import { AFTER_PLACES, AT_PLACES, type EventPlace, inOrderOfIds, placesOf, valueAt } from './eventPlaces.js';
+import {
+  AFTER_PLACES,
+  AT_PLACES,
+  type EventPlace,
+  inOrderOfIds,
+  placeAt,
+  placesOf,
+  valueAt,
+} from './eventPlaces.js';
 
 /** Changes of events: the form that was counted is never edited; signed copies are added to event_adjustments. */
 
 /** A copy of the first counted form, with the place and time of its counting. */
 const firstForms = (which: string) => `
 insert into event_adjustments (org_id, ingest_xid, ingested_at, sign, event_id, ${LOG_COLUMN_LIST})
-select org_id, ingest_xid, ingested_at, 1, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
+select org_id, ingest_xid, ingested_at, 1, id, ${LOG_COLUMN_LIST} from events where ${which}`;
 
 /** A copy of an event's present sums, subtracted or added by this transaction. */
 const copies = (sign: -1 | 1, which: string) => `
 insert into event_adjustments (org_id, sign, event_id, ${LOG_COLUMN_LIST})
-select org_id, ${sign}, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
+select org_id, ${sign}, id, ${LOG_COLUMN_LIST} from events where ${which}`;
 
 /** False for rows of this transaction, which are in no total yet: only their final form will be. */
 const COUNTED_BEFORE = 'ingest_xid <> current_xid() and superseded_by is null';
@@ -103,10 +110,12 @@ export interface Completed extends CompletedForm {
  */
 export async function completeEvents(orgDb: OrgDb, completed: readonly Completed[]): Promise<void> {
   if (completed.length === 0) return;
-  const placed = inOrderOfIds(completed.map((one) => ({ ...one, ...placeOf(one) })));
+  const placed = inOrderOfIds(
+    completed.map((one) => ({ ...one, ...placeAt(one.event.id, one.event.call.startMicros) })),
+  );
   const old = placed.filter(({ isNew, isRecounted }) => isRecounted && !isNew);
   const counted = old.length === 0 ? undefined : placesOf(orgDb.orgId, old);
-  const { assignments, isRecounted, values } = completionOf(placed, AFTER_PLACES);
+  const { assignments, isRecounted, values } = completionOf(placed);
   const update = `
 update events set ${[...assignments, ''].join(', ')}
   revised_xid = case when ingest_xid = current_xid() or not ${isRecounted} then revised_xid
@@ -115,8 +124,4 @@ where ${AT_PLACES} and superseded_by is null`;
   if (counted) await withdraw(orgDb, counted);
   await orgDb.run(update, [...placesOf(orgDb.orgId, placed), ...values], COMPLETIONS.nameOf(update));
   if (counted) await orgDb.run(ADD, counted);
-}
-
-function placeOf({ event }: Completed): EventPlace {
-  return { id: event.id, timestamp: isoFromMicros(event.call.startMicros) };
 }

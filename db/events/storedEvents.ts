@@ -14,6 +14,7 @@ import { priceOf } from '../../domain/pricing/cost.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Biller, Provider } from '../../domain/providers.js';
 import { type StorableEvent, spanOfText } from './eventColumns.js';
+import { type EventPlace, placeAt } from './eventPlaces.js';
 
 export interface StoredEvent {
   id: string;
@@ -304,12 +305,4 @@ export function knownCostOf(event: StoredEvent): Pico | null {
   return event.costSource === 'unpriced' ? null : event.costPico;
 }
 
-export interface Place {
-  id: string;
-  timestamp: string;
-}
-
-export const placeOf = (event: StoredEvent): Place => ({
-  id: event.id,
-  timestamp: isoFromMicros(event.timestampMicros),
-});
+export const placeOf = (event: StoredEvent): EventPlace => placeAt(event.id, event.timestampMicros);

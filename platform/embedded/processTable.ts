@@ -17,7 +17,7 @@ function isZombie(pid: number): boolean {
 }
 
 /** Fields of /proc/<pid>/stat from the state on; undefined: there is no /proc. */
-function readStat(pid: number): string[] | undefined {
+export function readStat(pid: number): string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return text.slice(text.lastIndexOf(')') + 2).split(' ');

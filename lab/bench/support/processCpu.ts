@@ -1,35 +1,29 @@
-import { readFileSync } from 'node:fs';
+import { readStat } from '../../../platform/embedded/processTable.js';
 
 /** The unit of CPU times in /proc on all Linux builds. */
 const TICKS_A_SECOND = 100;
+/** Positions among the fields that `readStat` returns (proc(5)): ppid; utime, stime; cutime, cstime. */
+const PARENT = 1;
+const OWN_TIMES = [11, 12];
+const TIMES_OF_CHILDREN = [13, 14];
 
-/** Fields of a process's /proc/PID/stat behind its name; empty: there is none, or they cannot be read. */
-function readStat(pid: number | undefined): number[] {
-  if (pid === undefined) return [];
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in parentheses may contain any character.
-    return stat
-      .slice(stat.lastIndexOf(')') + 2)
-      .split(' ')
-      .map(Number);
-  } catch {
-    return [];
-  }
+/** CPU seconds in two fields of a process's /proc/PID/stat; 0: there is none, or they cannot be read. */
+function readSeconds(pid: number | undefined, fields: readonly number[]): number {
+  const stat = pid === undefined ? undefined : readStat(pid);
+  return stat ? fields.reduce((sum, field) => sum + Number(stat[field]), 0) / TICKS_A_SECOND : 0;
 }
 
 /** CPU seconds of all threads of a process; 0: there is none, or they cannot be read. */
 export function readCpuSeconds(pid: number | undefined): number {
-  const fields = readStat(pid);
-  return ((fields[11] ?? 0) + (fields[12] ?? 0)) / TICKS_A_SECOND;
+  return readSeconds(pid, OWN_TIMES);
 }
 
 /** CPU seconds of the children of a process that have ended; 0 where they cannot be read. */
 export function readEndedChildrenSeconds(pid: number | undefined): number {
-  const fields = readStat(pid);
-  return ((fields[13] ?? 0) + (fields[14] ?? 0)) / TICKS_A_SECOND;
+  return readSeconds(pid, TIMES_OF_CHILDREN);
 }
 
 export function readParent(pid: number): number | undefined {
-  return readStat(pid)[1];
+  const parent = readStat(pid)?.[PARENT];
+  return parent === undefined ? undefined : Number(parent);
 }

@@ -1,17 +1,16 @@
-import { randomFillSync } from 'node:crypto';
+import { randomBytes, randomFillSync } from 'node:crypto';
 
 /**
  * Ids of calls from the system's random numbers. Streams of `Random` are parts of one cycle of 2^32 numbers, and a run of
  * many loads draws enough of them that two streams meet: then calls of two loads would have the same ids.
  */
+
 const DIGITS = Buffer.from('0123456789abcdef');
 const pool = Buffer.alloc(65_536);
 let used = pool.length;
 
-type Digits = 16 | 24 | 32;
-
 /** Writes lower-case hex digits into bytes. */
-export function writeRandomHex(digits: Digits, bytes: Uint8Array, at: number): void {
+export function writeRandomHex(digits: number, bytes: Uint8Array, at: number): void {
   if (used + digits > pool.length) {
     randomFillSync(pool);
     used = 0;
@@ -21,8 +20,6 @@ export function writeRandomHex(digits: Digits, bytes: Uint8Array, at: number): v
   used += digits;
 }
 
-export function randomHex(digits: Digits): string {
-  const bytes = Buffer.alloc(digits);
-  writeRandomHex(digits, bytes, 0);
-  return bytes.toString('latin1');
+export function randomHex(digits: number): string {
+  return randomBytes(digits / 2).toString('hex');
 }

@@ -3,17 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findEventsById, lockEventsById } from '../../../db/events/events.js';
 import { changePrices, completeEvents, supersedeEvents } from '../../../db/events/revisions.js';
 import { callOfStored, placeOf, type StoredEvent, storableOf } from '../../../db/events/storedEvents.js';
-import { insertOrganization } from '../../../db/installation/organizations.js';
-import { OrgDb } from '../../../db/orgDb.js';
+import type { OrgDb } from '../../../db/orgDb.js';
 import type { CallRecord } from '../../../domain/events/event.js';
-import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
-import { aBatch, aCall } from '../../support/aCall.js';
+import { aCall } from '../../support/aCall.js';
 import { createTestDatabase, PATIENT, type TestDatabase } from '../../support/database.js';
 import { openTestPrices } from '../../support/prices.js';
+import { aSender } from '../../support/sender.js';
 import { withoutAutovacuum } from '../support/withoutAutovacuum.js';
 
-const KEY_ID = `key_${'0'.repeat(10)}`;
 const HOUR = 3_600_000_000n;
 const CALLS = 3_000;
 const CHANGED = 20;
@@ -27,23 +25,15 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** An organization with a function that stores calls of it. */
-async function aSender() {
-  const orgId = randomUUID();
-  await insertOrganization(test.database, { id: orgId, name: 'sender' });
-  const nothing = () => undefined;
-  const writer = new IngestWriter(test.database, prices, 4, { queueRows: nothing, batchRows: nothing });
-  const send = (calls: readonly CallRecord[]) =>
-    writer.submit({ orgId, keyId: KEY_ID, defaultProjectId: null, batch: aBatch([...calls]) });
-  const ids = async () => {
-    const { rows } = await test.superuser.query(
-      'select id from events where org_id = $1 order by timestamp, id',
-      [orgId],
-    );
-    return rows.map(({ id }) => id as string);
-  };
-  return { orgDb: new OrgDb(test.database, orgId), send, ids };
+async function listIds({ orgId }: OrgDb): Promise<string[]> {
+  const { rows } = await test.superuser.query<{ id: string }>(
+    'select id from events where org_id = $1 order by timestamp, id',
+    [orgId],
+  );
+  return idsOf(rows);
 }
+
+const idsOf = (events: readonly { id: string }[]) => events.map(({ id }) => id);
 
 let hour = 492_000n;
 /** The start of an hour that no call of another test is after, microseconds. */
@@ -80,19 +70,11 @@ const withUser = (event: StoredEvent, userId: string | null) => {
 const CHANGES: Record<string, { reads: number; make: (db: OrgDb, of: StoredEvent[]) => Promise<unknown> }> = {
   'locking them': {
     reads: 2,
-    make: (db, of) =>
-      lockEventsById(
-        db,
-        of.map(({ id }) => id),
-      ),
+    make: (db, of) => lockEventsById(db, idsOf(of)),
   },
   'reading them': {
     reads: 1,
-    make: (db, of) =>
-      findEventsById(
-        db,
-        of.map(({ id }) => id),
-      ),
+    make: (db, of) => findEventsById(db, idsOf(of)),
   },
   'completing them': {
     reads: 6,
@@ -125,14 +107,14 @@ const CHANGES: Record<string, { reads: number; make: (db: OrgDb, of: StoredEvent
 
 describe('events that are newer than the statistics', () => {
   it.each(Object.entries(CHANGES))('are read alone by %s', async (_, { reads, make }) => {
-    const sender = await aSender();
+    const sender = await aSender(test, prices);
     await sender.send(seriesAt(aLaterHour()));
     await test.superuser.query('analyze events');
     await sender.send(seriesAt(aLaterHour()));
-    const newer = (await sender.ids()).slice(CALLS);
+    const newer = (await listIds(sender.orgDb)).slice(CALLS);
     const some = newer.filter((_id, at) => at % (CALLS / CHANGED) === 0 || at === CALLS - 1);
     const found = await findEventsById(sender.orgDb, some);
-    expect(found.map(({ id }) => id)).toEqual(some);
+    expect(idsOf(found)).toEqual(some);
     const read = await sender.orgDb.transaction(async (inside) => {
       const before = await countRead(inside);
       await make(inside, found);
@@ -145,29 +127,23 @@ describe('events that are newer than the statistics', () => {
 
 describe('values of many events', () => {
   it('reach their own events, whatever order they come in and however many have one time', async () => {
-    const sender = await aSender();
+    const sender = await aSender(test, prices);
     const started = aLaterHour();
     const calls = Array.from({ length: 60 }, (_, at) => callAt(started + BigInt(at % 7) * 1_000_000n));
     await sender.send(calls);
-    const found = await findEventsById(sender.orgDb, await sender.ids());
+    const found = await findEventsById(sender.orgDb, await listIds(sender.orgDb));
     expect(found).toHaveLength(calls.length);
     const userOf = (id: string) => (id.endsWith('0') ? null : `user "${id.slice(-6)}", {all}`);
     const shuffled = [...found].sort((one, other) => (one.id.slice(-8) < other.id.slice(-8) ? -1 : 1));
     await sender.orgDb.transaction(async (inside) => {
-      const locked = await lockEventsById(
-        inside,
-        shuffled.map(({ id }) => id),
-      );
+      const locked = await lockEventsById(inside, idsOf(shuffled));
       const byId = new Map(locked.map((event) => [event.id, event]));
       await completeEvents(
         inside,
         shuffled.map(({ id }) => withUser(byId.get(id) as StoredEvent, userOf(id))),
       );
     });
-    const changed = await findEventsById(
-      sender.orgDb,
-      found.map(({ id }) => id),
-    );
+    const changed = await findEventsById(sender.orgDb, idsOf(found));
     expect(changed.map((event) => callOfStored(event, null).userId)).toEqual(
       changed.map(({ id }) => userOf(id)),
     );

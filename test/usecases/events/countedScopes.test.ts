@@ -1,23 +1,21 @@
-import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { insertOrganization, updateSettings } from '../../../db/installation/organizations.js';
-import { OrgDb } from '../../../db/orgDb.js';
+import { updateSettings } from '../../../db/installation/organizations.js';
+import type { OrgDb } from '../../../db/orgDb.js';
 import type { CallRecord, SpanLink } from '../../../domain/events/event.js';
 import type { CountedScope } from '../../../domain/installation/settings.js';
 import { DEFAULT_SETTINGS } from '../../../domain/installation/settings.js';
-import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { sweepTraces } from '../../../usecases/events/traceSweep.js';
 import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { sumUsage } from '../../../usecases/usage/usage.js';
 import { foldAll } from '../../db/support/compareTotals.js';
 import { DIMENSIONS, type Step, step } from '../../db/support/drawSteps.js';
 import { testSeed } from '../../fakes/seededRandom.js';
-import { aBatch } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { untilNothingHoldsBack } from '../../support/horizon.js';
 import { openTestPrices } from '../../support/prices.js';
 import { propertyRuns } from '../../support/propertyRuns.js';
+import { aSender } from '../../support/sender.js';
 
 const SEED = testSeed();
 const RUNS = propertyRuns(3);
@@ -31,21 +29,9 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 async function anOrganization(countedScopes: readonly CountedScope[]) {
-  const orgId = randomUUID();
-  await insertOrganization(test.database, { id: orgId, name: 'scopes' });
-  const orgDb = new OrgDb(test.database, orgId);
-  await updateSettings(orgDb, { ...DEFAULT_SETTINGS, countedScopes: [...countedScopes] });
-  const writer = new IngestWriter(test.database, prices, 4, {
-    queueRows: () => undefined,
-    batchRows: () => undefined,
-  });
-  return {
-    orgDb,
-    async send(calls: CallRecord[], links: SpanLink[] = []) {
-      const batch = { ...aBatch(calls), links };
-      return writer.submit({ orgId, keyId: `key_${'0'.repeat(10)}`, defaultProjectId: null, batch });
-    },
-  };
+  const sender = await aSender(test, prices);
+  await updateSettings(sender.orgDb, { ...DEFAULT_SETTINGS, countedScopes: [...countedScopes] });
+  return sender;
 }
 
 async function totalsOf(orgDb: OrgDb): Promise<unknown[]> {

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { insertOrganization } from '../../../db/installation/organizations.js';
 import type { CallRecord } from '../../../domain/events/event.js';
-import { IngestWriter, UNREPEATED_MIN } from '../../../usecases/events/ingestWriter.js';
+import { UNREPEATED_MIN } from '../../../usecases/events/ingestWriter.js';
 import type { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
-import { aBatch, aCall } from '../../support/aCall.js';
+import { aCall } from '../../support/aCall.js';
 import { createTestDatabase, PATIENT, type TestDatabase } from '../../support/database.js';
 import { openTestPrices } from '../../support/prices.js';
+import { aSender } from '../../support/sender.js';
 
-const KEY_ID = `key_${'0'.repeat(10)}`;
+const _KEY_ID = `key_${'0'.repeat(10)}`;
 const RUNS = 25;
 
 let test: TestDatabase;
@@ -20,16 +20,9 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** An organization with a writer of its own. */
-async function aSender() {
-  const orgId = randomUUID();
-  await insertOrganization(test.database, { id: orgId, name: 'sender' });
-  const writer = new IngestWriter(test.database, prices, 4, {
-    queueRows: () => undefined,
-    batchRows: () => undefined,
-  });
-  const send = (calls: readonly CallRecord[]) =>
-    writer.submit({ orgId, keyId: KEY_ID, defaultProjectId: null, batch: aBatch([...calls]) });
+/** A sender with readers of what is stored. */
+async function aWatchedSender() {
+  const { orgId, send } = await aSender(test, prices);
   const rowsOf = async (table: string, order: string) => {
     const { rows } = await test.superuser.query(
       `select to_jsonb(t) - '{org_id,ingested_at,ingest_xid,revised_xid,created_at}'::text[] as row
@@ -60,7 +53,7 @@ function aNewCall(overrides: Partial<CallRecord> = {}): CallRecord {
 
 /** A sender whose calls are assumed to be new. */
 async function aTrustedSender() {
-  const sender = await aSender();
+  const sender = await aWatchedSender();
   for (let batch = 0; batch < UNREPEATED_MIN; batch += 1) await sender.send([aNewCall()]);
   return sender;
 }
@@ -83,7 +76,7 @@ const callFields = fc.record({
 
 describe('calls that are assumed to be new', () => {
   it('are stored as the same rows as others', async () => {
-    const [trusted, other] = [await aTrustedSender(), await aSender()];
+    const [trusted, other] = [await aTrustedSender(), await aWatchedSender()];
     await fc.assert(
       fc.asyncProperty(fc.array(callFields, { minLength: 1, maxLength: 5 }), async (fields) => {
         const calls = fields.map((some) => aNewCall(some));
