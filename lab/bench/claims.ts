@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../platform/config.js';
 import { startTemporal } from '../../platform/embedded/temporal.js';
 import { findTemporalProgram } from '../../platform/embedded/temporalProgram.js';
-import { readCpuOf } from './support/backendCpu.js';
+import { readCpuOf, spentBetween } from './support/backendCpu.js';
 import { BareEngine } from './support/bareEngine.js';
 import { storeDrafts } from './support/benchClaims.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
@@ -67,9 +67,7 @@ async function measure(
   };
   await Promise.all(Array.from({ length: flags['in-flight'] }, (_, at) => lane(at)));
   const rate = times.length / ((performance.now() - started) / 1_000);
-  const cpuSecondsOf = new Map(
-    [...(await readCpuOf(pids, url))].map(([name, seconds]) => [name, seconds - (before.get(name) ?? 0)]),
-  );
+  const cpuSecondsOf = new Map(spentBetween(before, await readCpuOf(pids, url)));
   return { rate, times, cpuSecondsOf };
 }
 

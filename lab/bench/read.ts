@@ -10,7 +10,7 @@ import { listEvents } from '../../db/events/events.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { EVENT_COLUMNS } from '../../domain/events/event.js';
 import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
-import { readCpuOf } from './support/backendCpu.js';
+import { readCpuOf, spentBetween } from './support/backendCpu.js';
 import { openBenchDatabase, startBenchCluster, vacuum } from './support/cluster.js';
 import { countCopiedRows } from './support/copyCount.js';
 import { readExport } from './support/exportClient.js';
@@ -178,7 +178,7 @@ async function exportOnce(bench: Bench, format: string, withPayloads: boolean) {
   const before = await readCpuOf({ API: bench.pid, client: process.pid }, bench.url);
   const { rows, seconds } = await readExport(bench.port, path, exported.key);
   const after = await readCpuOf({ API: bench.pid, client: process.pid }, bench.url);
-  const cpu = Object.fromEntries([...after].map(([name, total]) => [name, total - (before.get(name) ?? 0)]));
+  const cpu = Object.fromEntries(spentBetween(before, after));
   clearInterval(poll);
   polls.push((await readProcessMetrics(bench.port)).rssBytes);
   if (format === 'jsonl' && rows !== copy.rows)

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import pg from 'pg';
-import { readCpuSeconds, readEndedChildrenSeconds, readParent } from './processCpu.js';
+import { parentOf } from '../../../platform/embedded/processTable.js';
+import { readCpuSeconds, readEndedChildrenSeconds } from './processCpu.js';
 
 const NANOS_A_SECOND = 1e9;
 
@@ -12,25 +13,56 @@ const ENDED = 'ended';
  * Linux. What a program's backend had spent before it ended moves from the program to `ENDED`.
  */
 export async function readBackendCpu(url: string): Promise<Map<string, number>> {
-  const seconds = new Map<string, number>();
-  if (!existsSync('/proc/self/schedstat')) return seconds;
+  if (!existsSync('/proc/self/schedstat')) return new Map();
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  const result = await client.query<{ pid: number; name: string }>(
-    `select pid, case when backend_type = 'client backend' then application_name else backend_type end as name from pg_stat_activity`,
-  );
-  await client.end();
-  const [first] = result.rows;
-  if (first) seconds.set(ENDED, readEndedChildrenSeconds(readParent(first.pid)));
-  for (const { pid, name } of result.rows) {
+  try {
+    for (;;) {
+      const { rows } = await client.query<Backend>(
+        `select pid, pid = pg_backend_pid() as is_own,
+           case when backend_type = 'client backend' then application_name else backend_type end as name
+         from pg_stat_activity`,
+      );
+      // This backend lives until the connection is closed, so that its parent can be read.
+      const server = parentOf(rows.find(({ is_own }) => is_own)?.pid as number);
+      const ended = readEndedChildrenSeconds(server);
+      const seconds = secondsByName(rows);
+      // A backend that ended meanwhile would be counted twice, or not at all.
+      if (readEndedChildrenSeconds(server) === ended) return seconds.set(ENDED, ended);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+interface Backend {
+  pid: number;
+  is_own: boolean;
+  name: string;
+}
+
+function secondsByName(backends: readonly Backend[]): Map<string, number> {
+  const seconds = new Map<string, number>();
+  for (const { pid, name } of backends) {
     try {
       const nanos = Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]);
       seconds.set(name, (seconds.get(name) ?? 0) + nanos / NANOS_A_SECOND);
     } catch {
-      // The backend ended between the two reads.
+      // It ended after the query.
     }
   }
   return seconds;
+}
+
+/** What was spent between two readings, by name; a name that is gone has a negative part, which `ENDED` contains. */
+export function spentBetween(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+): [name: string, seconds: number][] {
+  return [...new Set([...before.keys(), ...after.keys()])].map((name) => [
+    name,
+    (after.get(name) ?? 0) - (before.get(name) ?? 0),
+  ]);
 }
 
 /** CPU seconds of processes by name; the backends of a Postgres are summed. */

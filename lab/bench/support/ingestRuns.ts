@@ -1,4 +1,4 @@
-import { readBackendCpu } from './backendCpu.js';
+import { readBackendCpu, spentBetween } from './backendCpu.js';
 import type { LoadResult, ReportPlan } from './loadClient.js';
 import type { BenchOrganization } from './organizations.js';
 import { readCpuSeconds } from './processCpu.js';
@@ -74,9 +74,9 @@ export async function measureProduct(
       ['api', after.cpuSeconds - before.cpuSeconds],
       ['worker', readCpuSeconds(bench.worker?.pid) - workerBefore],
       ['client', result.cpuSeconds],
-      ...[...backends].map(([name, seconds]): [string, number] => [
+      ...spentBetween(backendsBefore, backends).map(([name, seconds]): [string, number] => [
         `Postgres ${name}`,
-        seconds - (backendsBefore.get(name) ?? 0),
+        seconds,
       ]),
     ]),
   };

@@ -2,8 +2,7 @@ import { readStat } from '../../../platform/embedded/processTable.js';
 
 /** The unit of CPU times in /proc on all Linux builds. */
 const TICKS_A_SECOND = 100;
-/** Positions among the fields that `readStat` returns (proc(5)): ppid; utime, stime; cutime, cstime. */
-const PARENT = 1;
+/** Positions among the fields that `readStat` returns (proc(5)): utime, stime; cutime, cstime. */
 const OWN_TIMES = [11, 12];
 const TIMES_OF_CHILDREN = [13, 14];
 
@@ -21,9 +20,4 @@ export function readCpuSeconds(pid: number | undefined): number {
 /** CPU seconds of the children of a process that have ended; 0 where they cannot be read. */
 export function readEndedChildrenSeconds(pid: number | undefined): number {
   return readSeconds(pid, TIMES_OF_CHILDREN);
-}
-
-export function readParent(pid: number): number | undefined {
-  const parent = readStat(pid)?.[PARENT];
-  return parent === undefined ? undefined : Number(parent);
 }
