@@ -1,5 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { OrgDb } from '../../db/orgDb.js';
+import { foldAll } from '../db/support/compareTotals.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { openTab, startBrowser, visit } from '../support/browser.js';
 
@@ -37,6 +39,13 @@ it('makes an ingest key by keyboard, notices the first call within two seconds a
 
   await visit(page, '/ingest-health');
   await page.getByRole('table', { name: 'Sources of calls' }).waitFor();
+
+  // A line needs two days; one is a point.
+  await foldAll(api.database.superuser, new OrgDb(api.database.database, api.orgId));
+  await visit(page, '/');
+  const chart = page.getByRole('figure', { name: 'Billed and observed cost by day' });
+  await chart.locator('circle').waitFor();
+  expect(await chart.locator('circle').count()).toBe(1);
   expect(faults).toEqual([]);
   await close();
 });

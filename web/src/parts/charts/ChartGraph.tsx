@@ -4,6 +4,7 @@ import {
   Bar,
   CartesianGrid,
   ComposedChart,
+  type DotItemDotProps,
   Line,
   ResponsiveContainer,
   Tooltip,
@@ -95,6 +96,11 @@ export default function ChartGraph({
             isAnimationActive: false,
             stroke: seriesColor(at, one.color),
           };
+          const dot = ({ key, cx, cy, index }: DotItemDotProps) => (
+            <g key={key}>
+              {isAlone(points, index, at) && <circle cx={cx} cy={cy} r={4} fill={shared.stroke} />}
+            </g>
+          );
           if (one.kind === 'bar')
             return (
               <Bar
@@ -111,6 +117,7 @@ export default function ChartGraph({
               <Area
                 key={one.id}
                 {...shared}
+                dot={dot}
                 type="linear"
                 stackId={one.stack}
                 fill={`url(#${id}${at})`}
@@ -122,8 +129,8 @@ export default function ChartGraph({
             <Line
               key={one.id}
               {...shared}
+              dot={dot}
               type="linear"
-              dot={false}
               strokeWidth={one.color === 'ghost' ? 1.5 : 2.5}
               strokeDasharray={seriesDash(markAt(series, at), one.color)}
             />
@@ -132,6 +139,12 @@ export default function ChartGraph({
       </ComposedChart>
     </ResponsiveContainer>
   );
+}
+
+/** Whether a series has a value at a point and none beside it, to which a line could be drawn. */
+function isAlone(points: readonly Point[], index: number, at: number): boolean {
+  const [before, own, after] = [-1, 0, 1].map((step) => points[index + step]?.values[at] ?? null);
+  return before === null && own !== null && after === null;
 }
 
 function Tip({
