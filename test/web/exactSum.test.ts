@@ -14,6 +14,7 @@ const amounts = fc.array(
   ),
   { maxLength: 20 },
 );
+const cell = fc.bigInt({ min: -3n * CENT_PICO, max: 9n * CENT_PICO });
 const sumOf = (list: readonly bigint[]) => list.reduce((sum, one) => sum + one, 0n);
 /** A decimal text in dollars → pico-dollars. */
 const picoOf = (text: string) => BigInt(text.replace('.', ''));
@@ -42,17 +43,18 @@ describe('a sum on the dashboard', () => {
 });
 
 describe('amounts in whole cents on the dashboard', () => {
+  const isLessThanACentOff = (text: string, exact: bigint) => {
+    const off = picoOf(text) - exact;
+    return picoOf(text) % CENT_PICO === 0n && off < CENT_PICO && off > -CENT_PICO;
+  };
+
   it('add up to the total that is shown, and each is less than a cent from its exact amount', () => {
     fc.assert(
       fc.property(amounts, (exact) => {
         const texts = exact.map(decimalFromPico);
         const cents = footedCents(texts);
         expect(usd(exactSum(cents))).toBe(usd(exactSum(texts)));
-        cents.forEach((text, at) => {
-          const off = picoOf(text) - (exact[at] ?? 0n);
-          expect(picoOf(text) % CENT_PICO).toBe(0n);
-          expect(off < CENT_PICO && off > -CENT_PICO).toBe(true);
-        });
+        expect(cents.every((text, at) => isLessThanACentOff(text, exact[at] ?? 0n))).toBe(true);
       }),
     );
   });
@@ -65,5 +67,39 @@ describe('amounts in whole cents on the dashboard', () => {
         expect(footedCents(exact.map(decimalFromPico)).map(picoOf)).toEqual(footCents(exact).partsPico);
       }),
     );
+  });
+
+  it('in a column of totals are the sums of the cents beside them, where those are the totals rounded and foot', () => {
+    const columns = fc
+      .integer({ min: 1, max: 8 })
+      .chain((rows) =>
+        fc.array(fc.array(cell, { minLength: rows, maxLength: rows }), { minLength: 1, maxLength: 4 }),
+      );
+    let alike = 0;
+    fc.assert(
+      fc.property(columns, (parts) => {
+        const totals = (parts[0] ?? []).map((_, at) => sumOf(parts.map((column) => column[at] ?? 0n)));
+        const beside = parts.map((column) => footedCents(column.map(decimalFromPico)));
+        const across = totals.map((_, at) => exactSum(beside.map((column) => column[at] ?? '0')));
+        const texts = totals.map(decimalFromPico);
+        const cents = footedCents(texts, across);
+        expect(usd(exactSum(cents))).toBe(usd(exactSum(texts)));
+        expect(cents.every((text, at) => isLessThanACentOff(text, totals[at] ?? 0n))).toBe(true);
+        if (usd(exactSum(across)) !== usd(exactSum(texts))) return;
+        if (!across.every((text, at) => isLessThanACentOff(text, totals[at] ?? 0n))) return;
+        alike += 1;
+        expect(cents).toEqual(across);
+      }),
+    );
+    expect(alike).toBeGreaterThan(20);
+  });
+
+  it('add up in rows and columns of a statement whose totals alone would be rounded otherwise', () => {
+    const openai = footedCents(['9000.00', '-695.684', '123.8795']);
+    const anthropic = footedCents(['999.996', '-0.003', '87.7885']);
+    const across = openai.map((one, at) => exactSum([one, anthropic[at] ?? '0']));
+    const totals = ['9999.996', '-695.687', '211.668'];
+    expect(footedCents(totals)).not.toEqual(across);
+    expect(footedCents(totals, across)).toEqual(across);
   });
 });

@@ -46,23 +46,28 @@ export function SumTable({ statement, sum }: { statement: Statement; sum: Sum })
   );
 }
 
-/** A column of each provider and of all. The lines of a sum are in cents that add up to its result. */
+/**
+ * A column of each provider and of all. The lines of a sum are in cents that add up to its result, and to the total beside
+ * them where that can be rounded so.
+ */
 export function columnsOf(statement: Statement, sum?: Sum): Column<Line>[] {
   const isProvisional = statement.status === 'provisional';
-  const column = (id: string, head: string, figures: Figures): Column<Line> => {
-    const lines = sum?.lines ?? [];
-    const cents = footedCents(lines.map(({ value }) => value(figures)));
-    return {
-      id,
-      head,
-      isNumber: true,
-      cell: (line) => <Money usd={line.value(figures)} shown={cents[lines.indexOf(line)]} />,
-      foot: sum && <Money usd={sum.total(figures)} isProvisional={isProvisional} />,
-    };
-  };
+  const lines = sum?.lines ?? [];
+  const amountsOf = (figures: Figures) => lines.map(({ value }) => value(figures));
+  const cents = statement.providers.map((one) => footedCents(amountsOf(one)));
+  const across = lines.map((_, at) => exactSum(cents.map((column) => column[at] ?? 0)));
+  const column = (id: string, head: string, figures: Figures, shown: readonly string[]): Column<Line> => ({
+    id,
+    head,
+    isNumber: true,
+    cell: (line) => <Money usd={line.value(figures)} shown={shown[lines.indexOf(line)]} />,
+    foot: sum && <Money usd={sum.total(figures)} isProvisional={isProvisional} />,
+  });
   return [
-    ...statement.providers.map((one) => column(one.provider, providerName(one.provider), one)),
-    column('total', 'Total', statement.total),
+    ...statement.providers.map((one, at) =>
+      column(one.provider, providerName(one.provider), one, cents[at] ?? []),
+    ),
+    column('total', 'Total', statement.total, footedCents(amountsOf(statement.total), across)),
   ];
 }
 
