@@ -5,6 +5,7 @@ import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
+import { CLAIM, type StoredClaim } from './claims.js';
 
 /**
  * Writes the rows of a claim and its dependents. Each function runs in the transaction of a use case that has locked
@@ -130,21 +131,28 @@ export interface ClaimMove {
   atMicros: bigint;
 }
 
-/** Moves a claim to another status, as its next version. */
-export async function updateStatus(inside: OrgDb, id: string, move: ClaimMove): Promise<void> {
+/** Moves a claim to another status, as its next version, and returns it; undefined: there is none. */
+export async function updateStatus(
+  inside: OrgDb,
+  id: string,
+  move: ClaimMove,
+): Promise<StoredClaim | undefined> {
   const { to, isTerminal, externalTicketId, creditIssuedCents, next, atMicros } = move;
-  await inside.run(
+  const rows = await inside.rows<StoredClaim>(
     `update claims set version = version + 1, status = $3, entered_at = $4::timestamptz, updated_at = $4::timestamptz,
        submitted_at = coalesce(submitted_at, $4::timestamptz),
        resolved_at = case when $5::boolean then $4::timestamptz end,
        external_ticket_id = $6, credit_issued_cents = $7, next_action = $8, next_action_at = $9::timestamptz, steps_told = '{}',
        snoozed_until = null
-     where org_id = $1 and id = $2::uuid`,
+     where org_id = $1 and id = $2::uuid
+     returning ${CLAIM.columns}`,
     [
       ...[inside.orgId, id, to, isoFromMicros(atMicros), isTerminal, externalTicketId],
       ...[creditIssuedCents, ...nextOf(next)],
     ],
+    'claim-move',
   );
+  return CLAIM.read(rows)[0];
 }
 
 /** Sets the claim's next notice after a notice; `steps` are the steps of its status that were notified. */

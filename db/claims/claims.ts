@@ -53,7 +53,7 @@ export interface StoredClaim {
   updatedAtMicros: bigint;
 }
 
-const CLAIM = defineEntity<StoredClaim>('claims', {
+export const CLAIM = defineEntity<StoredClaim>('claims', {
   id: column(),
   version: column(),
   status: column(),
@@ -101,6 +101,7 @@ export async function findClaimEvidence(
   const [row] = await orgDb.rows<{ evidence: Record<string, unknown> }>(
     'select evidence from claims where org_id = $1 and id = $2::uuid',
     [orgDb.orgId, id],
+    'claim-evidence',
   );
   return row?.evidence;
 }
@@ -129,6 +130,7 @@ export async function listDisputeIdsOfClaim(orgDb: OrgDb, id: string): Promise<s
   const rows = await orgDb.rows<{ id: string }>(
     'select id from disputes where org_id = $1 and claim_id = $2::uuid order by opened_at, id',
     [orgDb.orgId, id],
+    'claim-disputes',
   );
   return rows.map((row) => row.id);
 }
@@ -207,7 +209,7 @@ const EVENT = defineEntity<ClaimEvent>('claim_events', {
 });
 
 export function listClaimEvents(orgDb: OrgDb, claimId: string): Promise<ClaimEvent[]> {
-  return selectEntities(orgDb, EVENT, { claimId }, 'order by version');
+  return selectEntities(orgDb, EVENT, { claimId }, 'order by version', 'claim-events');
 }
 
 export function findClaimEventOf(orgDb: OrgDb, commandId: string): Promise<ClaimEvent | undefined> {
@@ -229,6 +231,7 @@ export async function insertClaimEvent(inside: OrgDb, event: ClaimEvent): Promis
       event.nextAction,
       event.nextActionAtMicros === null ? null : isoFromMicros(event.nextActionAtMicros),
     ],
+    'claim-event-insert',
   );
 }
 
@@ -275,7 +278,7 @@ const OUTCOME = defineEntity<ClaimOutcome>('claim_outcomes', {
 });
 
 export function listClaimOutcomes(orgDb: OrgDb, claimId: string): Promise<ClaimOutcome[]> {
-  return selectEntities(orgDb, OUTCOME, { claimId });
+  return selectEntities(orgDb, OUTCOME, { claimId }, '', 'claim-outcomes');
 }
 
 export async function listClaimedDisputes(orgDb: OrgDb, claimId: string): Promise<ClaimedDispute[]> {
@@ -348,6 +351,7 @@ export async function listCreditsOf(orgDb: OrgDb, claimIds: readonly string[]): 
        amount_cents as cents, description, status, found_at as "foundAtMicros", decided_at as "decidedAtMicros", decided_by as "decidedBy"
      from claim_credits where org_id = $1 and claim_id = any($2::uuid[]) order by found_at, proposal_id, day, source_key`,
     [orgDb.orgId, plainArray(claimIds)],
+    'claim-credits',
   );
   const credits = new Map<string, StoredCredit>();
   for (const { sourceKey, day, amountPico, description, ...credit } of rows) {

@@ -234,6 +234,7 @@ export async function publishMessages(orgDb: OrgDb, messages: readonly NewMessag
       textArray(messages.map(({ type }) => type)),
       textArray(messages.map(({ body }) => body)),
     ],
+    'webhooks_publish',
   );
 }
 

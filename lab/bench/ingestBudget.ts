@@ -30,6 +30,8 @@ const APPLICATION = 'trueup-budget';
 const BATCHES = [10, 100, 1_000];
 const OPEN_SESSIONS = 10;
 const USERS = 10_000;
+/** Bodies with models and messages of their own. */
+const BODIES = 20;
 const flags = readFlags({ calls: 20_000, seed: 7 }, {});
 
 interface Shape {
@@ -57,8 +59,9 @@ interface Bench {
 function makeRequests({ spans, prompts }: Shape, seed: number): Buffer[] {
   const random = new Random(seed);
   const traffic = new Traffic(random.next(), OPEN_SESSIONS, { first: 0, count: USERS });
-  const body = new TraceBody(traffic, random, spans, prompts);
-  return Array.from({ length: Math.ceil(flags.calls / spans) }, () => {
+  const bodies = Array.from({ length: BODIES }, () => new TraceBody(traffic, random, spans, prompts));
+  return Array.from({ length: Math.ceil(flags.calls / spans) }, (_, at) => {
+    const body = bodies[at % BODIES] as TraceBody;
     body.renew(traffic, random);
     return Buffer.from(body.bytes);
   });

@@ -8,7 +8,6 @@ import {
   type ClaimEvent,
   type ClaimedDispute,
   type ClaimOutcomeKind,
-  findClaim,
   findClaimEventOf,
   insertClaimEvent,
   insertClaimOutcome,
@@ -234,8 +233,10 @@ async function recordInside(inside: OrgDb, command: ClaimCommand): Promise<Store
   });
   if (before.status === 'draft') await claimDisputes(inside, before.id);
   if (isTerminal(command.to)) await endClaim(inside, after, command, at);
-  await publishMessages(inside, [claimMovedMessage(newUuid(at), after, before.status, at)]);
-  await recordMove(inside, before, after, command);
+  await Promise.all([
+    publishMessages(inside, [claimMovedMessage(newUuid(at), after, before.status, at)]),
+    recordMove(inside, before, after, command),
+  ]);
   return after;
 }
 
@@ -251,10 +252,9 @@ async function moveRow(
     { status: to, enteredAtMicros: at, periodEnd, notifiedSteps: [], snoozedUntilMicros: null },
     days,
   );
-  await updateStatus(inside, before.id, {
+  const after = await updateStatus(inside, before.id, {
     ...{ to, isTerminal: isTerminal(to), externalTicketId, creditIssuedCents, next, atMicros: at },
   });
-  const after = await findClaim(inside, before.id);
   if (!after) throw new Error('the claim is held, so it is there');
   return after;
 }
