@@ -38,9 +38,11 @@ export function jsonTextLines(texts: readonly (string | null)[]): string {
   return texts.join('\n');
 }
 
-/** SQL of the `jsonb[]` that the lines in a parameter, `$3`, mean. */
-export const jsonLinesSql = (parameter: string) =>
-  `string_to_array(${parameter}::text, chr(10), '')::jsonb[]`;
+/** SQL of the documents, as `text[]`, that the lines in a parameter, `$3`, mean. */
+export const jsonTextsSql = (parameter: string) => `string_to_array(${parameter}::text, chr(10), '')`;
+
+/** SQL of the same as `jsonb[]`. */
+export const jsonLinesSql = (parameter: string) => `${jsonTextsSql(parameter)}::jsonb[]`;
 
 export function plainItems(literal: string | null): string[] {
   return literal === null || literal === '{}' ? [] : literal.slice(1, -1).split(',');

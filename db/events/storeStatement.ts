@@ -3,7 +3,7 @@ import { identityBiller } from '../../domain/events/biller.js';
 import { responseKey } from '../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { jsonLinesSql, jsonTextLines, plainArray, textArray } from '../pgArray.js';
+import { jsonTextLines, jsonTextsSql, plainArray, textArray } from '../pgArray.js';
 import { ALERT_TYPES, alertArrays, insertAlertsSql, type NewAlert } from '../policies/policyAlerts.js';
 import { COLUMNS, type Column, type ColumnValue, LIST_COLUMNS, type StorableEvent } from './eventColumns.js';
 
@@ -165,8 +165,10 @@ function sentRows(columns: readonly SentColumn[], parameter: (type: string) => s
   const arrays: string[] = [];
   const values = new Map<string, string>();
   for (const [name, type] of columns) {
-    arrays.push(type === 'jsonb' ? jsonLinesSql(parameter('text')) : parameter(`${type}[]`));
-    values.set(name, `coalesce(i.${name}, ${parameter(type)})`);
+    const isDocument = type === 'jsonb';
+    arrays.push(isDocument ? jsonTextsSql(parameter('text')) : parameter(`${type}[]`));
+    // Documents are parsed as they are stored: an array of them would be built before its parts are.
+    values.set(name, `coalesce(i.${name}${isDocument ? '::jsonb' : ''}, ${parameter(type)})`);
   }
   const names = [...values.keys()].join(', ');
   return {
