@@ -33,4 +33,4 @@ EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--max-semi-space-size=64", "--heap-growing-percent=100", "--max-inlined-bytecode-size-cumulative=100", "dist/bin/api.js"]
+CMD ["node", "--max-semi-space-size=64", "--heap-growing-percent=100", "dist/bin/api.js"]

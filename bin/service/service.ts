@@ -5,11 +5,16 @@ import { LINK_MINUTES } from '../../domain/access/sessionRules.js';
 import { type Config, type Environment, processEnvironment } from '../../platform/config.js';
 import { openDataDir } from '../../platform/embedded/dataDir.js';
 import { isPortTaken } from '../../platform/embedded/serverProcess.js';
-import { type PartName, RuntimeFile } from '../../platform/runtimeFile.js';
+import { RuntimeFile } from '../../platform/runtimeFile.js';
 import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
 import type { Shutdown } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
-import { type ChildMessage, forkServer, SupervisedProcess } from '../../platform/supervision.js';
+import {
+  type ChildMessage,
+  forkServer,
+  type ServerName,
+  SupervisedProcess,
+} from '../../platform/supervision.js';
 import { bringDemo, demoLine, isDemoWanted } from '../demo/demoRun.js';
 import { type Screen, seconds } from '../terminal/terminal.js';
 import { programFile } from '../wiring/programFile.js';
@@ -73,7 +78,7 @@ export async function startService(options: ServiceOptions): Promise<string | un
   const keyEnvironment = secretKeyEnvironment(config);
   await warnOfSealed(options, url, keyEnvironment.TRUEUP_SECRET_KEY_FILE);
   let port = config.port;
-  const environment = (name: 'api' | 'worker'): Environment =>
+  const environment = (name: ServerName): Environment =>
     processEnvironment({
       DATABASE_URL: url,
       // Only the worker creates and drops partitions.
@@ -246,15 +251,15 @@ export const ENGINE_MESSAGE = 'engine ';
 
 /** The API and the worker as supervised processes, each the same program as in a cluster. */
 function createChildren(
-  environment: (name: 'api' | 'worker') => Environment,
+  environment: (name: ServerName) => Environment,
   runtime: RuntimeFile,
   logger: Logger,
 ): { api: SupervisedProcess; worker: SupervisedProcess } {
-  const create = (name: PartName & ('api' | 'worker'), onMessage?: (message: ChildMessage) => void) => {
+  const create = (name: ServerName, onMessage?: (message: ChildMessage) => void) => {
     const script = programFile(name);
     const child: SupervisedProcess = new SupervisedProcess({
       name,
-      start: () => forkServer(script, environment(name)),
+      start: () => forkServer(name, script, environment(name)),
       logger,
       onStatus: (status, detail) => runtime.set(name, { status, pid: child.pid, detail }),
       ...(onMessage ? { onMessage } : {}),

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../platform/config.js';
 import { startTemporal } from '../../platform/embedded/temporal.js';
 import { findTemporalProgram } from '../../platform/embedded/temporalProgram.js';
+import type { ServerName } from '../../platform/supervision.js';
 import { readCpuOf, spentBetween } from './support/backendCpu.js';
 import { BareEngine } from './support/bareEngine.js';
 import { storeDrafts } from './support/benchClaims.js';
@@ -173,7 +174,7 @@ async function main(): Promise<boolean> {
     stops.push(() => engine.stop());
     const profileDir = flags.profile ? mkdtempSync(join(tmpdir(), 'trueup-profile-')) : undefined;
     if (profileDir) process.stdout.write(`CPU profiles of API and worker: ${profileDir}\n`);
-    const programOf = (name: 'api' | 'worker') =>
+    const programOf = (name: ServerName) =>
       startProgram({ name, url, folder: cluster.folder, engineAddress: engine.address, profileDir });
     const [api, worker] = await Promise.all([programOf('api'), programOf('worker')]);
     stops.push(

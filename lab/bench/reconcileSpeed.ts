@@ -22,7 +22,7 @@ import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
 import { foldEverything } from './support/fold.js';
 import { type BenchOrganization, makeOrganizations } from './support/organizations.js';
-import { runAsServer } from './support/programs.js';
+import { runAsWorker } from './support/programs.js';
 import { addLateCalls, DAYS, loadReconciliation } from './support/reconciliationData.js';
 import { formatCount, formatMebibytes } from './support/statistics.js';
 
@@ -215,6 +215,6 @@ async function main(): Promise<boolean> {
   }
 }
 
-const code = await runAsServer(import.meta.url);
+const code = await runAsWorker(import.meta.url);
 if (code !== undefined) process.exitCode = code;
 else if (!(await main()) && !flags['no-gate']) process.exitCode = 1;

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseConfig } from '../../platform/config.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { SETTING_NAMES } from '../../platform/settings.js';
-import { SERVER_NODE_FLAGS } from '../../platform/supervision.js';
+import { NODE_FLAGS, type ServerName } from '../../platform/supervision.js';
 
 const read = (path: string) => readFileSync(join(PROJECT_ROOT, path), 'utf8');
 
@@ -106,7 +106,7 @@ describe('docker-compose.yml', () => {
       const file = rest.at(-1);
       expect(runtime).toBe('node');
       // A server runs with the flags of npm start.
-      expect(rest.slice(0, -1)).toEqual([...SERVER_NODE_FLAGS]);
+      expect(rest.slice(0, -1)).toEqual(NODE_FLAGS[basename(String(file), '.js') as ServerName]);
       expect(existsSync(join(PROJECT_ROOT, String(file).replace(/^dist\/(.*)\.js$/, '$1.ts')))).toBe(true);
     },
   );
@@ -200,7 +200,7 @@ describe('Dockerfile', () => {
         expect(existsSync(join(PROJECT_ROOT, source))).toBe(true);
     }
     expect(lastStage.at(-1)).toBe(
-      `CMD ${JSON.stringify(['node', ...SERVER_NODE_FLAGS, 'dist/bin/api.js']).replaceAll(',', ', ')}`,
+      `CMD ${JSON.stringify(['node', ...NODE_FLAGS.api, 'dist/bin/api.js']).replaceAll(',', ', ')}`,
     );
     expect(existsSync(join(PROJECT_ROOT, 'bin/api.ts'))).toBe(true);
   });

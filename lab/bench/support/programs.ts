@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { processEnvironment } from '../../../platform/config.js';
-import { type ChildMessage, SERVER_NODE_FLAGS } from '../../../platform/supervision.js';
+import { type ChildMessage, NODE_FLAGS, type ServerName } from '../../../platform/supervision.js';
 import type { LoadPlan, LoadResult } from './loadClient.js';
 
 const STOP_LIMIT_MS = 20_000;
@@ -24,7 +24,7 @@ export interface BenchProgram {
 }
 
 export interface ProgramOptions {
-  name: 'api' | 'worker';
+  name: ServerName;
   url: string;
   folder: string;
   /** The folder for a CPU profile. */
@@ -48,7 +48,7 @@ export async function startProgram(options: ProgramOptions): Promise<BenchProgra
       stdio: ['ignore', log, log, 'ipc'],
       execArgv: [
         ...(options.fromSources ? ['--import', 'tsx'] : process.execArgv),
-        ...SERVER_NODE_FLAGS,
+        ...NODE_FLAGS[options.name],
         ...(options.pauseFile ? ['--import', PAUSE_MONITOR] : []),
         ...(options.profileDir ? ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`] : []),
       ],
@@ -97,13 +97,12 @@ function firstWord(
 }
 
 /**
- * Runs a bench again in a process with the Node flags of our servers, for benches that do the work of a server
- * themselves. Returns its exit code; undefined: this process has the flags.
+ * Runs a bench again in a process with the Node flags of the worker, for benches that do its work themselves. Returns its exit code; undefined: this process has the flags.
  */
-export async function runAsServer(moduleUrl: string): Promise<number | undefined> {
-  if (SERVER_NODE_FLAGS.every((flag) => process.execArgv.includes(flag))) return undefined;
+export async function runAsWorker(moduleUrl: string): Promise<number | undefined> {
+  if (NODE_FLAGS.worker.every((flag) => process.execArgv.includes(flag))) return undefined;
   const child = fork(fileURLToPath(moduleUrl), process.argv.slice(2), {
-    execArgv: [...process.execArgv, ...SERVER_NODE_FLAGS],
+    execArgv: [...process.execArgv, ...NODE_FLAGS.worker],
   });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;
