@@ -39,9 +39,9 @@ export const UNREPEATED_MIN = 30;
  * The rest of calls that are reported again and again, as a multiple of the time that storing their last reports took:
  * a storm of repeats leaves most of the time to others (docs/benchmarks.md).
  */
-const REST_OF_STORM = 10;
+const REST_OF_STORM = 12;
 /** Its longest time, milliseconds: shorter than clients wait for an answer. */
-const REST_MS_MAX = 320;
+const REST_MS_MAX = 280;
 /**
  * Pause after the database ran out of disk space, milliseconds. Each attempt adds to the write-ahead log on the same
  * full disk, and a Postgres that cannot write its log stops, also for reads.
