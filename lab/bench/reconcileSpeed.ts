@@ -17,7 +17,7 @@ import { planRun } from '../../usecases/reconciliation/planRun.js';
 import { matchUnit } from '../../usecases/reconciliation/providerDay.js';
 import { publishRun } from '../../usecases/reconciliation/publishRun.js';
 import { endRun } from '../../usecases/runs/endRun.js';
-import { readBackendCpu } from './support/backendCpu.js';
+import { readServerCpu } from './support/backendCpu.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
 import { foldEverything } from './support/fold.js';
@@ -71,7 +71,7 @@ async function timeRun({ url, deps }: Bench, orgId: string): Promise<RunTimes> {
     peakBytes = Math.max(peakBytes, process.memoryUsage().rss);
   };
   const cpu = process.cpuUsage();
-  const backendBefore = await backendSeconds(url);
+  const backendBefore = await readServerCpu(url);
   const marks = [performance.now()];
   const { units } = await planRun(work);
   marks.push(performance.now());
@@ -104,7 +104,7 @@ async function timeRun({ url, deps }: Bench, orgId: string): Promise<RunTimes> {
     units,
     accounts,
     nodeCpu: (used.user + used.system) / 1e6,
-    backendCpu: (await backendSeconds(url)) - backendBefore,
+    backendCpu: (await readServerCpu(url)) - backendBefore,
     peakBytes,
   };
 }
@@ -113,10 +113,6 @@ const cpuOf = ({ nodeCpu, backendCpu }: RunTimes) => nodeCpu + backendCpu;
 
 /** The time of a run on a single core, where this process and Postgres cannot work in parallel. */
 const onOneCore = (times: RunTimes) => Math.max(times.total, cpuOf(times));
-
-async function backendSeconds(url: string): Promise<number> {
-  return [...(await readBackendCpu(url)).values()].reduce((sum, seconds) => sum + seconds, 0);
-}
 
 function printTimes(name: string, times: RunTimes): void {
   const steps = (['plan', 'match', 'explain', 'publish'] as const)

@@ -14,17 +14,16 @@ const ENDED = 'ended';
  */
 export async function readBackendCpu(url: string): Promise<Map<string, number>> {
   if (!existsSync('/proc/self/schedstat')) return new Map();
-  const client = new pg.Client({ connectionString: url });
+  const client: pg.Client & { processID?: number } = new pg.Client({ connectionString: url });
   await client.connect();
   try {
+    // This backend lives until the connection is closed, so that its parent can be read.
+    const server = parentOf(client.processID as number);
     for (;;) {
       const { rows } = await client.query<Backend>(
-        `select pid, pid = pg_backend_pid() as is_own,
-           case when backend_type = 'client backend' then application_name else backend_type end as name
+        `select pid, case when backend_type = 'client backend' then application_name else backend_type end as name
          from pg_stat_activity`,
       );
-      // This backend lives until the connection is closed, so that its parent can be read.
-      const server = parentOf(rows.find(({ is_own }) => is_own)?.pid as number);
       const ended = readEndedChildrenSeconds(server);
       const seconds = secondsByName(rows);
       // A backend that ended meanwhile would be counted twice, or not at all.
@@ -37,7 +36,6 @@ export async function readBackendCpu(url: string): Promise<Map<string, number>> 
 
 interface Backend {
   pid: number;
-  is_own: boolean;
   name: string;
 }
 
@@ -65,14 +63,18 @@ export function spentBetween(
   ]);
 }
 
+/** CPU seconds of all backends of a Postgres. */
+export async function readServerCpu(url: string): Promise<number> {
+  return [...(await readBackendCpu(url)).values()].reduce((sum, seconds) => sum + seconds, 0);
+}
+
 /** CPU seconds of processes by name; the backends of a Postgres are summed. */
 export async function readCpuOf(
   pids: Readonly<Record<string, number>>,
   url: string,
 ): Promise<Map<string, number>> {
-  const backends = [...(await readBackendCpu(url)).values()].reduce((sum, seconds) => sum + seconds, 0);
   return new Map([
+    ['Postgres', await readServerCpu(url)],
     ...Object.entries(pids).map(([name, pid]): [string, number] => [name, readCpuSeconds(pid)]),
-    ['Postgres', backends],
   ]);
 }

@@ -97,7 +97,8 @@ function firstWord(
 }
 
 /**
- * Runs a bench again in a process with the Node flags of the worker, for benches that do its work themselves. Returns its exit code; undefined: this process has the flags.
+ * Runs a bench again in a process with the Node flags of the worker, for benches that do its work themselves. Returns
+ * its exit code; undefined: this process has the flags.
  */
 export async function runAsWorker(moduleUrl: string): Promise<number | undefined> {
   if (NODE_FLAGS.worker.every((flag) => process.execArgv.includes(flag))) return undefined;
