@@ -17,28 +17,29 @@ const CENT = 10n ** BigInt(SCALE - 2);
 /**
  * Amounts in dollars → whole cents, as texts in dollars, that add up to the rounded sum: each is rounded down, and those
  * that lost most get the cents that are left (largest remainder), earlier ones first.
- * @param near by amount, what is preferred where it is the amount rounded down or up: in a column of totals the sum of
- * the cents beside it, so that rows add up too wherever both can hold
+ * @param near by amount, what it should be where it can be rounded so: amounts that are rounded up by it get the cents
+ * first. In a column of totals it is the sum of the cents beside each, so that rows add up too wherever both can hold
  */
 export function footedCents(values: readonly Decimal[], near?: readonly Decimal[]): string[] {
   const parts = values.map(scaled);
   const rests = parts.map((part) => ((part % CENT) + CENT) % CENT);
   const floors = parts.map((part, at) => (part - (rests[at] ?? 0n)) / CENT);
-  const isRaised = floors.map(
+  const isPreferred = floors.map(
     (floor, at) => near !== undefined && rests[at] !== 0n && scaled(near[at] ?? 0) > floor * CENT,
   );
   const total = scaled(exactSum(values));
   const rounded = total >= 0n ? (total + CENT / 2n) / CENT : -((-total + CENT / 2n) / CENT);
-  let left = Number(rounded - floors.reduce((sum, one) => sum + one, 0n)) - isRaised.filter(Boolean).length;
-  const order = [...parts.keys()].sort((a, b) => Number((rests[b] ?? 0n) - (rests[a] ?? 0n)));
-  const isRaising = left > 0;
-  for (const at of isRaising ? order : order.toReversed()) {
-    if (left === 0) break;
-    if (isRaised[at] === isRaising) continue;
-    isRaised[at] = isRaising;
-    left += isRaising ? -1 : 1;
+  let left = Number(rounded - floors.reduce((sum, one) => sum + one, 0n));
+  const order = [...parts.keys()].sort(
+    (a, b) => Number(isPreferred[b]) - Number(isPreferred[a]) || Number((rests[b] ?? 0n) - (rests[a] ?? 0n)),
+  );
+  const cents = [...floors];
+  for (const at of order) {
+    if (left <= 0) break;
+    cents[at] = (cents[at] ?? 0n) + 1n;
+    left -= 1;
   }
-  return floors.map((floor, at) => textOf((floor + (isRaised[at] ? 1n : 0n)) * CENT));
+  return cents.map((one) => textOf(one * CENT));
 }
 
 function textOf(sum: bigint): string {
