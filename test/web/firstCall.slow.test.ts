@@ -1,6 +1,5 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { OrgDb } from '../../db/orgDb.js';
 import { foldAll } from '../db/support/compareTotals.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { openTab, startBrowser, visit } from '../support/browser.js';
@@ -41,7 +40,7 @@ it('makes an ingest key by keyboard, notices the first call within two seconds a
   await page.getByRole('table', { name: 'Sources of calls' }).waitFor();
 
   // A line needs two days; one is a point.
-  await foldAll(api.database.superuser, new OrgDb(api.database.database, api.orgId));
+  await foldAll(api.database.superuser, api.orgDb);
   await visit(page, '/');
   const chart = page.getByRole('figure', { name: 'Billed and observed cost by day' });
   await chart.locator('circle').waitFor();

@@ -9,7 +9,6 @@ import { createTestDatabase, PATIENT, type TestDatabase } from '../../support/da
 import { openTestPrices } from '../../support/prices.js';
 import { aSender } from '../../support/sender.js';
 
-const _KEY_ID = `key_${'0'.repeat(10)}`;
 const RUNS = 25;
 
 let test: TestDatabase;
