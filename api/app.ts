@@ -39,6 +39,7 @@ import { callRoute } from './pipeline/callRoute.js';
 import { answerPreflight } from './pipeline/cors.js';
 import { assertNotice } from './pipeline/deprecation.js';
 import { checkHost, hostNamesOf } from './pipeline/hostCheck.js';
+import { loggerOf } from './pipeline/requestLog.js';
 import { serve } from './pipeline/serve.js';
 import { alertEndpoints } from './policies/alerts/endpoints.js';
 import { enforcementEndpoints } from './policies/enforcement/endpoints.js';
@@ -130,7 +131,7 @@ export function createApp(
   app.silent = true;
   // Only a response that broke off arrives here: its answer had begun, so no other handler can report the failure.
   app.on('error', (error, ctx: Context) =>
-    deps.logger.warn({ err: error, path: ctx.path.slice(0, 256) }, 'a transfer broke off'),
+    loggerOf(ctx, deps).warn({ err: error, path: ctx.path.slice(0, 256) }, 'a transfer broke off'),
   );
   assertDeclaredAccess(endpoints);
   assertRepeatable(endpoints);

@@ -1,5 +1,4 @@
 import cluster from 'node:cluster';
-import { requestContext } from '../api/pipeline/requestContext.js';
 import { type Config, loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { notifySupervisor, runMain } from '../platform/processMain.js';
@@ -26,11 +25,7 @@ await runMain(async () => {
 });
 
 async function runApi(config: Config): Promise<void> {
-  const logger = createLogger({
-    name: 'api',
-    level: config.logLevel ?? 'info',
-    context: () => requestContext.getStore() ?? {},
-  });
+  const logger = createLogger({ name: 'api', level: config.logLevel ?? 'info' });
   const shutdown = new Shutdown(logger);
   shutdown.listen();
   const { url, directUrl } = requireDatabase(config);

@@ -5,8 +5,6 @@ export interface LoggerOptions {
   /** Name of the process: start, api or worker. */
   name: string;
   level: string;
-  /** Fields of the current request or activity (request id, organization), read for each line. */
-  context?: () => object;
   /** Destination of the lines; absent: stdout, those of one turn of the event loop together. */
   destination?: DestinationStream;
 }
@@ -32,7 +30,6 @@ const SECRET_FIELDS = [
  * One JSON object a line: `level` as a word, `time` in RFC 3339 UTC. The last line before an exit is not lost.
  */
 export function createLogger(options: LoggerOptions): Logger {
-  const { context } = options;
   return pino(
     {
       level: options.level,
@@ -44,8 +41,6 @@ export function createLogger(options: LoggerOptions): Logger {
         paths: [...SECRET_FIELDS, ...SECRET_FIELDS.map((field) => `*.${field}`), 'req.headers'],
         censor: '[redacted]',
       },
-      // A copy, since pino adds the fields of the line to it.
-      ...(context ? { mixin: () => ({ ...context() }) } : {}),
     },
     options.destination ?? processDestination(),
   );

@@ -304,6 +304,14 @@ describe('the rooms', () => {
     expect(found).toEqual([]);
   });
 
+  it('keep no asynchronous context: on Node 20 and 22 it slows every promise of the process down', () => {
+    // The package for applications runs in theirs.
+    const users = IMPORTS.filter(
+      ({ file, specifier }) => /async_hooks$/.test(specifier) && !file.startsWith('sdk/'),
+    );
+    expect(users.map(({ file }) => file)).toEqual([]);
+  });
+
   it('describe a resource of the API in endpoints.ts and wire.ts, and csv.ts where it answers CSV', () => {
     const resources = PRODUCT.filter((source) => /^api\/.*\/endpoints\.ts$/.test(source.path)).map((source) =>
       path.posix.dirname(source.path),

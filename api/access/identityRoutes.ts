@@ -3,6 +3,7 @@ import type { RouterContext } from '@koa/router';
 import type { IdentityFailure, PendingSignIn } from '../../adapters/identity/identityProvider.js';
 import { signInPerson } from '../../usecases/access/personSignIn.js';
 import type { ApiDeps } from '../deps.js';
+import { loggerOf } from '../pipeline/requestLog.js';
 import {
   endedPendingCookie,
   findPendingSignIn,
@@ -73,8 +74,9 @@ function refuse(ctx: RouterContext, deps: ApiDeps, error: unknown): void {
   const reason = (error as { reason?: IdentityFailure }).reason;
   // The cause may contain what the provider sent, so the log has the reason alone.
   const line = { reason, code: (error as { code?: string }).code };
-  if (reason === undefined) deps.logger.error({ err: error }, 'a sign-in at the identity provider failed');
-  else deps.logger.warn(line, 'a sign-in at the identity provider was refused');
+  const logger = loggerOf(ctx, deps);
+  if (reason === undefined) logger.error({ err: error }, 'a sign-in at the identity provider failed');
+  else logger.warn(line, 'a sign-in at the identity provider was refused');
   redirectToRefusal(ctx, reason ?? 'failed');
 }
 

@@ -5,6 +5,7 @@ import { DomainError } from '../../domain/errors.js';
 import { describeRun, isRunKind, type RunKind } from '../../domain/runs/runKinds.js';
 import type { AddressCharge, ApiPeers } from '../../platform/apiPeers.js';
 import type { Metrics } from '../../platform/metrics.js';
+import type { Sender } from '../../usecases/access/keyUses.js';
 import { ExportSlots, leaseTokens } from '../../usecases/access/sharedLimits.js';
 import type { OpenRunLimit } from '../../usecases/runs/openRun.js';
 import { orgDbOf } from '../../usecases/useCaseDeps.js';
@@ -139,9 +140,9 @@ export class RequestLimits {
     return refusal ?? error;
   }
 
-  /** The client's network: an IPv4 address, or the /64 of an IPv6 one. */
-  networkOf(ctx: PipelineContext): string {
-    return this.#addresses.networkOf(ctx.req);
+  /** The sender of a request: its client's IPv4 address, or the /64 of an IPv6 one. */
+  senderOf({ req, state }: PipelineContext): Sender {
+    return { address: this.#addresses.networkOf(req), requestId: String(state.requestId) };
   }
 
   /** Counts a request without a key by its client address. */

@@ -7,11 +7,11 @@ import { LocatedError, presentProblem } from '../problem.js';
 import { compressAnswer } from './compression.js';
 import { allowOrigin } from './cors.js';
 import type { PipelineContext } from './pipelineContext.js';
-import { requestContext, requestIdFrom } from './requestContext.js';
 import { assertReadableHead } from './requestHead.js';
+import { logFieldsOf, loggerOf, requestIdFrom } from './requestLog.js';
 import { setSecurityHeaders } from './securityHeaders.js';
 
-/** Wraps a request: id, context, log line, metrics. It is the only writer of error bodies. */
+/** Wraps a request: id, log line, metrics. It is the only writer of error bodies. */
 export async function answer(
   ctx: Context,
   next: () => Promise<unknown>,
@@ -24,17 +24,15 @@ export async function answer(
   ctx.set('X-Request-Id', requestId);
   setSecurityHeaders(ctx, deps.settings.hstsMaxAgeSeconds);
   allowOrigin(ctx, deps.settings.corsOrigins);
-  await requestContext.run({ requestId }, async () => {
-    try {
-      assertReadableHead(ctx);
-      await next();
-    } catch (error) {
-      writeProblem(ctx, error, requestId, deps);
-    }
-    writeRateLimitFields(ctx);
-    await compressAnswer(ctx);
-    observeAnswer(ctx, started, deps, lines);
-  });
+  try {
+    assertReadableHead(ctx);
+    await next();
+  } catch (error) {
+    writeProblem(ctx, error, requestId, deps);
+  }
+  writeRateLimitFields(ctx);
+  await compressAnswer(ctx);
+  observeAnswer(ctx, started, deps, lines);
 }
 
 /** Writes the request's metric and its log line. `started`: process.hrtime.bigint() at its beginning. */
@@ -48,15 +46,16 @@ export function observeAnswer(
   const operation = String(ctx.state.operation ?? 'none');
   const { method, path, status } = ctx;
   metrics.httpDuration.observe({ operation, status: String(status) }, seconds);
-  lines.info({ method, path: path.slice(0, 256), status, ms: Math.round(seconds * 1000) }, 'request');
+  const ms = Math.round(seconds * 1000);
+  lines.info({ ...logFieldsOf(ctx), method, path: path.slice(0, 256), status, ms }, 'request');
 }
 
 /** Makes the answer a problem. */
 export function writeProblem(ctx: PipelineContext, error: unknown, requestId: string, deps: ApiDeps): void {
   const problem = presentProblem(error, requestId);
   if (problem.status === 500)
-    deps.logger.error({ err: error, path: ctx.path.slice(0, 256) }, 'request failed: this is a bug');
-  else if (problem.status >= 503) deps.logger.warn({ err: error }, 'request refused for now');
+    loggerOf(ctx, deps).error({ err: error, path: ctx.path.slice(0, 256) }, 'request failed: this is a bug');
+  else if (problem.status >= 503) loggerOf(ctx, deps).warn({ err: error }, 'request refused for now');
   ctx.status = problem.status;
   if (problem.status === 401) ctx.set('WWW-Authenticate', 'Bearer realm="api", error="invalid_token"');
   // Closes the connection instead of waiting for the rest of the body.

@@ -5,10 +5,14 @@ import type { Database } from '../../db/client.js';
 import { ADMIN_ONLY_SCOPES, allowsScope, parseKey, type Scope } from '../../domain/access/keyRules.js';
 import { DomainError } from '../../domain/errors.js';
 import { hashSecret, sameDigest } from '../../platform/secretBox.js';
-import { type AuthFailureReason, type AuthFailures, KeyUses } from '../../usecases/access/keyUses.js';
+import {
+  type AuthFailureReason,
+  type AuthFailures,
+  KeyUses,
+  type Sender,
+} from '../../usecases/access/keyUses.js';
 import { actorOfSession, findSessionOf, noteSeen } from '../../usecases/access/sessions.js';
 import type { Caller, CallerAccess } from '../endpoint.js';
-import { requestContext } from './requestContext.js';
 
 /** Longest time for which a key's row is cached: the latest time at which a revocation takes effect. */
 const KEY_CACHE_MS = 5_000;
@@ -34,6 +38,8 @@ interface ParsedToken {
   keyId: string;
   digest: Buffer;
 }
+
+const unknownSender = (): Sender => ({ address: undefined, requestId: null });
 
 /** Authenticates the Authorization header, with a short-lived cache in front of the keys table. */
 export class Authenticator {
@@ -66,19 +72,16 @@ export class Authenticator {
   }
 
   /**
-   * The caller of an Authorization header; `basic` also accepts HTTP Basic with the key as the password. `addressOf`
-   * returns the client address for the audit log. Error: unauthenticated, identical for every cause.
+   * The caller of an Authorization header; `basic` also accepts HTTP Basic with the key as the password. `senderOf`
+   * tells the audit log who sent a refused key. Error: unauthenticated, identical for every cause.
    */
-  async authenticate(header: string | undefined, basic: boolean, addressOf?: () => string): Promise<Caller> {
+  async authenticate(header: string | undefined, basic: boolean, senderOf = unknownSender): Promise<Caller> {
     const token = readToken(header, basic);
     const parsed = token === undefined ? undefined : this.#parse(token);
     if (!parsed) throw new DomainError('unauthenticated', REFUSAL);
     const { key, isKnown } = this.#cachedKeyOf(parsed) ?? (await this.#storedKeyOf(parsed));
     const failure = key && this.#failureOf(key, isKnown);
-    if (key && failure) {
-      const requestId = requestContext.getStore()?.requestId ?? null;
-      this.#failures.note({ key, reason: failure, address: addressOf?.(), requestId });
-    }
+    if (key && failure) this.#failures.note({ key, reason: failure, ...senderOf() });
     if (!key || failure) throw new DomainError('unauthenticated', REFUSAL);
     this.#uses.note(key.id);
     return {

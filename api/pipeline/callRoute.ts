@@ -17,7 +17,7 @@ import { type Authenticator, assertAllowed } from './auth.js';
 import { IncomingBody } from './body.js';
 import { isHostKnown } from './hostCheck.js';
 import { CallContext } from './pipelineContext.js';
-import { requestContext, requestIdFrom } from './requestContext.js';
+import { loggerOf, requestIdFrom } from './requestLog.js';
 import { setTransportSecurity } from './securityHeaders.js';
 import { contentOf, headerOf, judgeAgain, signalOf, takesBasic } from './serve.js';
 
@@ -50,8 +50,10 @@ export function callRoute(parts: CallRouteParts): RequestListener {
     const endpoint = req.method === 'POST' && !isOpen ? routes.get(req.url ?? '') : undefined;
     if (endpoint === undefined || !isOrdinary(req, parts.hostNames())) return others(req, res);
     const ctx = new CallContext(req, res, req.url ?? '');
-    res.once('error', (error) => deps.logger.warn({ err: error, path: ctx.path }, 'a transfer broke off'));
-    answerCalls(ctx, endpoint, parts);
+    res.once('error', (error) =>
+      loggerOf(ctx, deps).warn({ err: error, path: ctx.path }, 'a transfer broke off'),
+    );
+    void answerCalls(ctx, endpoint, parts);
   };
 }
 
@@ -69,7 +71,7 @@ function isOrdinary(req: IncomingMessage, hostNames: ReadonlySet<string>): boole
 }
 
 /** Wraps a request as `answer` does. */
-function answerCalls(ctx: CallContext, endpoint: Endpoint, parts: CallRouteParts): void {
+async function answerCalls(ctx: CallContext, endpoint: Endpoint, parts: CallRouteParts): Promise<void> {
   const { deps, lines } = parts;
   const started = process.hrtime.bigint();
   const requestId = requestIdFrom(ctx.headers['x-request-id'], Number(deps.nowMicros() / 1000n));
@@ -77,16 +79,14 @@ function answerCalls(ctx: CallContext, endpoint: Endpoint, parts: CallRouteParts
   ctx.state.operation = endpoint.operationId;
   ctx.set('X-Request-Id', requestId);
   setTransportSecurity(ctx, deps.settings.hstsMaxAgeSeconds);
-  void requestContext.run({ requestId }, async () => {
-    try {
-      await serveCalls(ctx, endpoint, parts);
-    } catch (error) {
-      writeProblem(ctx, declared(endpoint, error, deps), requestId, deps);
-    }
-    writeRateLimitFields(ctx);
-    ctx.send();
-    observeAnswer(ctx, started, deps, lines);
-  });
+  try {
+    await serveCalls(ctx, endpoint, parts);
+  } catch (error) {
+    writeProblem(ctx, declared(endpoint, error, deps), requestId, deps);
+  }
+  writeRateLimitFields(ctx);
+  ctx.send();
+  observeAnswer(ctx, started, deps, lines);
 }
 
 /** In tests an undeclared problem is an error, as it is behind Koa. */
@@ -105,13 +105,12 @@ async function serveCalls(
   limits.enter(ctx);
   let caller: Caller;
   try {
-    const addressOf = () => limits.networkOf(ctx);
-    caller = await authenticator.authenticate(ctx.headers.authorization, takesBasic(endpoint), addressOf);
+    const sender = () => limits.senderOf(ctx);
+    caller = await authenticator.authenticate(ctx.headers.authorization, takesBasic(endpoint), sender);
   } catch (error) {
     throw limits.afterFailedAuthentication(ctx, error);
   }
-  const context = requestContext.getStore();
-  if (context) context.orgId = caller.orgId;
+  ctx.state.orgId = caller.orgId;
   const charged = limits.chargeKey(ctx, caller, endpoint);
   if (charged) await charged;
   if (!('public' in endpoint.access)) assertAllowed(caller, endpoint.access);

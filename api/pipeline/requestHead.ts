@@ -3,7 +3,7 @@ import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { BrokenRequest, RawAnswer } from '../../platform/brokenRequests.js';
 import { HTTP_LIMITS } from '../../platform/serverLimits.js';
 import { presentProblem } from '../problem.js';
-import { requestIdFrom } from './requestContext.js';
+import { requestIdFrom } from './requestLog.js';
 import { SECURITY_HEADERS } from './securityHeaders.js';
 
 /** Longest accepted address, bytes. */

@@ -18,7 +18,7 @@ import { csvListAnswer, firstPageQuery } from './csvList.js';
 import { deprecationHeaders } from './deprecation.js';
 import { answerRequest, type RequestTexts } from './idempotency.js';
 import type { PipelineContext } from './pipelineContext.js';
-import { requestContext } from './requestContext.js';
+import { loggerOf } from './requestLog.js';
 import { assertNotForeign, assertOwnPage, findSessionSecret } from './sessionCookie.js';
 
 /** Serves one request: authentication, authorization, validation, the handler, the answer. */
@@ -33,9 +33,9 @@ export async function serve(
   let caller: Caller | undefined;
   const baseUrl = deps.settings.baseUrl();
   const secret = sessionSecretOf(ctx, endpoint, baseUrl);
-  const addressOf = () => deps.limits.networkOf(ctx);
+  const sender = () => deps.limits.senderOf(ctx);
   const authenticate = (header: string | undefined, basic: boolean) =>
-    authenticator.authenticate(header, basic, addressOf).catch((error: unknown) => {
+    authenticator.authenticate(header, basic, sender).catch((error: unknown) => {
       throw deps.limits.afterFailedAuthentication(ctx, error);
     });
   if (!('public' in endpoint.access)) {
@@ -44,11 +44,11 @@ export async function serve(
       caller = await authenticator.authenticateSession(secret);
       assertOwnPage(ctx, baseUrl);
     }
-    const context = requestContext.getStore();
-    if (context) context.orgId = caller.orgId;
+    ctx.state.orgId = caller.orgId;
     await deps.limits.chargeKey(ctx, caller, endpoint);
     assertAllowed(caller, endpoint.access);
   } else deps.limits.chargePublic(ctx);
+  const logged = { ...deps, logger: loggerOf(ctx, deps) };
   const judge = judgeAgain(ctx, endpoint, authenticator, secret);
   const hold = (bytes: number) => deps.limits.holdBody(ctx, bytes);
   const words = await readRequest(ctx, endpoint, new IncomingBody(ctx.req, { whenRead: judge, hold }));
@@ -73,13 +73,13 @@ export async function serve(
         runLimit: begun?.runLimit,
         chargeItems: (count: number) => deps.limits.chargeItems(ctx, known(caller, endpoint), count),
       }),
-      deps,
+      logged,
     );
   const answered = caller
     ? answerRequest(
         { ...words, endpoint, orgDb: handleOf(caller, deps), callerKeyId: caller.keyId, requestId, run },
         headerOf(ctx, 'idempotency-key'),
-        deps,
+        logged,
       )
     : run(undefined, refuseToSettle);
   let response = await answered.catch((error: unknown) => {
@@ -93,7 +93,7 @@ export async function serve(
     } catch (error) {
       // The request's change is stored, so it is answered. The dispatcher and the caches find the change later without
       // the notice.
-      deps.logger.warn({ err: error }, 'what follows a stored change failed');
+      logged.logger.warn({ err: error }, 'what follows a stored change failed');
     }
   }
   if (csv) {
@@ -126,7 +126,7 @@ const JUDGED_MS = 500;
  * last check is recent. Errors: unauthenticated, forbidden.
  */
 export function judgeAgain(
-  ctx: Pick<PipelineContext, 'headers'>,
+  ctx: Pick<PipelineContext, 'headers' | 'state'>,
   endpoint: Endpoint,
   authenticator: Authenticator,
   secret: string | undefined,
@@ -134,10 +134,11 @@ export function judgeAgain(
   const { access } = endpoint;
   if ('public' in access) return () => undefined;
   let judgedMs = performance.now();
+  const sender = () => ({ address: undefined, requestId: String(ctx.state.requestId) });
   const judge = async () => {
     const caller =
       secret === undefined
-        ? await authenticator.authenticate(ctx.headers.authorization, takesBasic(endpoint))
+        ? await authenticator.authenticate(ctx.headers.authorization, takesBasic(endpoint), sender)
         : await authenticator.authenticateSession(secret);
     assertAllowed(caller, access);
     judgedMs = performance.now();

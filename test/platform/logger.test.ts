@@ -51,20 +51,3 @@ it('writes the ordinary lines of a turn together, and a warning at once with the
   await new Promise((resolve) => setImmediate(resolve));
   expect(written).toHaveLength(2);
 });
-
-it('repeats the fields of the context in each line, and no field of an earlier line', () => {
-  const written: string[] = [];
-  const requestFields = { requestId: 'r1' };
-  const logger = createLogger({
-    name: 'test',
-    level: 'info',
-    context: () => requestFields,
-    destination: { write: (line) => written.push(line) },
-  });
-  logger.warn({ err: new Error('broke'), path: '/v1/traces' }, 'failed');
-  logger.info({ status: 500 }, 'request');
-  const lines = written.map((line) => JSON.parse(line));
-  expect(lines[0]).toMatchObject({ requestId: 'r1', err: { message: 'broke' }, path: '/v1/traces' });
-  expect(Object.keys(lines[1])).toEqual(['level', 'time', 'name', 'requestId', 'status', 'msg']);
-  expect(requestFields).toEqual({ requestId: 'r1' });
-});

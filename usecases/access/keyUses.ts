@@ -52,12 +52,16 @@ const WINDOW_MS = 60_000;
 /** Keys and reasons that are tracked at once; further ones are counted by log lines and the metric only. */
 const FOLLOWED_MAX = 10_000;
 
-export interface AuthFailure {
-  key: { id: string; orgId: string };
-  reason: AuthFailureReason;
+/** The sender of a refused key. */
+export interface Sender {
   /** The client address; undefined: unknown. */
   address: string | undefined;
   requestId: string | null;
+}
+
+export interface AuthFailure extends Sender {
+  key: { id: string; orgId: string };
+  reason: AuthFailureReason;
 }
 
 /**
@@ -123,7 +127,10 @@ export class AuthFailures {
     this.#writing = this.#writing
       .then(() => recordAudit(new OrgDb(this.#database, key.orgId), entry))
       .catch((error: unknown) =>
-        this.#logger.warn({ err: error, keyId: key.id, reason, count }, 'a refused key was not written down'),
+        this.#logger.warn(
+          { err: error, requestId, keyId: key.id, reason, count },
+          'a refused key was not written down',
+        ),
       );
   }
 }

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { requestContext } from '../../../api/pipeline/requestContext.js';
 import { createLogger } from '../../../platform/logger.js';
 import type { TestOrganization } from '../../support/api.js';
 import { ADMIN_KEYS } from '../../support/fetchedBills.js';
@@ -20,7 +19,6 @@ beforeAll(async () => {
   const logger = createLogger({
     name: 'api',
     level: 'trace',
-    context: () => requestContext.getStore() ?? {},
     destination: { write: (line) => lines.push(line) },
   });
   place = await startOperationsPlace({ logger });
@@ -101,31 +99,41 @@ describe('the log', () => {
     }
   });
 
-  it('of a database failure states what failed and where, and contains neither the statement nor the row', async () => {
-    const { superuser } = place.api.database;
-    await superuser.query('alter table event_payloads add constraint refuse_all check (false) not valid');
-    takeLines();
-    const body = JSON.stringify({ events: [anEvent({ payload: { prompt: PROMPT } })] });
-    const headers = { 'content-type': 'application/json' };
-    const answer = await send(place.api, {
+  it.each([
+    {
+      table: 'event_payloads',
       path: '/api/v1/ingest/events',
-      key: owner.ingestKey,
-      body,
-      headers,
-    });
-    await superuser.query('alter table event_payloads drop constraint refuse_all');
-    expect(answer.status).toBe(500);
-    const logged = takeLines();
-    expectClean(logged);
-    const [failure] = logged.filter(({ level }) => level === 'error');
-    expect(failure?.err).toMatchObject({
-      type: 'DatabaseError',
-      code: '23514',
-      constraint: 'refuse_all',
-      stack: expect.stringMatching(/^\s+at /),
-    });
-    expect(answer.bytes.toString()).not.toMatch(/refuse_all|event_payloads/);
-  });
+      body: { events: [anEvent({ payload: { prompt: PROMPT } })] },
+    },
+    { table: 'workspaces', path: '/api/v1/workspaces', body: { name: PROMPT, project_id: PROMPT } },
+  ])(
+    'of a database failure at $table states what failed, where and in which request, and contains neither the statement nor the row',
+    async ({ table, path, body }) => {
+      const { superuser } = place.api.database;
+      await superuser.query(`alter table ${table} add constraint refuse_all check (false) not valid`);
+      takeLines();
+      const answer = await send(place.api, {
+        path,
+        key: owner.adminKey,
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+      });
+      await superuser.query(`alter table ${table} drop constraint refuse_all`);
+      expect(answer.status).toBe(500);
+      const logged = takeLines();
+      expectClean(logged);
+      const ofRequest = { requestId: answer.headers['x-request-id'], orgId: owner.orgId };
+      for (const line of logged) expect(line).toMatchObject(ofRequest);
+      const [failure] = logged.filter(({ level }) => level === 'error');
+      expect(failure?.err).toMatchObject({
+        type: 'DatabaseError',
+        code: '23514',
+        constraint: 'refuse_all',
+        stack: expect.stringMatching(/^\s+at /),
+      });
+      expect(answer.bytes.toString()).not.toMatch(new RegExp(`refuse_all|${table}`));
+    },
+  );
 
   it('gets no line from the content of a path, a header or an id', async () => {
     takeLines();
