@@ -48,7 +48,7 @@ import {
   type SyncSchedule,
   syncScheduleOptions,
 } from './scheduleOptions.js';
-import { deadlineIn, TemporalCalls } from './temporalCalls.js';
+import { TemporalCalls } from './temporalCalls.js';
 
 interface OrchestratorOptions {
   address: string;
@@ -329,9 +329,7 @@ export class TemporalOrchestrator implements Orchestrator {
 
   async status(): Promise<'up' | 'degraded'> {
     try {
-      await this.#connection.withDeadline(deadlineIn(HEALTH_DEADLINE_MS), () =>
-        this.#connection.workflowService.getSystemInfo({}),
-      );
+      await this.#calls.within(HEALTH_DEADLINE_MS, () => this.#connection.workflowService.getSystemInfo({}));
       return 'up';
     } catch {
       return 'degraded';
