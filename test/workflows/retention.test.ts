@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { listRetentionState } from '../../db/installation/retentionRuns.js';
 import { RETENTION_STEPS } from '../../domain/installation/retention.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
@@ -150,6 +150,7 @@ describe('the schedule of the retention', () => {
     await handle().delete();
     await engine.schedules.reconcile();
     const worker = await engine.startWorker();
+    onTestFinished(() => worker.stop());
     const before = (await states()).get('events')?.lastSuccessMicros ?? 0n;
     await handle().trigger();
     await until(
@@ -157,10 +158,15 @@ describe('the schedule of the retention', () => {
       async () => (await states()).get('rate_limits')?.lastSuccessMicros ?? 0n,
       (last) => last > before,
     );
+    // Temporal once took more than five seconds to describe a schedule whose run had just ended.
+    await until(
+      'the end of the run',
+      async () => (await handle().describe()).info.runningActions.length,
+      (running) => running === 0,
+    );
     await handle().pause('maintenance');
     await engine.orchestrator.putRetentionSchedule();
     expect((await handle().describe()).state.paused).toBe(true);
     await handle().delete();
-    await worker.stop();
   });
 });
