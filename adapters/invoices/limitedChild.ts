@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { DomainError } from '../../domain/errors.js';
 import { processEnvironment } from '../../platform/config.js';
+import { readStat } from '../../platform/embedded/processTable.js';
 
 /** Resource limits of one child. */
 export interface ChildLimits {
@@ -274,14 +275,9 @@ function groupCpuTicks(group: number | undefined): number {
   if (process.platform !== 'linux' || group === undefined) return 0;
   let ticks = 0;
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-      // After the name in brackets: state, parent, group, session, …, user and system time in fields 12 and 13.
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      if (Number(fields[2]) === group) ticks += Number(fields[11]) + Number(fields[12]);
-    } catch {
-      // It has ended.
-    }
+    // State, parent, group, session, …, user and system time in fields 12 and 13.
+    const fields = readStat(Number(pid));
+    if (fields && Number(fields[2]) === group) ticks += Number(fields[11]) + Number(fields[12]);
   }
   return ticks;
 }
