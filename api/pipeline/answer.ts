@@ -47,7 +47,9 @@ export function observeAnswer(
   const { method, path, status } = ctx;
   metrics.httpDuration.observe({ operation, status: String(status) }, seconds);
   const ms = Math.round(seconds * 1000);
-  lines.info({ ...logFieldsOf(ctx), method, path: path.slice(0, 256), status, ms }, 'request');
+  const { requestId, orgId } = logFieldsOf(ctx);
+  // Without a spread, which triples the time that the line takes.
+  lines.info({ requestId, orgId, method, path: path.slice(0, 256), status, ms }, 'request');
 }
 
 /** Makes the answer a problem. */
