@@ -305,7 +305,7 @@ describe('the rooms', () => {
   });
 
   it('keep no asynchronous context: on Node 20 and 22 it slows every promise of the process down', () => {
-    // The package for applications runs in theirs.
+    // Applications run the package in their own processes.
     const users = IMPORTS.filter(
       ({ file, specifier }) => /async_hooks$/.test(specifier) && !file.startsWith('sdk/'),
     );

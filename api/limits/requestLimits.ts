@@ -140,7 +140,7 @@ export class RequestLimits {
     return refusal ?? error;
   }
 
-  /** The sender of a request: its client's IPv4 address, or the /64 of an IPv6 one. */
+  /** The sender of a request, by the client's IPv4 address or the /64 of its IPv6 one. */
   senderOf({ req, state }: PipelineContext): Sender {
     return { address: this.#addresses.networkOf(req), requestId: String(state.requestId) };
   }

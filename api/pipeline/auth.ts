@@ -73,7 +73,8 @@ export class Authenticator {
 
   /**
    * The caller of an Authorization header; `basic` also accepts HTTP Basic with the key as the password. `senderOf`
-   * tells the audit log who sent a refused key. Error: unauthenticated, identical for every cause.
+   * returns the sender, which the audit log records with a refused key. Error: unauthenticated, identical for every
+   * cause.
    */
   async authenticate(header: string | undefined, basic: boolean, senderOf = unknownSender): Promise<Caller> {
     const token = readToken(header, basic);

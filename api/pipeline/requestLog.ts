@@ -2,18 +2,21 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { PipelineContext } from './pipelineContext.js';
 
-type Told = Pick<PipelineContext, 'state'>;
+type WithState = Pick<PipelineContext, 'state'>;
 
 /**
  * Fields of each of a request's log lines; the organization is known once the caller is. They are passed on, since an
  * AsyncLocalStorage costs a hook for each promise of the process on Node 20 and 22 (docs/benchmarks.md).
  */
-export function logFieldsOf({ state: { requestId, orgId } }: Told): { requestId?: string; orgId?: string } {
+export function logFieldsOf({ state: { requestId, orgId } }: WithState): {
+  requestId?: string;
+  orgId?: string;
+} {
   return { requestId, orgId };
 }
 
 /** The writer of a request's further log lines. */
-export function loggerOf(ctx: Told, { logger }: { logger: Logger }): Logger {
+export function loggerOf(ctx: WithState, { logger }: { logger: Logger }): Logger {
   return logger.child(logFieldsOf(ctx));
 }
 
