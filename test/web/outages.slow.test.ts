@@ -130,6 +130,26 @@ describe('the network is slow', () => {
     expect(sent.filter((line) => line === 'POST /api/v1/workspaces')).toHaveLength(1);
     await close();
   });
+
+  it('a form is sent once though the timers of a busy page come late', async () => {
+    const { page, close } = await open();
+    await page.addInitScript(
+      'const start = setTimeout; setTimeout = (task, ms = 0, ...values) => start(task, ms + 300, ...values)',
+    );
+    await api.post('/api/v1/workspaces', { name: 'To be renamed', project_id: 'renamed' });
+    const sent = await slowDown(page, 700);
+    await page.goto('/settings/workspaces');
+    await page.getByRole('button', { name: 'Rename To be renamed' }).click();
+    const dialog = page.getByRole('dialog');
+    const name = dialog.getByLabel('Name', { exact: true });
+    await name.fill('Sent once');
+    await name.press('Enter');
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+    await name.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    expect(sent.filter((line) => line.startsWith('PATCH'))).toHaveLength(1);
+    await close();
+  });
 });
 
 /** Delays each request to the API; returns the list of what is sent. */

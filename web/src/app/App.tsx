@@ -1,4 +1,4 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { notifyManager, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { Component, type ReactNode, Suspense } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
 import { isProblem } from '../api/client';
@@ -12,6 +12,9 @@ import { SCREENS, type Screen } from './screens';
 import { SessionGate, useMay } from './session';
 
 const RETRIES_MAX = 2;
+
+// A button that was pressed shows before the next press that its request is under way; a timer may come too late.
+notifyManager.setScheduler(queueMicrotask);
 
 /** An answer of the API with a status below 500 is final; a failed connection is tried again. */
 const client = new QueryClient({

@@ -1,4 +1,4 @@
-import { type ReactNode, useRef } from 'react';
+import type { ReactNode } from 'react';
 import {
   Button as AriaButton,
   Select as AriaSelect,
@@ -109,19 +109,13 @@ export function Form({
   actions: ReactNode;
   children: ReactNode;
 }) {
-  const isSent = useRef(false);
   return (
     <form
       className={css.form}
       onSubmit={(event) => {
         event.preventDefault();
-        // A button that waits for the answer cannot be pressed, but Enter in a field submits all the same.
-        if (isSent.current || event.currentTarget.querySelector('[data-pending]')) return;
-        isSent.current = true;
-        // By the next frame the button shows that it waits.
-        requestAnimationFrame(() => {
-          isSent.current = false;
-        });
+        // Enter in the only field of a form submits it also while its button waits for an answer, or where it has none.
+        if (!event.currentTarget.querySelector('button[type=submit]')) return;
         onSubmit();
       }}
     >
