@@ -94,6 +94,22 @@ describe('amounts in whole cents on the dashboard', () => {
     expect(alike).toBeGreaterThan(20);
   });
 
+  it('of one amount are those that it has alone, if that is asked for and the total is not half a cent below zero', () => {
+    fc.assert(
+      fc.property(cell, fc.array(cell, { maxLength: 6 }), (one, others) => {
+        const total = sumOf([one, ...others]);
+        fc.pre(total >= 0n || -total % CENT_PICO !== CENT_PICO / 2n);
+        const texts = [one, ...others].map(decimalFromPico);
+        const [alone] = footedCents(texts.slice(0, 1));
+        const cents = footedCents(texts, [alone]);
+        expect(cents[0]).toBe(alone);
+        expect(usd(exactSum(cents))).toBe(usd(exactSum(texts)));
+      }),
+    );
+    const texts = ['10.006', '1.007', '1.007'];
+    expect(footedCents(texts)).not.toEqual(footedCents(texts, ['10.01']));
+  });
+
   it('add up in rows and columns of a statement whose totals alone would be rounded otherwise', () => {
     const openai = footedCents(['9000.00', '-695.684', '123.8795']);
     const anthropic = footedCents(['999.996', '-0.003', '87.7885']);

@@ -17,21 +17,27 @@ const CENT = 10n ** BigInt(SCALE - 2);
 /**
  * Amounts in dollars → whole cents, as texts in dollars, that add up to the rounded sum: each is rounded down, and those
  * that lost most get the cents that are left (largest remainder), earlier ones first.
- * @param near by amount, what it should be where it can be rounded so: amounts that are rounded up by it get the cents
- * first. In a column of totals it is the sum of the cents beside each, so that rows add up too wherever both can hold
+ * @param near by amount, what it should be where it can be rounded so; undefined: nothing. Amounts that are rounded up by
+ * it get the cents first, those that are rounded down last. In a column of totals it is the sum of the cents beside each,
+ * so that rows add up too wherever both can hold
  */
-export function footedCents(values: readonly Decimal[], near?: readonly Decimal[]): string[] {
+export function footedCents(
+  values: readonly Decimal[],
+  near: readonly (Decimal | undefined)[] = [],
+): string[] {
   const parts = values.map(scaled);
   const rests = parts.map((part) => ((part % CENT) + CENT) % CENT);
   const floors = parts.map((part, at) => (part - (rests[at] ?? 0n)) / CENT);
-  const isPreferred = floors.map(
-    (floor, at) => near !== undefined && rests[at] !== 0n && scaled(near[at] ?? 0) > floor * CENT,
-  );
+  const turns = floors.map((floor, at) => {
+    const wanted = near[at];
+    if (wanted === undefined) return 1;
+    return rests[at] !== 0n && scaled(wanted) > floor * CENT ? 0 : 2;
+  });
   const total = scaled(exactSum(values));
   const rounded = total >= 0n ? (total + CENT / 2n) / CENT : -((-total + CENT / 2n) / CENT);
   let left = Number(rounded - floors.reduce((sum, one) => sum + one, 0n));
   const order = [...parts.keys()].sort(
-    (a, b) => Number(isPreferred[b]) - Number(isPreferred[a]) || Number((rests[b] ?? 0n) - (rests[a] ?? 0n)),
+    (a, b) => (turns[a] ?? 1) - (turns[b] ?? 1) || Number((rests[b] ?? 0n) - (rests[a] ?? 0n)),
   );
   const cents = [...floors];
   for (const at of order) {

@@ -48,13 +48,17 @@ export function SumTable({ statement, sum }: { statement: Statement; sum: Sum })
 
 /**
  * A column of each provider and of all. The lines of a sum are in cents that add up to its result, and to the total beside
- * them where that can be rounded so.
+ * them where that can be rounded so; the result of another sum has the cents that it has there.
  */
 export function columnsOf(statement: Statement, sum?: Sum): Column<Line>[] {
   const isProvisional = statement.status === 'provisional';
   const lines = sum?.lines ?? [];
-  const amountsOf = (figures: Figures) => lines.map(({ value }) => value(figures));
-  const cents = statement.providers.map((one) => footedCents(amountsOf(one)));
+  const centsOf = (figures: Figures, across: readonly string[] = []) =>
+    footedCents(
+      lines.map(({ value }) => value(figures)),
+      lines.map(({ value, isResult }, at) => (isResult ? footedCents([value(figures)])[0] : across[at])),
+    );
+  const cents = statement.providers.map((one) => centsOf(one));
   const across = lines.map((_, at) => exactSum(cents.map((column) => column[at] ?? 0)));
   const column = (id: string, head: string, figures: Figures, shown: readonly string[]): Column<Line> => ({
     id,
@@ -67,7 +71,7 @@ export function columnsOf(statement: Statement, sum?: Sum): Column<Line>[] {
     ...statement.providers.map((one, at) =>
       column(one.provider, providerName(one.provider), one, cents[at] ?? []),
     ),
-    column('total', 'Total', statement.total, footedCents(amountsOf(statement.total), across)),
+    column('total', 'Total', statement.total, centsOf(statement.total, across)),
   ];
 }
 

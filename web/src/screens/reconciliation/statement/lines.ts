@@ -15,6 +15,8 @@ export interface Line {
   help?: string;
   /** Not shown where it is zero everywhere. */
   isRare?: boolean;
+  /** The result of another sum: it has the same cents here. */
+  isResult?: boolean;
 }
 
 export interface Sum {
@@ -86,7 +88,7 @@ export const SUMS: readonly Sum[] = [
     result: 'Invoice total',
     total: (one) => one.invoice_total_usd,
     lines: [
-      { id: 'usage', name: 'Billed usage', value: (one) => one.billed_usage_usd },
+      { id: 'usage', name: 'Billed usage', value: (one) => one.billed_usage_usd, isResult: true },
       { id: 'purchases', name: 'Purchases', value: (one) => one.purchases_usd },
       { id: 'adjustments', name: 'Adjustments', value: (one) => one.adjustments_usd },
       { id: 'credits', name: 'Credits', value: (one) => one.credits_usd },
