@@ -357,28 +357,39 @@ function savingsSection({ savings }: DemoFindings): string[] {
   );
 }
 
-/** The statement. Its rows are in cents that add up to the invoice total, which is rounded once. */
+const STATEMENT_ROWS: readonly [label: string, of: (figures: Json) => Pico][] = [
+  ['usage at list', (one) => picoOf(one.list_usd)],
+  ['discounts of the contract', (one) => -picoOf(one.contract_discount_usd)],
+  ['charged above the agreed rates', (one) => picoOf(one.rate_difference_usd)],
+  ['usage without a list price', (one) => picoOf(one.not_priced_usd)],
+  ['credits', (one) => picoOf(one.credits_usd)],
+];
+
+/** The rows' amounts, and what else makes the invoice total. */
+function statementAmounts(figures: Json): Pico[] {
+  const named = STATEMENT_ROWS.map(([, of]) => of(figures));
+  return [...named, picoOf(figures.invoice_total_usd) - sumOf(named)];
+}
+
+/**
+ * The statement. Its rows are in cents that add up to the invoice total, which is rounded once, and that are the sums of
+ * the providers' cents where both can hold, as on the dashboard.
+ */
 export function statementSection({ statement }: Pick<DemoFindings, 'statement'>): string[] {
-  const { total } = statement;
-  const named: [string, Pico][] = [
-    ['usage at list', picoOf(total.list_usd)],
-    ['discounts of the contract', -picoOf(total.contract_discount_usd)],
-    ['charged above the agreed rates', picoOf(total.rate_difference_usd)],
-    ['usage without a list price', picoOf(total.not_priced_usd)],
-    ['credits', picoOf(total.credits_usd)],
-  ];
-  const other = picoOf(total.invoice_total_usd) - sumOf(named.map(([, pico]) => pico));
-  const rows = [...named, ['other', other] as const].filter(([, pico]) => pico !== 0n);
-  const { partsPico, totalPico } = footCents(rows.map(([, pico]) => pico));
+  const { total, providers } = statement;
+  const beside: Pico[][] = providers.map((one: Json) => footCents(statementAmounts(one)).partsPico);
+  const amounts = statementAmounts(total);
+  const across = amounts.map((_, at) => sumOf(beside.map((column) => column[at] ?? 0n)));
+  const { partsPico, totalPico } = footCents(amounts, across);
+  const rows = [...STATEMENT_ROWS.map(([label]) => label), 'other']
+    .map((label, at) => [label, partsPico[at] ?? 0n] as const)
+    .filter((_, at) => amounts[at] !== 0n);
   const verified = Object.values(total.verified_usd as Record<string, number>).map(picoOf);
   const usd = (name: string) => money(picoOf(total[name]));
   return section(`Statement of ${statement.period} (${statement.status})`, [
     ...textTable(
       [left(''), right('$')],
-      [
-        ...rows.map(([label], at) => [label, money(partsPico[at] ?? 0n)]),
-        ['invoice total', money(totalPico)],
-      ],
+      [...rows.map(([label, pico]) => [label, money(pico)]), ['invoice total', money(totalPico)]],
     ),
     `of the usage, calls match ${money(sumOf(verified))} $ (${money(picoOf(total.verified_usd.HIGH))} $ at HIGH) and not ${usd('not_matched_by_calls_usd')} $`,
     `of these, findings explain ${usd('explained_by_findings_usd')} $, nothing explains ${usd('unexplained_usd')} $`,

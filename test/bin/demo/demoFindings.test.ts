@@ -6,9 +6,11 @@ import { centsFromPico, usdNumberFromPico } from '../../../domain/money.js';
 const STATEMENT = { period: '2026-10', status: 'final' };
 const VERIFIED = { HIGH: 0, MEDIUM: 0, LOW: 0, UNVERIFIED: 0 };
 
+type Figures = Record<string, unknown>;
+
 /** The amounts of the printed table in cents, the total last. */
-function printedCents(total: Record<string, unknown>): bigint[] {
-  const lines = statementSection({ statement: { ...STATEMENT, total } });
+function printedCents(total: Figures, providers: readonly Figures[] = [total]): bigint[] {
+  const lines = statementSection({ statement: { ...STATEMENT, providers, total } });
   return lines
     .flatMap((line) => /(-?[\d,]+)\.(\d\d)$/.exec(line) ?? [])
     .filter((_, at) => at % 3 === 0)
@@ -48,5 +50,27 @@ describe('the statement of the demo', () => {
         expect(printed.slice(0, -1).reduce((sum, cents) => sum + cents, 0n)).toBe(total);
       }),
     );
+  });
+
+  test('has the cents of the dashboard, whose rows also add up across the providers', () => {
+    const figures = (list: number, contract: number, rate: number, unpriced: number, invoice: number) => ({
+      list_usd: list,
+      contract_discount_usd: contract,
+      rate_difference_usd: rate,
+      not_priced_usd: unpriced,
+      credits_usd: 0,
+      invoice_total_usd: invoice,
+      verified_usd: VERIFIED,
+      not_matched_by_calls_usd: 0,
+      explained_by_findings_usd: 0,
+      unexplained_usd: 0,
+    });
+    const providers = [
+      figures(5797.38263275, 695.68591593, 123.879666279, 39.37, 5264.946383099),
+      figures(3230.04677025, 0, 87.786760875, 53.5587398, 3371.392270925),
+    ];
+    const total = figures(9027.429403, 695.68591593, 211.666427154, 92.9287398, 8636.338654024);
+    expect(printedCents(total)).toEqual([902743n, -69569n, 21167n, 9293n, 863634n]);
+    expect(printedCents(total, providers)).toEqual([902743n, -69568n, 21166n, 9293n, 863634n]);
   });
 });
