@@ -14,7 +14,7 @@ import { Bills } from './Bills';
 import { CloseMonth } from './CloseMonth';
 import { lastMonth, MEMO, monthBefore, type Statement, SUMS, thisMonth } from './lines';
 import css from './Statement.module.css';
-import { columnsOf, Name, SumTable } from './SumTable';
+import { memoColumns, Name, SumTable } from './SumTable';
 
 const PATH = '/api/v1/reconciliation/statement';
 const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/;
@@ -93,7 +93,7 @@ export default function StatementScreen() {
               rowKey={({ id }) => id}
               columns={[
                 { id: 'item', head: 'Item', cell: (line) => <Name line={line} period={period} /> },
-                ...columnsOf(statement.data),
+                ...memoColumns(statement.data),
               ]}
             />
           </Card>

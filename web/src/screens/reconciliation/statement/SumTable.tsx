@@ -1,10 +1,11 @@
 import { Link } from 'wouter';
 import { providerName } from '../../../app/providers';
 import { type Column, DataTable } from '../../../parts/DataTable';
-import { exactSum, footedCents } from '../../../parts/exactSum';
+import { exactSum } from '../../../parts/exactSum';
+import { centsInSums, footedTable, isEqual, type ShownAmounts } from '../../../parts/footedTable';
 import { Money } from '../../../parts/Money';
 import { Card, Chip } from '../../../parts/Page';
-import type { Figures, Line, Statement, Sum } from './lines';
+import { type Figures, type Line, type Statement, SUMS, type Sum } from './lines';
 import css from './Statement.module.css';
 
 /** One sum of the statement by provider and in total. The foot is the API's result; the rows are added to check it. */
@@ -39,40 +40,58 @@ export function SumTable({ statement, sum }: { statement: Statement; sum: Sum })
             cell: (line) => <Name line={line} period={statement.period} />,
             foot: `${sum.result} (sum of ${lines.length} rows)`,
           },
-          ...columnsOf(statement, { ...sum, lines }),
+          ...sumColumns(statement, { ...sum, lines }),
         ]}
       />
     </Card>
   );
 }
 
-/**
- * A column of each provider and of all. The lines of a sum are in cents that add up to its result, and to the total beside
- * them where that can be rounded so; the result of another sum has the cents that it has there.
- */
-export function columnsOf(statement: Statement, sum?: Sum): Column<Line>[] {
+/** What each provider shows for the lines of a sum, and all together last. */
+function shownOf({ providers, total }: Statement, lines: readonly Line[]): ShownAmounts[] {
+  const amountsOf = (figures: Figures) => lines.map(({ value }) => value(figures));
+  const isAlone = lines.map(({ isResult }) => isResult === true);
+  return footedTable(providers.map(amountsOf), amountsOf(total), isAlone);
+}
+
+function sumColumns(statement: Statement, { lines, total }: Sum): Column<Line>[] {
+  const shown = shownOf(statement, lines);
+  return columnsOf(statement, (line, column) => shown[column]?.cents[lines.indexOf(line)], total);
+}
+
+/** The columns beside the sums: an amount that a sum has as well shows the same cents. */
+export function memoColumns(statement: Statement): Column<Line>[] {
+  const sums = SUMS.map(({ lines }) => shownOf(statement, lines));
+  return columnsOf(statement, ({ value }, column, figures) =>
+    centsInSums(
+      value(figures),
+      sums.flatMap((shown) => shown[column] ?? []),
+    ),
+  );
+}
+
+/** A column of each provider and of all; a line whose cents are undefined is rounded by itself. */
+function columnsOf(
+  statement: Statement,
+  centsOf: (line: Line, column: number, figures: Figures) => string | undefined,
+  total?: Sum['total'],
+): Column<Line>[] {
   const isProvisional = statement.status === 'provisional';
-  const lines = sum?.lines ?? [];
-  const centsOf = (figures: Figures, across: readonly string[] = []) =>
-    footedCents(
-      lines.map(({ value }) => value(figures)),
-      lines.map(({ value, isResult }, at) => (isResult ? footedCents([value(figures)])[0] : across[at])),
-    );
-  const cents = statement.providers.map((one) => centsOf(one));
-  const across = lines.map((_, at) => exactSum(cents.map((column) => column[at] ?? 0)));
-  const column = (id: string, head: string, figures: Figures, shown: readonly string[]): Column<Line> => ({
+  const all = [
+    ...statement.providers.map((one) => ({
+      id: one.provider,
+      head: providerName(one.provider),
+      figures: one,
+    })),
+    { id: 'total', head: 'Total', figures: statement.total },
+  ];
+  return all.map(({ id, head, figures }, column) => ({
     id,
     head,
     isNumber: true,
-    cell: (line) => <Money usd={line.value(figures)} shown={shown[lines.indexOf(line)]} />,
-    foot: sum && <Money usd={sum.total(figures)} isProvisional={isProvisional} />,
-  });
-  return [
-    ...statement.providers.map((one, at) =>
-      column(one.provider, providerName(one.provider), one, cents[at] ?? []),
-    ),
-    column('total', 'Total', statement.total, centsOf(statement.total, across)),
-  ];
+    cell: (line) => <Money usd={line.value(figures)} shown={centsOf(line, column, figures)} />,
+    foot: total && <Money usd={total(figures)} isProvisional={isProvisional} />,
+  }));
 }
 
 export function Name({ line, period }: { line: Line; period: string }) {
@@ -83,5 +102,3 @@ export function Name({ line, period }: { line: Line; period: string }) {
     </span>
   );
 }
-
-const isEqual = (one: string, other: string | number) => exactSum([one]) === exactSum([other]);
