@@ -111,9 +111,10 @@ export type NewRule = Rule & { createdBy: string };
 export async function insertRule(inside: OrgDb, rule: NewRule): Promise<StoredRule | undefined> {
   await lockByName(inside, 'enforcementRules', inside.orgId);
   const [row] = await inside.rows<RuleRow>(
-    `insert into enforcement_rules (org_id, id, name, type, config, scope, enabled, mode, created_by)
-     select $1::uuid, $2::uuid, $3::text, $4::text, $5::jsonb, $6::jsonb, $7::boolean, $8::text, $9::text
-     where (select count(*) from enforcement_rules where org_id = $1 and removed_at is null) < $10
+    `with told as materialized (select clock_timestamp() as at)
+     insert into enforcement_rules (org_id, id, name, type, config, scope, enabled, mode, created_by, created_at, updated_at)
+     select $1::uuid, $2::uuid, $3::text, $4::text, $5::jsonb, $6::jsonb, $7::boolean, $8::text, $9::text, at, at
+     from told where (select count(*) from enforcement_rules where org_id = $1 and removed_at is null) < $10
      returning ${COLUMNS}`,
     [
       inside.orgId,

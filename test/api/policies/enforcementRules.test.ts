@@ -62,6 +62,12 @@ describe('an enforcement rule', () => {
     expect(await make(org, said)).toMatchObject(said);
   });
 
+  it('has one time when it is made, to the microsecond', async () => {
+    const org = await api.addOrganization();
+    const rules = await Promise.all(Array.from({ length: RULES_MAX }, () => make(org, CEILING)));
+    expect(rules.filter((rule) => rule.updated_at !== rule.created_at)).toEqual([]);
+  });
+
   it('of every type can be made, and is returned as it was sent', async () => {
     const org = await api.addOrganization();
     const rules = [
