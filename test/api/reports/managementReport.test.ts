@@ -7,10 +7,9 @@ import { REPORTS_PATH, storeReport } from '../../support/reports.js';
 import { send } from '../support/requests.js';
 
 let api: TestApi;
-/** Whether the API believes that the workflow engine is there; no worker is behind it here. */
-let engine: 'up' | 'degraded' = 'degraded';
 beforeAll(async () => {
-  api = await startTestApi({ temporalStatus: async () => engine, reportWaitMs: 3_000 });
+  // Without the workflow engine the API makes reports itself.
+  api = await startTestApi({ temporalStatus: async () => 'degraded' });
 }, 300_000);
 afterAll(() => api?.close());
 
@@ -18,9 +17,13 @@ const MARCH = { from: '2026-03-01', to: '2026-03-31' };
 
 function make(
   body: object,
-  { key = api.adminKey, headers = {} }: { key?: string; headers?: Record<string, string> } = {},
+  {
+    at = api,
+    key = at.adminKey,
+    headers = {},
+  }: { at?: TestApi; key?: string; headers?: Record<string, string> } = {},
 ) {
-  return send(api, {
+  return send(at, {
     method: 'POST',
     path: `${REPORTS_PATH}/management`,
     key,
@@ -100,15 +103,17 @@ describe('POST /reports/management', () => {
   });
 
   it('answers 503 with the place of the run where it takes longer than a request waits', async () => {
-    const { adminKey } = await api.addOrganization();
-    engine = 'up';
-    const { status, headers, body } = await make(MARCH, { key: adminKey }).finally(() => {
-      engine = 'degraded';
-    });
-    expect([status, body.code]).toEqual([503, 'report_delayed']);
-    expect(Number(headers['retry-after'])).toBeGreaterThan(0);
-    const run = await api.get(String(headers.location), adminKey);
-    expect(run.body).toMatchObject({ kind: 'report', status: 'queued' });
+    // No worker is behind it, so that the run stays queued.
+    const waiting = await startTestApi({ temporalStatus: async () => 'up', reportWaitMs: 500 });
+    try {
+      const { status, headers, body } = await make(MARCH, { at: waiting });
+      expect([status, body.code]).toEqual([503, 'report_delayed']);
+      expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+      const run = await waiting.get(String(headers.location));
+      expect(run.body).toMatchObject({ kind: 'report', status: 'queued' });
+    } finally {
+      await waiting.close();
+    }
   });
 
   it('gives the same report for the same Idempotency-Key, and refuses another request under it', async () => {
