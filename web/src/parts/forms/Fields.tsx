@@ -99,6 +99,30 @@ export function Select<T extends string>({
   );
 }
 
+/** A form that sends nothing while its button waits for an answer, or where it has none. */
+export function PlainForm({
+  className,
+  onSubmit,
+  children,
+}: {
+  className: string | undefined;
+  onSubmit: () => void;
+  children: ReactNode;
+}) {
+  return (
+    <form
+      className={className}
+      onSubmit={(event) => {
+        event.preventDefault();
+        // Enter in the only field of a form submits it all the same. A button that waits submits nothing (Button.tsx).
+        if (event.currentTarget.querySelector('button[type=submit]')) onSubmit();
+      }}
+    >
+      {children}
+    </form>
+  );
+}
+
 /** Fields in a column and the buttons that end the form. */
 export function Form({
   onSubmit,
@@ -110,17 +134,9 @@ export function Form({
   children: ReactNode;
 }) {
   return (
-    <form
-      className={css.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        // Enter in the only field of a form submits it also while its button waits for an answer, or where it has none.
-        if (!event.currentTarget.querySelector('button[type=submit]')) return;
-        onSubmit();
-      }}
-    >
+    <PlainForm className={css.form} onSubmit={onSubmit}>
       {children}
       <div className={css.actions}>{actions}</div>
-    </form>
+    </PlainForm>
   );
 }

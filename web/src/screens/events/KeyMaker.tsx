@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { errorText, query } from '../../api/client';
 import { useMay } from '../../app/session';
 import { Button } from '../../parts/forms/Button';
-import { TextField } from '../../parts/forms/Fields';
+import { PlainForm, TextField } from '../../parts/forms/Fields';
 import { Snippet } from '../../parts/forms/Snippet';
 import { Notice } from '../../parts/States';
 import css from './FirstCall.module.css';
@@ -38,12 +38,9 @@ export function KeyMaker({ made, onMade }: { made: MadeKey | undefined; onMade: 
   if (!may({ scope: 'keys:admin' }))
     return <p>Your role cannot make keys. Ask an admin for a key of the role “ingest”.</p>;
   return (
-    <form
+    <PlainForm
       className={css.row}
-      onSubmit={(event) => {
-        event.preventDefault();
-        make.mutate({ body: { name: name.trim(), role: 'ingest' } });
-      }}
+      onSubmit={() => make.mutate({ body: { name: name.trim(), role: 'ingest' } })}
     >
       <div className={css.name}>
         <TextField
@@ -57,6 +54,6 @@ export function KeyMaker({ made, onMade }: { made: MadeKey | undefined; onMade: 
         {make.isPending ? 'Making the key …' : 'Make an ingest key'}
       </Button>
       <p className={css.small}>It can report calls and read nothing.</p>
-    </form>
+    </PlainForm>
   );
 }
