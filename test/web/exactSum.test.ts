@@ -4,6 +4,7 @@ import { footCents } from '../../domain/footing.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { usd } from '../../web/src/app/format.js';
 import { exactSum, footedCents, negated } from '../../web/src/parts/exactSum.js';
+import { footedTable } from '../../web/src/parts/footedTable.js';
 
 const CENT_PICO = 10_000_000_000n;
 const amounts = fc.array(
@@ -81,10 +82,13 @@ describe('amounts in whole cents on the dashboard', () => {
     fc.assert(
       fc.property(columns, (parts) => {
         const totals = (parts[0] ?? []).map((_, at) => sumOf(parts.map((column) => column[at] ?? 0n)));
-        const beside = parts.map((column) => footedCents(column.map(decimalFromPico)));
-        const across = totals.map((_, at) => exactSum(beside.map((column) => column[at] ?? '0')));
         const texts = totals.map(decimalFromPico);
-        const cents = footedCents(texts, across);
+        const table = footedTable(
+          parts.map((column) => column.map(decimalFromPico)),
+          texts,
+        ).map((column) => column.cents);
+        const [cents, beside] = [table.at(-1) ?? [], table.slice(0, -1)];
+        const across = totals.map((_, at) => exactSum(beside.map((column) => column[at] ?? '0')));
         expect(usd(exactSum(cents))).toBe(usd(exactSum(texts)));
         expect(cents.every((text, at) => isLessThanACentOff(text, totals[at] ?? 0n))).toBe(true);
         if (usd(exactSum(across)) !== usd(exactSum(texts))) return;

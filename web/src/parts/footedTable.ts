@@ -15,7 +15,7 @@ export interface ShownAmounts {
 export function footedTable(
   columns: readonly (readonly Decimal[])[],
   totals: readonly Decimal[],
-  isAlone: readonly boolean[],
+  isAlone: readonly boolean[] = [],
 ): ShownAmounts[] {
   const shown = (amounts: readonly Decimal[], across: readonly string[] = []): ShownAmounts => {
     const near = amounts.map((amount, at) => (isAlone[at] ? footedCents([amount])[0] : across[at]));
